@@ -1,0 +1,46 @@
+# Everything here sets itself up: `make demo` and `make test` need git, Python 3.11, make and a C compiler.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+RUN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format lock schema clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(RUN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
+
+demo: $(READY)  ## anonymize generated people with an embedded Spark and show the result
+	$(RUN)/anonspark demo
+
+test: $(READY) lint  ## formatting, linting, types and all tests
+	$(RUN)/python -m pytest
+
+lint: $(READY)  ## formatting, linting and types
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+
+format: $(READY)  ## format the code and apply safe lint fixes
+	$(RUN)/ruff check --fix .
+	$(RUN)/ruff format .
+
+lock: $(READY)  ## resolve the dependencies anew into requirements.lock
+	$(RUN)/python -m pip install --quiet uv
+	$(RUN)/uv pip compile pyproject.toml --extra java --group dev --constraint constraints.txt \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
+
+schema: $(READY)  ## write the JSON Schema of the configuration
+	$(RUN)/anonspark schema > conf/anonspark.schema.json
+
+clean:  ## remove the environment and everything generated
+	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache

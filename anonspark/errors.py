@@ -1,0 +1,80 @@
+"""Errors of anonspark, each with the exit code of the command line that reports it.
+
+A user's mistake and a bug of ours never look alike: everything that a user can mend is an
+:class:`AnonsparkError` with a message that names the key, the column or the path at fault, says
+what was found, what was expected and what to do, and never contains a value of the data. Every
+other exception that reaches the command line is a bug.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AnonsparkError",
+    "ConfigurationError",
+    "DataError",
+    "EnvironmentProblem",
+    "GuaranteeError",
+    "PublishingError",
+]
+
+
+class AnonsparkError(Exception):
+    """Base of all errors that a user can mend.
+
+    Attributes
+    ----------
+    exit_code : int
+        What the process ends with when this error reaches the command line.
+    """
+
+    exit_code = 1
+
+
+class ConfigurationError(AnonsparkError):
+    """The command line or the configuration is wrong.
+
+    Parameters
+    ----------
+    *problems : str
+        All problems that were found, one message each.
+    """
+
+    exit_code = 2
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class DataError(AnonsparkError):
+    """The input is unreadable or does not fit the configuration.
+
+    Parameters
+    ----------
+    *problems : str
+        All problems that were found, one message each.
+    """
+
+    exit_code = 3
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+class GuaranteeError(AnonsparkError):
+    """A privacy criterion does not hold for a release; nothing was published."""
+
+    exit_code = 4
+
+
+class PublishingError(AnonsparkError):
+    """The release could not be written; what was at the output path before is untouched."""
+
+    exit_code = 5
+
+
+class EnvironmentProblem(AnonsparkError):
+    """Java, Python, Spark or the cluster is missing or does not fit."""
+
+    exit_code = 6
