@@ -1,0 +1,82 @@
+"""Names of the columns of staged tables.
+
+Staged columns are numbered, so that no name of the input (dots, blanks, clashes) can break a plan.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.prepare.encoding import QuasiIdentifier
+
+__all__ = [
+    "CLASS_ID",
+    "CLASS_SUMMARY",
+    "FINISHED",
+    "OCCURRENCE",
+    "RECORD_HASH",
+    "key_matrix",
+    "payload_column",
+    "published_column",
+    "quasi_identifier_column",
+]
+
+RECORD_HASH = "record_hash"
+"""64-bit keyed hash of a record's whole content."""
+
+OCCURRENCE = "occurrence"
+"""Number of a record among those equal in every column; only staged where a cut needs it."""
+
+FINISHED = "finished"
+"""Whether a record belongs to a finished class or goes to the next round."""
+
+CLASS_ID = "class_id"
+"""64-bit name of a finished class, made from the round and the path in the tree."""
+
+CLASS_SUMMARY = "class_summary"
+"""Figures of a class, on one of its records only."""
+
+
+def quasi_identifier_column(index: int) -> str:
+    """Return the staged column of a quasi-identifier's raw values."""
+    return f"quasi_identifier_{index}"
+
+
+def payload_column(index: int) -> str:
+    """Return the staged column of a sensitive or insensitive attribute."""
+    return f"payload_{index}"
+
+
+def published_column(index: int) -> str:
+    """Return the staged column of a generalized quasi-identifier."""
+    return f"published_{index}"
+
+
+def key_matrix(
+    batch: pa.RecordBatch | pa.Table, quasi_identifiers: tuple[QuasiIdentifier, ...]
+) -> npt.NDArray[np.int64]:
+    """Return what records are compared by.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch or pyarrow.Table
+        Staged records.
+    quasi_identifiers : tuple of QuasiIdentifier
+
+    Returns
+    -------
+    int64 ndarray of shape (n, d + 2)
+        Codes of the quasi-identifiers, record hash, occurrence number (0 where not staged).
+    """
+    keys = np.zeros((batch.num_rows, len(quasi_identifiers) + 2), np.int64)
+    for index, quasi_identifier in enumerate(quasi_identifiers):
+        column = batch.column(quasi_identifier_column(index))
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        keys[:, index] = quasi_identifier.encode(column)
+    keys[:, -2] = batch.column(RECORD_HASH).to_numpy()
+    if OCCURRENCE in batch.schema.names:
+        keys[:, -1] = batch.column(OCCURRENCE).to_numpy()
+    return keys

@@ -1,0 +1,358 @@
+"""The words for what is wrong with a configuration.
+
+Every problem is one line: where, what was found, what is expected, what to do. What is expected
+is read from the JSON Schema of the configuration, so that a new option, or a new model with
+options of its own, gets good messages without a word written here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "Finding",
+    "Location",
+    "explain",
+    "found",
+    "impossible",
+    "key_path",
+    "nearest",
+    "one_of",
+]
+
+Location = tuple[str | int, ...]
+
+_FINDINGS = "findings"
+_LONGEST_TEXT = 60
+_LONGEST_NUMBER = 10**30
+_SIGNS = frozenset(".=\"'[]")
+_WHOLE_NUMBER = re.compile(r"[-+]?\d[\d_]*")
+
+
+class Finding(NamedTuple):
+    """Something wrong with one place of the configuration.
+
+    Attributes
+    ----------
+    location : tuple of str and int
+        Keys and list positions that lead there.
+    text : str
+        What was found, what is expected, what to do.
+    """
+
+    location: Location
+    text: str
+
+    def line(self) -> str:
+        """Return the message as one line."""
+        return f"{key_path(self.location)}: {self.text}" if self.location else self.text
+
+
+def impossible(findings: Sequence[Finding]) -> PydanticCustomError:
+    """Return the error with which a validator reports several findings at once.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        At least one, with locations relative to the model that is validated.
+
+    Returns
+    -------
+    PydanticCustomError
+        To be raised by the validator.
+    """
+    return PydanticCustomError(
+        _FINDINGS,
+        "{summary}",
+        {"summary": " | ".join(finding.line() for finding in findings), _FINDINGS: tuple(findings)},
+    )
+
+
+def key_path(location: Location) -> str:
+    """Write a location as the path that ``--set`` understands.
+
+    Parameters
+    ----------
+    location : tuple of str and int
+        Keys and list positions.
+
+    Returns
+    -------
+    str
+        For example ``attributes."capital.gain".order[2]``.
+    """
+    written = ""
+    for step in location:
+        if isinstance(step, int):
+            written += f"[{step}]"
+            continue
+        bare = step.strip() == step != "" and step.isprintable() and _SIGNS.isdisjoint(step)
+        if not bare:
+            # The line of a problem must stay one line, whatever the key.
+            visible = "".join(
+                sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+                for sign in step
+            )
+            quote = "'" if '"' in visible else '"'
+            step = f"{quote}{visible}{quote}"  # noqa: PLW2901
+        written += f".{step}" if written else step
+    return written
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that a misspelt name most likely means.
+
+    Parameters
+    ----------
+    name : str
+        What was found.
+    candidates : iterable of str
+        What would have been right.
+
+    Returns
+    -------
+    str or None
+        None if nothing is near.
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    return by_folded[close[0]] if close else None
+
+
+def one_of(names: Sequence[object]) -> str:
+    """Write alternatives as ``'a', 'b' or 'c'``.
+
+    Parameters
+    ----------
+    names : sequence
+        At least one.
+
+    Returns
+    -------
+    str
+        The alternatives in words.
+    """
+    return _alternatives([repr(name) for name in names])
+
+
+def _alternatives(texts: Sequence[str]) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    return f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def found(value: object) -> str:
+    """Say what a value of a configuration is.
+
+    Parameters
+    ----------
+    value : object
+        As read from YAML.
+
+    Returns
+    -------
+    str
+        For example ``the text 'five'``; a single line, and never a long one.
+    """
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return f"the boolean {str(value).lower()}"
+    if isinstance(value, int):
+        # Python refuses to write numbers of thousands of digits.
+        huge = abs(value) >= _LONGEST_NUMBER
+        return "a whole number of more than 30 digits" if huge else f"the whole number {value}"
+    if isinstance(value, float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        if value == "":
+            return "an empty text"
+        shown = value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "..."
+        return f"the text {shown!r}"
+    if isinstance(value, Mapping):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    return f"a value of type {type(value).__name__}"
+
+
+def explain(
+    error: ValidationError,
+    document: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    reported: AbstractSet[Location] = frozenset(),
+) -> list[Finding]:
+    """Turn what pydantic reports into findings.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+        Of the validation of `document`.
+    document : mapping
+        The whole configuration that was validated.
+    schema : mapping
+        JSON Schema of the whole configuration.
+    reported : set of tuple
+        Places whose values are known to be wrong, and may now be missing for that reason.
+
+    Returns
+    -------
+    list of Finding
+        In the order of the schema.
+    """
+    details = error.errors(include_url=False)
+    findings: list[Finding] = []
+    meant = set(reported)
+    for detail in details:
+        location: Location = detail["loc"]
+        if detail["type"] == "extra_forbidden":
+            known = _keys_at(schema, location[:-1], document)
+            name = str(location[-1])
+            near = nearest(name, known)
+            if near is None:
+                remedy = f"expected {one_of(known)}; remove it"
+            else:
+                remedy = f"did you mean {near!r}?"
+                meant.add((*location[:-1], near))
+            findings.append(Finding(location, f"unknown key; {remedy}"))
+        elif detail["type"] == "missing":
+            expected = _expectation(_node_at(schema, location, document)[0], schema)
+            findings.append(Finding(location, f"missing; expected {expected}; add it"))
+        elif detail["type"] == _FINDINGS:
+            findings.extend(
+                Finding((*location, *finding.location), finding.text)
+                for finding in detail["ctx"][_FINDINGS]
+            )
+        elif detail["type"] in ("value_error", "assertion_error"):
+            # Raised by a validator of a model's own options; the words are the model's.
+            findings.append(Finding(location, " ".join(str(detail["ctx"]["error"]).split())))
+        else:
+            node, _ = _node_at(schema, location, document)
+            findings.append(Finding(location, _misfit(detail["input"], node, schema)))
+    # A misspelt required key is one mistake, not two.
+    missing = {detail["loc"] for detail in details if detail["type"] == "missing"}
+    return [finding for finding in findings if finding.location not in meant & missing]
+
+
+def _misfit(value: object, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Say what was found instead of what the node of the schema asks for, and what to do."""
+    parts = [f"found {found(value)}", f"expected {_expectation(node, schema)}"]
+    branches = _branches(node, schema)
+    kinds = {branch.get("type") for branch in branches}
+    names = [name for branch in branches for name in _names(branch)]
+    if isinstance(value, str):
+        near = nearest(value, names)
+        if near is not None:
+            parts.append(f"did you mean {near!r}?")
+        elif "integer" in kinds and _WHOLE_NUMBER.fullmatch(value):
+            parts.append("remove the quotes")
+    elif value is None:
+        parts.append("give it a value or remove the key")
+    elif "string" in kinds and not names and isinstance(value, (bool, int, float)):
+        parts.append("put it in quotes")
+    return "; ".join(parts)
+
+
+def _resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def _branches(node: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the alternatives that a node of the schema allows, one or more."""
+    node = _resolve(node, schema)
+    if "anyOf" not in node:
+        return [node]
+    return [branch for inner in node["anyOf"] for branch in _branches(inner, schema)]
+
+
+def _names(node: Mapping[str, Any]) -> list[Any]:
+    if "const" in node:
+        return [node["const"]]
+    return list(node.get("enum", []))
+
+
+def _node_at(
+    schema: Mapping[str, Any], location: Location, document: Any
+) -> tuple[Mapping[str, Any], Any]:
+    """Return the node of the schema that describes a location, and the value that is there."""
+    node: Mapping[str, Any] = schema
+    value = document
+    for step in location:
+        children = [
+            child
+            for branch in _best_first(_branches(node, schema), value)
+            if isinstance(child := _child(branch, step), Mapping)
+        ]
+        node = children[0] if children else {}
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            value = None
+    return node, value
+
+
+def _keys_at(schema: Mapping[str, Any], location: Location, document: Any) -> list[str]:
+    """Return the keys that the mapping at a location may have."""
+    node, value = _node_at(schema, location, document)
+    return list(_best_first(_branches(node, schema), value)[0].get("properties", {}))
+
+
+def _child(node: Mapping[str, Any], step: str | int) -> Any:
+    if isinstance(step, int):
+        return node.get("items")
+    return node.get("properties", {}).get(step, node.get("additionalProperties"))
+
+
+def _best_first(branches: Sequence[Mapping[str, Any]], value: object) -> list[Mapping[str, Any]]:
+    """Put those alternatives first that a mapping can mean.
+
+    Where several alternatives have keys, as the ``model`` section has one for each options
+    class, the name in the mapping decides, or the default name where there is none.
+    """
+
+    def rank(branch: Mapping[str, Any]) -> tuple[bool, bool]:
+        name = branch.get("properties", {}).get("name", {})
+        given = value.get("name", name.get("default")) if isinstance(value, Mapping) else None
+        return given not in _names(name), "properties" not in branch
+
+    return sorted(branches, key=rank)
+
+
+def _expectation(node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Say in words what a node of the schema allows."""
+    texts = [_single_expectation(branch) for branch in _branches(node, schema)]
+    return _alternatives(list(dict.fromkeys(texts)))
+
+
+def _single_expectation(node: Mapping[str, Any]) -> str:
+    names = _names(node)
+    if names:
+        return one_of(names)
+    kind = node.get("type")
+    if kind == "integer":
+        low, high = node.get("minimum"), node.get("maximum")
+        if low is not None and high is not None:
+            return f"a whole number from {low} to {high}"
+        return "a whole number" if low is None else f"a whole number of at least {low}"
+    if kind == "array":
+        texts = "non-empty texts" if node["items"].get("minLength") else "texts"
+        entries = f" of {texts}" if node["items"].get("type") == "string" else ""
+        return f"a non-empty list{entries}" if node.get("minItems") else f"a list{entries}"
+    if kind == "object":
+        keys = [repr(key) for key in node.get("properties", {})]
+        if not keys:
+            return "a mapping"
+        return f"a mapping with the key{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
+    words = {"boolean": "true or false", "null": "null", "number": "a number"}
+    if kind == "string":
+        return "a non-empty text" if node.get("minLength") else "a text"
+    return words.get(str(kind), "another value")

@@ -1,0 +1,561 @@
+"""What a configuration may say: the typed, frozen form of the YAML file.
+
+Types are strict: a text is never taken for a number, nor a boolean for one. Nothing here looks at
+data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
+
+from anonspark.configuration.problems import Finding, found, impossible, nearest, one_of
+from anonspark.models.options import ModelOptions
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "Attribute",
+    "AttributeType",
+    "Configuration",
+    "EvaluateOptions",
+    "ExecutionOptions",
+    "InputOptions",
+    "MissingPolicy",
+    "OutputMode",
+    "OutputOptions",
+    "OutputStyle",
+    "PrivacyOptions",
+    "Role",
+    "model_options_classes",
+]
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
+MissingPolicy = Literal["drop", "error", "category"]
+OutputMode = Literal["error", "overwrite"]
+OutputStyle = Literal["interval", "bounds", "mean"]
+
+DEFAULT_MODEL = "su-mondrian"
+
+# The options that Spark itself hides in its logs and its user interface.
+_SECRET_OPTION = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
+_USER_INFORMATION = re.compile(r"(?<=://)[^/@]*@")
+
+NonEmptyText = Annotated[str, Field(min_length=1)]
+_PATH: TypeAdapter[str] = TypeAdapter(NonEmptyText, config=ConfigDict(strict=True))
+_PATHS: TypeAdapter[list[str]] = TypeAdapter(
+    Annotated[list[NonEmptyText], Field(min_length=1)], config=ConfigDict(strict=True)
+)
+
+
+class _Section(BaseModel):
+    """Base of all sections: frozen, strict, and closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _path_or_paths(value: object) -> str | list[str]:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if isinstance(value, list):
+        return _PATHS.validate_python(value)
+    return _PATH.validate_python(value)
+
+
+def _option_text(value: object) -> object:
+    """Write a YAML boolean or whole number as Spark options are written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return value
+
+
+def _trim(markers: list[str]) -> list[str]:
+    # Values are compared trimmed: a marker with blanks around it would never match.
+    return list(dict.fromkeys(marker.strip() for marker in markers))
+
+
+def _unique_entries(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema of an optional list that its entries differ."""
+    for branch in schema["anyOf"]:
+        if branch["type"] == "array":
+            branch["uniqueItems"] = True
+
+
+class InputOptions(_Section):
+    """Where the table comes from.
+
+    Attributes
+    ----------
+    path : str or list of str
+        One path or several; any Hadoop URI.
+    format : str
+        Name of a Spark data source.
+    options : dict
+        Options of the data source.
+    missing_markers : list of str
+        Trimmed text values that mean *missing* in a quasi-identifier.
+    """
+
+    path: Annotated[
+        str | list[str],
+        BeforeValidator(_path_or_paths),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "string", "minLength": 1},
+                    {
+                        "type": "array",
+                        "items": {"type": "string", "minLength": 1},
+                        "minItems": 1,
+                    },
+                ]
+            }
+        ),
+    ] = Field(description="A path or a list of paths; any Hadoop URI.")
+    format: NonEmptyText = Field(
+        default="parquet",
+        description="Name of the Spark data source: parquet, csv, orc, json, ...",
+    )
+    options: dict[
+        str,
+        Annotated[
+            str,
+            BeforeValidator(_option_text),
+            WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "boolean", "integer")]}),
+        ],
+    ] = Field(
+        default={},
+        description="Options of the Spark data source, such as header and inferSchema of csv.",
+    )
+    missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(
+        default=["", "?"],
+        description=(
+            "Texts that mean a missing value in a quasi-identifier, compared after blanks around "
+            "the value are taken away."
+        ),
+    )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths, one or more."""
+        return (self.path,) if isinstance(self.path, str) else tuple(self.path)
+
+
+class Attribute(_Section):
+    """What a column is.
+
+    Attributes
+    ----------
+    role : str
+        Decides whether the column is generalized, published as it is, or not published.
+    type : str or None
+        What the values are, where the type of the column does not say it.
+    order : list of str or None
+        Order of the values of a text column.
+    """
+
+    role: Role = Field(
+        description=(
+            "identifier: never published; quasi_identifier: generalized; sensitive and "
+            "insensitive: published as it is."
+        )
+    )
+    type: AttributeType | None = Field(
+        default=None,
+        description=(
+            "What the values of a quasi-identifier are; a text column is cast to it. null: what "
+            "the type of the column says."
+        ),
+    )
+    order: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=_unique_entries,
+        description="All values of a text quasi-identifier in their order, lowest first.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_short_form(cls, value: object) -> object:
+        return {"role": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings: list[Finding] = []
+        if self.role != "quasi_identifier":
+            findings += [
+                Finding(
+                    (key,),
+                    f"found '{key}' on an attribute with the role '{self.role}'; expected it on a "
+                    f"quasi_identifier only; remove '{key}' or change the role",
+                )
+                for key in ("type", "order")
+                if getattr(self, key) is not None
+            ]
+        twice = [value for value, count in Counter(self.order or ()).items() if count > 1]
+        if twice:
+            listed = ", ".join(found(value) for value in twice)
+            findings.append(
+                Finding(
+                    ("order",),
+                    f"found {listed} more than once; expected each value once; remove the "
+                    "repetitions",
+                )
+            )
+        if self.order is not None and self.type not in (None, "text"):
+            findings.append(
+                Finding(
+                    ("order",),
+                    f"found an order together with the type '{self.type}'; expected an order for "
+                    "text only; remove 'order' or set the type to 'text'",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+
+class PrivacyOptions(_Section):
+    """What the release guarantees.
+
+    Attributes
+    ----------
+    k : int
+        Smallest class size allowed.
+    """
+
+    k: int = Field(ge=1, description="Smallest class size allowed.")
+
+
+class EvaluateOptions(_Section):
+    """What is measured beyond the usual.
+
+    Attributes
+    ----------
+    compare_baseline : bool
+        Whether the same model without outlier handling is measured, too.
+    """
+
+    compare_baseline: bool = Field(
+        default=False,
+        description=(
+            "Also measure the same model without outlier handling, for the decision rules; costs "
+            "a second anonymization."
+        ),
+    )
+
+
+class OutputOptions(_Section):
+    """Where the release goes, and what it looks like.
+
+    Attributes
+    ----------
+    path : str
+        Directory of the release; any Hadoop URI.
+    mode : str
+        What happens if there is something at the path.
+    style : str
+        How generalized values are written.
+    """
+
+    path: NonEmptyText = Field(description="Directory of the release; any Hadoop URI.")
+    mode: OutputMode = Field(
+        default="error",
+        description="If there is something at the path: error refuses, overwrite replaces it.",
+    )
+    style: OutputStyle = Field(
+        default="interval",
+        description=(
+            'How generalized values are written: interval as "[17-25]", bounds as two columns '
+            "<name>_min and <name>_max, mean as the mean of the class."
+        ),
+    )
+
+
+class ExecutionOptions(_Section):
+    """How the work is done.
+
+    Attributes
+    ----------
+    task_rows : int
+        Largest number of rows that one task finishes on its own.
+    seed : int
+        Mixed into record hashes and random choices; a secret.
+    """
+
+    task_rows: int = Field(
+        default=250_000,
+        ge=1,
+        description="Largest number of rows that one task finishes on its own.",
+    )
+    seed: int = Field(
+        default=0,
+        ge=-(2**63),
+        le=2**63 - 1,
+        description=(
+            "Mixed into record hashes and random choices. Keep it secret in production, and draw "
+            "it at random from the whole range, so that its fingerprint does not give it away."
+        ),
+    )
+
+
+def model_options_classes() -> dict[str, type[ModelOptions]]:
+    """Return the options class of every model name, from the model registry.
+
+    Returns
+    -------
+    dict
+        Model name to options class.
+    """
+    # Imported late: the registry imports the models, and models may import the configuration.
+    from anonspark.models.registry import options_classes
+
+    return options_classes()
+
+
+def _default_model() -> ModelOptions:
+    return model_options_classes()[DEFAULT_MODEL](name=DEFAULT_MODEL)
+
+
+def _model_options(value: object) -> object:
+    """Validate a ``model`` section with the options class of the model that it names."""
+    if not isinstance(value, Mapping):
+        return value
+    classes = model_options_classes()
+    name = value.get("name", DEFAULT_MODEL)
+    if not isinstance(name, str) or name not in classes:
+        text = f"found {found(name)}; expected {one_of(list(classes))}"
+        near = nearest(name, classes) if isinstance(name, str) else None
+        if near is not None:
+            text += f"; did you mean {near!r}?"
+        raise impossible([Finding(("name",), text)])
+    return classes[name].model_validate({**value, "name": name})
+
+
+class Configuration(_Section):
+    """A complete configuration.
+
+    Attributes
+    ----------
+    input : InputOptions
+        Where the table comes from.
+    attributes : dict
+        Column name to :class:`Attribute`; the order is part of the configuration, for it breaks
+        ties.
+    missing : str
+        What happens to records with a missing quasi-identifier.
+    privacy : PrivacyOptions
+        What the release guarantees.
+    model : ModelOptions
+        Options of the model, of the class that the model registry gives.
+    evaluate : EvaluateOptions
+        What is measured beyond the usual.
+    output : OutputOptions
+        Where the release goes, and what it looks like.
+    execution : ExecutionOptions
+        How the work is done.
+    """
+
+    input: InputOptions = Field(description="Where the table comes from.")
+    attributes: dict[str, Attribute] = Field(
+        description="The columns and their roles; what is not listed is not published."
+    )
+    missing: MissingPolicy = Field(
+        default="drop",
+        description=(
+            "Records with a missing quasi-identifier: drop leaves them out, error refuses the "
+            "table, category treats missing as a value of its own."
+        ),
+    )
+    privacy: PrivacyOptions = Field(description="What the release guarantees.")
+    model: Annotated[SerializeAsAny[ModelOptions], BeforeValidator(_model_options)] = Field(
+        default_factory=_default_model,
+        description="Which model makes the classes, and its options.",
+    )
+    evaluate: EvaluateOptions = Field(
+        default=EvaluateOptions(), description="What is measured beyond the usual."
+    )
+    output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
+    execution: ExecutionOptions = Field(
+        default=ExecutionOptions(), description="How the work is done."
+    )
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings = [
+            *_unusable_names(self.attributes),
+            *_generated_columns(self.attributes, self.output.style, self.missing),
+        ]
+        if not self.quasi_identifiers:
+            findings.append(
+                Finding(
+                    ("attributes",),
+                    "found no quasi_identifier; expected at least one; give the role "
+                    "'quasi_identifier' to the attributes that could identify a person together",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers, in configuration order."""
+        return self._with_role("quasi_identifier")
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes, in configuration order."""
+        return self._with_role("sensitive")
+
+    @property
+    def insensitive(self) -> list[str]:
+        """Names of the insensitive attributes, in configuration order."""
+        return self._with_role("insensitive")
+
+    @property
+    def identifiers(self) -> list[str]:
+        """Names of the identifiers, in configuration order."""
+        return self._with_role("identifier")
+
+    def _with_role(self, role: Role) -> list[str]:
+        return [name for name, attribute in self.attributes.items() if attribute.role == role]
+
+    def fingerprint(self) -> str:
+        """Return what tells this configuration from every other one.
+
+        The order of the attributes counts, as it breaks ties; the order of all other keys does
+        not, nor does it matter whether a default is written out. The seed enters through its own
+        hash.
+
+        Returns
+        -------
+        str
+            SHA-256 of the canonical JSON, in hexadecimal digits.
+        """
+        document = self.model_dump(mode="json")
+        document["attributes"] = list(document["attributes"].items())
+        document["execution"]["seed"] = self._seed_hash()
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return _sha256(canonical)
+
+    def public_dict(self) -> dict[str, Any]:
+        """Return the configuration as the manifest shows it, without its secrets.
+
+        The seed is replaced by ``seed_fingerprint``, a declared order (which lists raw values of
+        a quasi-identifier) by ``order_entries`` and ``order_fingerprint``, and credentials in
+        data source options and paths by ``(redacted)``.
+
+        Returns
+        -------
+        dict
+            Nothing but JSON values, in configuration order.
+        """
+        document = self.model_dump(mode="json")
+        del document["execution"]["seed"]
+        document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]
+        for attribute in document["attributes"].values():
+            order = attribute.pop("order")
+            if order is not None:
+                attribute["order_entries"] = len(order)
+                attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
+        options = document["input"]["options"]
+        for option in options:
+            if _SECRET_OPTION.search(option):
+                options[option] = "(redacted)"
+        path = self.input.path
+        document["input"]["path"] = (
+            _redact_path(path) if isinstance(path, str) else [_redact_path(one) for one in path]
+        )
+        document["output"]["path"] = _redact_path(self.output.path)
+        return document
+
+    def _seed_hash(self) -> str:
+        return _sha256(f"anonspark-seed:{self.execution.seed}")
+
+
+def _sha256(text: str) -> str:
+    # Paths from a command line may hold bytes that are no text, as lone surrogates.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _redact_path(path: str) -> str:
+    return _USER_INFORMATION.sub(lambda match: "(redacted)@" if ":" in match[0] else match[0], path)
+
+
+def _folded(name: str) -> str:
+    # As Spark compares column names unless it is told otherwise.
+    return name.lower()
+
+
+def _unusable_names(attributes: Mapping[str, Attribute]) -> list[Finding]:
+    """Find empty names, and names that Spark does not tell apart."""
+    findings: list[Finding] = []
+    first: dict[str, str] = {}
+    for name in attributes:
+        if name == "":
+            findings.append(
+                Finding(
+                    ("attributes", name),
+                    "found an empty name; expected the name of a column; correct or remove it",
+                )
+            )
+        other = first.setdefault(_folded(name), name)
+        if other != name:
+            findings.append(
+                Finding(
+                    ("attributes", name),
+                    f"found the name {other!r} again, but for upper and lower case, which Spark "
+                    "does not tell apart; expected each column once; remove one of the two",
+                )
+            )
+    return findings
+
+
+def _generated_columns(
+    attributes: Mapping[str, Attribute], style: OutputStyle, missing: MissingPolicy
+) -> list[Finding]:
+    """Find published attributes with the name of a column that the release generates."""
+    suffixes = ["_min", "_max"] if style == "bounds" else []
+    if missing == "category" and style != "interval":
+        suffixes.append("_missing")
+    generated = {
+        _folded(name + suffix): (name, suffix)
+        for name, attribute in attributes.items()
+        if attribute.role == "quasi_identifier"
+        for suffix in suffixes
+    }
+    findings: list[Finding] = []
+    for name, attribute in attributes.items():
+        if attribute.role == "identifier" or _folded(name) not in generated:
+            continue
+        source, suffix = generated[_folded(name)]
+        cause = f"output.style '{style}'"
+        if suffix == "_missing":
+            cause += " with missing 'category'"
+        findings.append(
+            Finding(
+                ("attributes", name),
+                f"found the name of the column {source + suffix!r}, which {cause} generates for "
+                f"{source!r}; expected a name of its own; rename the column in the input, choose "
+                "another output.style, or do not publish it",
+            )
+        )
+    return findings

@@ -1,0 +1,102 @@
+"""Files and directories through the Hadoop FileSystem API: HDFS, object stores and local disks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+__all__ = ["FileSystem"]
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """Path operations as the cluster sees them; nothing here assumes a local disk.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        A classic session: the API is reached through its Java gateway.
+    """
+
+    spark: SparkSession
+
+    def _open(self, path: str) -> tuple[Any, Any]:
+        gateway = self.spark._jvm
+        java_path = gateway.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
+        configuration = self.spark._jsc.hadoopConfiguration()
+        return java_path.getFileSystem(configuration), java_path
+
+    def qualified(self, path: str) -> str:
+        """Return the absolute address of a path, with scheme and without dots."""
+        file_system, java_path = self._open(path)
+        return str(file_system.makeQualified(java_path).toString())
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        file_system, java_path = self._open(path)
+        return bool(file_system.exists(java_path))
+
+    def matches(self, pattern: str) -> list[str]:
+        """Return the addresses of all files and directories that a path or glob pattern names."""
+        file_system, java_path = self._open(pattern)
+        found = file_system.globStatus(java_path)
+        return [str(status.getPath().toString()) for status in found or ()]
+
+    def parent(self, path: str) -> str:
+        """Return the address of the directory that holds a path."""
+        file_system, java_path = self._open(path)
+        parent = file_system.makeQualified(java_path).getParent()
+        return str(parent.toString()) if parent is not None else self.qualified(path)
+
+    def make_private_directory(self, path: str) -> None:
+        """Create a directory, readable by its owner only where the file system knows owners."""
+        file_system, java_path = self._open(path)
+        permission = self.spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")  # type: ignore[union-attr]
+        if not file_system.mkdirs(java_path, permission):
+            raise OSError(f"cannot create directory {path}")
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents."""
+        file_system, java_path = self._open(path)
+        if not file_system.mkdirs(java_path):
+            raise OSError(f"cannot create directory {path}")
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or directory; the target must not exist.
+
+        Raises
+        ------
+        OSError
+            If the file system refuses.
+        """
+        file_system, source_path = self._open(source)
+        target_path = self._open(target)[1]
+        if not file_system.rename(source_path, target_path):
+            raise OSError(f"cannot rename {source} to {target}")
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        file_system, java_path = self._open(path)
+        if file_system.exists(java_path) and not file_system.delete(java_path, True):
+            raise OSError(f"cannot delete {path}")
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file."""
+        file_system, java_path = self._open(path)
+        stream = file_system.create(java_path, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+
+    def read_text(self, path: str) -> str:
+        """Read a small UTF-8 file."""
+        file_system, java_path = self._open(path)
+        stream = file_system.open(java_path)
+        try:
+            utilities = self.spark._jvm.org.apache.commons.io.IOUtils  # type: ignore[union-attr]
+            return bytes(utilities.toByteArray(stream)).decode()
+        finally:
+            stream.close()

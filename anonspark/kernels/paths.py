@@ -1,0 +1,39 @@
+"""Names of tree nodes that depend on the way from the root alone."""
+
+from __future__ import annotations
+
+from numba import njit, uint64
+
+__all__ = ["child_path", "root_path"]
+
+
+@njit(uint64(uint64), cache=True)
+def _mix(state):  # type: ignore[no-untyped-def]
+    """Scramble 64 bits (the finalizer of SplitMix64, Steele et al. 2014)."""
+    state = (state ^ (state >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> uint64(27))) * uint64(0x94D049BB133111EB)
+    return state ^ (state >> uint64(31))
+
+
+@njit(uint64(uint64, uint64), cache=True)
+def root_path(seed, round_number):  # type: ignore[no-untyped-def]
+    """Return the 64-bit name of the root of a round's tree.
+
+    Parameters
+    ----------
+    seed : uint64
+        The configured seed.
+    round_number : uint64
+        1, 2, ...
+    """
+    return _mix(_mix(seed + uint64(0x9E3779B97F4A7C15)) + round_number)
+
+
+@njit(uint64(uint64, uint64), cache=True)
+def child_path(path, side):  # type: ignore[no-untyped-def]
+    """Return the 64-bit name of a child from its parent's name and the side (0 left, 1 right).
+
+    The same function names nodes on the driver and in the kernels, so a node is called the same
+    wherever the tree was cut, and its name does not tell its place in the order of the values.
+    """
+    return _mix(path * uint64(2) + side + uint64(0x9E3779B97F4A7C15))

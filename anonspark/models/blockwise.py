@@ -1,0 +1,294 @@
+"""Models that cut a table into blocks on the cluster and finish each block in one task."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField
+
+from anonspark.columns import (
+    CLASS_ID,
+    CLASS_SUMMARY,
+    FINISHED,
+    key_matrix,
+    published_column,
+    quasi_identifier_column,
+)
+from anonspark.generalize.classes import ClassFigures, Generalizer
+from anonspark.kernels.canonical_order import sort_groups
+from anonspark.kernels.paths import root_path
+from anonspark.models.model import Model, Round, Task, assigned_schema
+from anonspark.outliers import OutlierSeparation
+from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
+from anonspark.partition.growing import CutRule, Leaf
+
+__all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
+
+Codes = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The records of one leaf of the distributed tree.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (n, d)
+        Codes of the quasi-identifiers.
+    positions : float64 ndarray of shape (n, d)
+        Their positions on the real line.
+    ranges : float64 ndarray of shape (d,)
+        Global range of each quasi-identifier.
+    hashes : int64 ndarray of shape (n,)
+        Keyed hash of each record.
+    cell_low, cell_high : float64 ndarray of shape (d,)
+        Bounds of the leaf's cell.
+    path : int
+        The leaf's name.
+    """
+
+    codes: Codes
+    positions: Positions
+    ranges: Positions
+    hashes: Codes
+    cell_low: Positions
+    cell_high: Positions
+    path: int
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A block's records, group by group.
+
+    Parameters
+    ----------
+    order : int64 ndarray of shape (n,)
+        Records of the block.
+    starts : int64 ndarray of shape (groups + 1,)
+        Where each group begins in ``order``.
+    paths : uint64 ndarray of shape (groups,)
+        Name of each group.
+    """
+
+    order: Codes
+    starts: Codes
+    paths: npt.NDArray[np.uint64]
+
+
+class GroupFormer:
+    """Finishes a block in a task; travels to the workers, so it holds plain values only."""
+
+    @abstractmethod
+    def form_groups(self, block: Block) -> Groups:
+        """Return groups of at least k records each, the same for any order of the records."""
+
+
+class BlockwiseModel(Model):
+    """Base of models whose layer 2 is a distributed tree and whose layers 3 and 5 are common.
+
+    Parameters
+    ----------
+    task : Task
+        What every model is told.
+    separation : OutlierSeparation or None
+        How outliers are told from normal records; None keeps all groups whole.
+    """
+
+    def __init__(self, task: Task, separation: OutlierSeparation | None) -> None:
+        self.task = task
+        self.separation = separation
+
+    @property
+    @abstractmethod
+    def cut_rule(self) -> CutRule:
+        """How nodes too large for a task are cut on the cluster."""
+
+    @property
+    @abstractmethod
+    def group_former(self) -> GroupFormer:
+        """How a task finishes a block."""
+
+    def anonymize(self, table: Round) -> DataFrame:
+        """Anonymize one round's table; see :meth:`Model.anonymize`.
+
+        Notes
+        -----
+        Eager: the counting passes of :func:`partition_records`. Lazy: one shuffle of the records
+        and one Python task a block.
+        """
+        generalizer = self.task.generalizer
+        quasi_identifiers = generalizer.quasi_identifiers
+        path = int(root_path(self.task.seed % 2**64, table.number))
+        partition = partition_records(
+            table.records,
+            table.rows,
+            quasi_identifiers,
+            self.cut_rule,
+            path=path,
+            task_rows=self.task.task_rows,
+        )
+        published = [
+            StructField(column.name, from_arrow_type(column.arrow_type))
+            for column in generalizer.columns()
+        ]
+        schema = assigned_schema(table.records.schema, published, len(quasi_identifiers))
+        finish = _FinishBlocks(
+            {leaf.number: leaf for leaf in partition.leaves},
+            self.group_former,
+            None if table.last else self.separation,
+            generalizer,
+            to_arrow_schema(schema),
+        )
+        blocks = send_to_tasks(table.records, partition, quasi_identifiers)
+        return blocks.mapInArrow(finish, schema)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _FinishBlocks:
+    """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker."""
+
+    leaves: Mapping[int, Leaf]
+    group_former: GroupFormer
+    separation: OutlierSeparation | None
+    generalizer: Generalizer
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        received = list(batches)
+        if not sum(batch.num_rows for batch in received):
+            return
+        records = pa.Table.from_batches(received)
+        del received
+        quasi_identifiers = self.generalizer.quasi_identifiers
+        keys = key_matrix(records, quasi_identifiers)
+        codes = np.ascontiguousarray(keys[:, :-2])
+        hashes = np.ascontiguousarray(keys[:, -2])
+        del keys
+        positions = np.empty(codes.shape, np.float64)
+        normalized = np.empty(codes.shape, np.float64)
+        for j, quasi_identifier in enumerate(quasi_identifiers):
+            positions[:, j] = quasi_identifier.positions(codes[:, j])
+            normalized[:, j] = quasi_identifier.normalized(positions[:, j])
+
+        blocks = records.column(BLOCK).to_numpy()
+        kept, classes, paths, left_over = [], [], [], []
+        for number in np.unique(blocks):
+            rows = np.flatnonzero(blocks == number)
+            groups = self._form_groups(self.leaves[int(number)], rows, codes, positions, hashes)
+            order = rows[groups.order]
+            sort_groups(codes, hashes, order, groups.starts)
+            if self.separation is None:
+                normal = np.ones(len(order), bool)
+            else:
+                normal = self.separation.normal_records(codes, normalized, order, groups.starts)
+            kept.append(order[normal])
+            classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
+            paths.append(groups.paths)
+            left_over.append(order[~normal])
+
+        records = records.drop_columns(BLOCK)
+        yield from self._finished(
+            records, codes, np.concatenate(kept), np.concatenate(classes), np.concatenate(paths)
+        )
+        yield from self._left_over(records, np.concatenate(left_over))
+
+    def _form_groups(
+        self, leaf: Leaf, rows: Codes, codes: Codes, positions: Positions, hashes: Codes
+    ) -> Groups:
+        quasi_identifiers = self.generalizer.quasi_identifiers
+        own = positions[rows]
+        low, high = own.min(axis=0), own.max(axis=0)
+        for j, quasi_identifier in enumerate(quasi_identifiers):
+            for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
+                if bound is not None:
+                    bounds[j] = quasi_identifier.positions(np.array([bound], np.int64))[0]
+        return self.group_former.form_groups(
+            Block(
+                codes=codes[rows],
+                positions=own,
+                ranges=np.array([quasi_identifier.range for quasi_identifier in quasi_identifiers]),
+                hashes=hashes[rows],
+                cell_low=low,
+                cell_high=high,
+                path=leaf.path,
+            )
+        )
+
+    def _finished(
+        self,
+        records: pa.Table,
+        codes: Codes,
+        order: Codes,
+        sizes: Codes,
+        paths: npt.NDArray[np.uint64],
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of finished classes, generalized."""
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        published, figures = self.generalizer.generalize(codes[order], starts)
+        owner = pa.array(np.repeat(np.arange(len(sizes)), sizes))
+        heads = np.zeros(len(order), bool)
+        heads[starts[:-1]] = True
+        summaries = self._summaries(figures).take(
+            pa.array(np.cumsum(heads) - 1, mask=~heads)
+        )
+        columns = {
+            FINISHED: pa.array(np.ones(len(order), bool)),
+            CLASS_ID: pa.array(paths.view(np.int64)).take(owner),
+            CLASS_SUMMARY: summaries,
+        }
+        for index, column in enumerate(published):
+            columns[published_column(index)] = column.take(owner)
+        yield from self._batches(records, order, columns, publish=True)
+
+    def _left_over(self, records: pa.Table, order: Codes) -> Iterator[pa.RecordBatch]:
+        """Yield the records of the next round as they came."""
+        columns = {FINISHED: pa.array(np.zeros(len(order), bool))}
+        yield from self._batches(records, order, columns, publish=False)
+
+    def _summaries(self, figures: ClassFigures) -> pa.StructArray:
+        fields = list(self.schema.field(CLASS_SUMMARY).type)
+        arrays = [pa.array(figures.sizes)]
+        for j in range(len(self.generalizer.quasi_identifiers)):
+            arrays += [
+                figures.lowest[j],
+                figures.highest[j],
+                pa.array(figures.penalties[:, j]),
+                pa.array(figures.losses[:, j]),
+            ]
+        return pa.StructArray.from_arrays(arrays, fields=fields)
+
+    def _batches(
+        self, records: pa.Table, order: Codes, columns: dict[str, pa.Array], *, publish: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield batches of the result's schema: given columns, staged columns, and nulls."""
+        raw = {
+            quasi_identifier_column(index)
+            for index in range(len(self.generalizer.quasi_identifiers))
+        }
+        hidden = raw if publish else set()
+        staged = records.select(
+            [field.name for field in self.schema if field.name in records.schema.names]
+        )
+        rows_per_batch = 65_536
+        for start in range(0, len(order), rows_per_batch):
+            rows = pa.array(order[start : start + rows_per_batch])
+            taken = staged.take(rows).combine_chunks()
+            arrays = []
+            for field in self.schema:
+                if field.name in columns:
+                    array = columns[field.name].slice(start, len(rows))
+                elif field.name in staged.schema.names and field.name not in hidden:
+                    array = taken.column(field.name)
+                    array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0)
+                else:
+                    array = pa.nulls(len(rows), field.type)
+                arrays.append(array)
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -1,0 +1,237 @@
+"""Counting on the cluster, and handing every leaf of the tree to one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.columns import OCCURRENCE, RECORD_HASH, key_matrix, quasi_identifier_column
+from anonspark.partition.counting import Counter, Histogram, Request
+from anonspark.partition.cut_tree import CutTree
+from anonspark.partition.growing import CutRule, Leaf, Node, grow
+from anonspark.prepare.encoding import QuasiIdentifier
+
+__all__ = ["BLOCK", "Partition", "partition_records", "send_to_tasks"]
+
+BLOCK = "block"
+"""Node number of a record's leaf."""
+
+_TASK_KEY = "task_key"
+
+_COUNT_SCHEMA = "request int, bin long, count long, minimum long, maximum long"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A table cut into blocks.
+
+    Parameters
+    ----------
+    tree : CutTree
+        The cuts made on the cluster.
+    leaves : tuple of Node
+        The blocks, from left to right.
+    tasks : tuple of tuple of int
+        Node numbers of the leaves that each task gets.
+    """
+
+    tree: CutTree
+    leaves: tuple[Leaf, ...]
+    tasks: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class _CountRecords:
+    """Counts one partition's records in a Python worker."""
+
+    counter: Counter
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keys = (key_matrix(batch, self.quasi_identifiers) for batch in batches)
+        counted = self.counter.count(keys)
+        counted["request"] = counted["request"].astype(np.int32)
+        yield pa.RecordBatch.from_pydict(counted)
+
+
+@dataclass(frozen=True)
+class _FindBlocks:
+    """Adds each record's leaf, and a key that leads it to the leaf's task."""
+
+    tree: CutTree
+    task_keys: npt.NDArray[np.int32]
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            leaves = self.tree.find_leaves(key_matrix(batch, self.quasi_identifiers))
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, pa.array(leaves), pa.array(self.task_keys[leaves])],
+                [*batch.schema.names, BLOCK, _TASK_KEY],
+            )
+
+
+def partition_records(
+    records: DataFrame,
+    rows: int,
+    quasi_identifiers: tuple[QuasiIdentifier, ...],
+    rule: CutRule,
+    *,
+    path: int,
+    task_rows: int,
+) -> Partition:
+    """Cut a table into blocks that fit one task each.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Staged records. Read once per counting pass: only quasi-identifiers, hash and occurrence
+        number.
+    rows : int
+        Their number.
+    quasi_identifiers : tuple of QuasiIdentifier
+    rule : callable
+        The model's cut rule.
+    path : int
+        Name of the root.
+    task_rows : int
+        Largest block. A node that cannot be cut stays one block, however large.
+
+    Returns
+    -------
+    Partition
+
+    Notes
+    -----
+    No job at all where ``rows <= task_rows``. Otherwise one job per counting pass, each with one
+    shuffle of at most some 100,000 counts, which are collected; never a row of the data.
+    """
+    d = len(quasi_identifiers)
+    names = [quasi_identifier_column(j) for j in range(d)]
+    names += [name for name in (RECORD_HASH, OCCURRENCE) if name in records.columns]
+    narrow = records.select(*names)
+
+    def count(tree: CutTree, requests: Sequence[Request]) -> list[Histogram]:
+        counter = Counter(tree, requests)
+        counts = (
+            narrow.mapInArrow(_CountRecords(counter, quasi_identifiers), _COUNT_SCHEMA)  # type: ignore[arg-type]
+            .groupBy("request", "bin")
+            .agg(
+                sf.sum("count").alias("count"),
+                sf.min("minimum").alias("minimum"),
+                sf.max("maximum").alias("maximum"),
+            )
+            .toPandas()
+        )
+        return counter.histograms({name: counts[name].to_numpy(np.int64) for name in counts})
+
+    tree = CutTree(d + 2)
+    root = Node(
+        number=0,
+        path=path,
+        rows=rows,
+        lowest=tuple(quasi_identifier.lowest for quasi_identifier in quasi_identifiers),
+        highest=tuple(
+            quasi_identifier.missing_code
+            if quasi_identifier.has_missing
+            else quasi_identifier.highest
+            for quasi_identifier in quasi_identifiers
+        ),
+        cell_low=(None,) * d,
+        cell_high=(None,) * d,
+    )
+    leaves = grow(tree, root, rule, largest_leaf=task_rows, count=count)
+    return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
+
+
+def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]:
+    """Put neighbouring leaves into one task as long as they fit."""
+    tasks: list[list[int]] = []
+    room = 0
+    for leaf in leaves:
+        if leaf.rows > room:
+            tasks.append([])
+            room = max(task_rows, leaf.rows)
+        tasks[-1].append(leaf.number)
+        room -= leaf.rows
+    return tuple(tuple(task) for task in tasks)
+
+
+def send_to_tasks(
+    records: DataFrame, partition: Partition, quasi_identifiers: tuple[QuasiIdentifier, ...]
+) -> DataFrame:
+    """Shuffle records so that every task holds its blocks whole, and nothing else.
+
+    Returns
+    -------
+    DataFrame
+        The records with their block in column :data:`BLOCK`; one partition a task.
+
+    Notes
+    -----
+    Lazy; one shuffle of the whole records.
+    """
+    if len(partition.leaves) == 1:
+        return records.withColumn(BLOCK, sf.lit(partition.leaves[0].number)).repartition(1)
+    task_keys = np.zeros(len(partition.tree), np.int32)
+    keys = keys_for_partitions(len(partition.tasks))
+    for key, numbers in zip(keys, partition.tasks, strict=True):
+        task_keys[list(numbers)] = key
+    schema = records.withColumn(BLOCK, sf.lit(0)).withColumn(_TASK_KEY, sf.lit(0)).schema
+    return (
+        records.mapInArrow(_FindBlocks(partition.tree, task_keys, quasi_identifiers), schema)  # type: ignore[arg-type]
+        .repartition(len(partition.tasks), _TASK_KEY)
+        .drop(_TASK_KEY)
+    )
+
+
+def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
+    """Return, for each partition, an integer that Spark's hash partitioning sends there.
+
+    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``; with plain block
+    numbers some tasks would get several blocks and others none.
+
+    Parameters
+    ----------
+    partitions : int
+        At least 1.
+
+    Returns
+    -------
+    int32 ndarray of shape (partitions,)
+    """
+    keys = np.full(partitions, -1, np.int32)
+    start, step = 0, max(1024, 8 * partitions)
+    while (keys < 0).any():
+        candidates = np.arange(start, start + step, dtype=np.int32)
+        targets = _murmur3(candidates).astype(np.int64) % partitions
+        # The first candidate of each partition, whatever the order of assignment.
+        found, first = np.unique(targets, return_index=True)
+        new = keys[found] < 0
+        keys[found[new]] = candidates[first[new]]
+        start += step
+    return keys
+
+
+def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return Spark's ``hash`` of integers: Murmur3 x86 32 bit with seed 42."""
+    unsigned = np.uint32
+    with np.errstate(over="ignore"):
+        mixed = values.astype(unsigned) * unsigned(0xCC9E2D51)
+        mixed = (mixed << unsigned(15)) | (mixed >> unsigned(17))
+        state = unsigned(42) ^ (mixed * unsigned(0x1B873593))
+        state = (state << unsigned(13)) | (state >> unsigned(19))
+        state = state * unsigned(5) + unsigned(0xE6546B64)
+        state ^= unsigned(4)
+        state ^= state >> unsigned(16)
+        state *= unsigned(0x85EBCA6B)
+        state ^= state >> unsigned(13)
+        state *= unsigned(0xC2B2AE35)
+        state ^= state >> unsigned(16)
+    return state.view(np.int32)

@@ -1,0 +1,246 @@
+"""What can be wrong with the values, counted in one pass, and the ranges from the same pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from anonspark.configuration import Configuration
+from anonspark.errors import DataError
+from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.prepare.reading import ColumnPlan
+
+__all__ = [
+    "describe_quasi_identifier",
+    "inspection_columns",
+    "kept_rows",
+    "require_sound_values",
+]
+
+_MOST_DIGITS = 18
+_MOST_CATEGORIES = 1_000_000
+
+
+def kept_rows(plans: Sequence[ColumnPlan], configuration: Configuration) -> Column:
+    """Return whether a row stays under the policy for missing values."""
+    kept = sf.lit(True)
+    if configuration.missing == "drop":
+        for plan in plans:
+            kept = kept & ~plan.missing
+    return kept
+
+
+def inspection_columns(
+    plans: Sequence[ColumnPlan], kept: Column
+) -> list[Column]:
+    """Return the aggregates that tell everything :func:`require_sound_values` asks.
+
+    Parameters
+    ----------
+    plans : sequence of ColumnPlan
+    kept : Column
+        Whether a row stays.
+
+    Returns
+    -------
+    list of Column
+        For one ``agg`` or one ``Observation``; plain numbers and texts, whatever the types.
+    """
+    columns = [
+        sf.count(sf.lit(1)).alias("rows"),
+        sf.count_if(kept).alias("kept"),
+    ]
+    for index, plan in enumerate(plans):
+        value = sf.when(kept, plan.value)
+        columns += [
+            sf.count_if(plan.missing).alias(f"missing_{index}"),
+            sf.count_if(plan.invalid).alias(f"invalid_{index}"),
+            sf.count_if(plan.infinite).alias(f"infinite_{index}"),
+        ]
+        if plan.kind == "category":
+            columns += [
+                sf.count_if(kept & plan.numeric_text).alias(f"numeric_{index}"),
+                sf.approx_count_distinct(value).alias(f"distinct_{index}"),
+            ]
+            continue
+        plain = _plain(value, plan.kind)
+        extremes = [sf.min(plain), sf.max(plain)]
+        if plan.kind == "decimal":
+            extremes = [extreme.cast("string") for extreme in extremes]
+            fraction = sf.split_part(value.cast("string"), sf.lit("."), sf.lit(2))
+            places = sf.length(sf.regexp_replace(fraction, "0+$", ""))
+            columns += [sf.max(places).alias(f"places_{index}")]
+        columns += [
+            extremes[0].alias(f"lowest_{index}"),
+            extremes[1].alias(f"highest_{index}"),
+        ]
+    return columns
+
+
+def _plain(value: Column, kind: Kind) -> Column:
+    """Return a value as a plain 64-bit number (decimals stay what they are)."""
+    match kind:
+        case "date":
+            return sf.unix_date(value).cast("long")
+        case "timestamp":
+            return sf.unix_micros(value.cast("timestamp"))
+        case "boolean":
+            return value.cast("int").cast("long")
+        case "float":
+            return value.cast("double")
+        case "integer":
+            return value.cast("long")
+        case _:
+            return value
+
+
+def require_sound_values(
+    found: Mapping[str, Any], plans: Sequence[ColumnPlan], configuration: Configuration
+) -> None:
+    """Check the counts of a pass over the input.
+
+    Parameters
+    ----------
+    found : mapping
+        Results of :func:`inspection_columns`.
+    plans : sequence of ColumnPlan
+    configuration : Configuration
+
+    Raises
+    ------
+    DataError
+        With all problems at once: names and counts, never a value.
+    """
+    rows, kept, k = found["rows"], found["kept"], configuration.privacy.k
+    problems = []
+    if rows == 0:
+        raise DataError(f"input.path: the table is empty; expected at least k = {k} rows")
+    for index, plan in enumerate(plans):
+        where = f"attributes.{plan.name}"
+        if configuration.missing == "error" and found[f"missing_{index}"]:
+            problems.append(
+                f"{where}: {found[f'missing_{index}']:,} of {rows:,} values are missing; complete "
+                "them, or set missing to drop or category"
+            )
+        if found[f"invalid_{index}"]:
+            problems.append(
+                f"{where}: {found[f'invalid_{index}']:,} of {rows:,} values are not of the "
+                f"declared type {plan.attribute.type}; correct them, list what means missing in "
+                "input.missing_markers, or change the type"
+            )
+        if found[f"infinite_{index}"]:
+            problems.append(
+                f"{where}: {found[f'infinite_{index}']:,} of {rows:,} values are infinite; replace "
+                "them by numbers or by missing values"
+            )
+        if plan.kind == "category":
+            numeric = found[f"numeric_{index}"]
+            present = kept - (found[f"missing_{index}"] if configuration.missing != "drop" else 0)
+            if plan.undeclared_text and present / 2 <= numeric < present:
+                problems.append(
+                    f"{where}: a text column in which {numeric:,} of {present:,} values are "
+                    "numbers; for a number set its type to number and correct the others or list "
+                    "them in input.missing_markers, for a code set its type to text"
+                )
+            if found[f"distinct_{index}"] > _MOST_CATEGORIES:
+                problems.append(
+                    f"{where}: a text quasi-identifier with more than {_MOST_CATEGORIES:,} "
+                    "different values; is it an identifier? Declare its type (number, date), or "
+                    "make it coarser"
+                )
+    if not problems and kept < k:
+        dropped = f", {rows - kept:,} more were dropped for missing values" if kept < rows else ""
+        problems.append(
+            f"privacy.k: {k} needs at least {k} rows, the input has {kept:,}{dropped}; "
+            "nothing can be published"
+        )
+    if problems:
+        raise DataError(*problems)
+
+
+def describe_quasi_identifier(
+    index: int,
+    plan: ColumnPlan,
+    arrow_type: pa.DataType,
+    found: Mapping[str, Any],
+    configuration: Configuration,
+    categories: Sequence[str] | None,
+) -> QuasiIdentifier:
+    """Return a quasi-identifier with its global range.
+
+    Parameters
+    ----------
+    index : int
+        Its place in configuration order.
+    plan : ColumnPlan
+    arrow_type : pyarrow.DataType
+        Type of its staged column.
+    found : mapping
+        Results of :func:`inspection_columns`.
+    configuration : Configuration
+    categories : sequence of str or None
+        Its different values, in any order (kind ``category`` only).
+
+    Raises
+    ------
+    DataError
+        If decimals need more digits than 64-bit integers hold, or values lack from the declared
+        order.
+    """
+    where = f"attributes.{plan.name}"
+    has_missing = configuration.missing == "category" and found[f"missing_{index}"] > 0
+    if plan.kind == "category":
+        present = sorted(categories or ())
+        order = plan.attribute.order
+        if order is not None:
+            unknown = set(present) - set(order)
+            if unknown:
+                raise DataError(
+                    f"{where}.order: lacks {len(unknown)} of the column's {len(present)} values; "
+                    "list all of them, or name those that mean missing in input.missing_markers"
+                )
+            places = sorted(order.index(value) for value in present)
+        else:
+            order, places = present, list(range(len(present)))
+        lowest, highest = (places[0], places[-1]) if places else (0, -1)
+        return QuasiIdentifier(
+            plan.name,
+            plan.kind,
+            arrow_type,
+            lowest,
+            highest,
+            categories=tuple(order),
+            has_missing=has_missing,
+        )
+    scale = arrow_type.scale if plan.kind == "decimal" else 0
+    low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
+    if low is None:
+        lowest, highest = 0, -1
+    elif plan.kind == "float":
+        one = QuasiIdentifier(plan.name, "float", pa.float64(), 0, 0)
+        lowest, highest = (int(code) for code in one.encode(pa.array([low, high], pa.float64())))
+    elif plan.kind == "decimal":
+        # The places that the values use, which may be fewer than the column's type offers.
+        scale = found[f"places_{index}"]
+        lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
+        if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
+            raise DataError(
+                f"{where}: its decimals need more than {_MOST_DIGITS} digits; cast the column to "
+                "double, or round it to fewer decimal places"
+            )
+    else:
+        lowest, highest = int(low), int(high)
+    if has_missing and highest == np.iinfo(np.int64).max:
+        raise DataError(
+            f"{where}: holds the largest 64-bit integer, which leaves no code for missing values; "
+            "drop them or cast the column to double"
+        )
+    return QuasiIdentifier(
+        plan.name, plan.kind, arrow_type, lowest, highest, scale=scale, has_missing=has_missing
+    )

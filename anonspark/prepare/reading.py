@@ -1,0 +1,265 @@
+"""Opening the input and finding each attribute's column."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from anonspark.columns import payload_column, quasi_identifier_column
+from anonspark.configuration import Attribute, Configuration, InputOptions
+from anonspark.errors import DataError
+from anonspark.filesystem import FileSystem
+from anonspark.prepare.encoding import Kind
+
+__all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
+
+_CATEGORY_TYPES = (st.StringType, st.VarcharType, st.CharType)
+
+_CAST_TYPES = {
+    "number": ("double", "float"),
+    "date": ("date", "date"),
+    "timestamp": ("timestamp", "timestamp"),
+    "boolean": ("boolean", "boolean"),
+}
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """How one quasi-identifier is read.
+
+    Parameters
+    ----------
+    name : str
+        Attribute name.
+    attribute : Attribute
+        As configured.
+    kind : Kind
+        What its values are.
+    value : Column
+        The value, null where it is missing or not of its declared type.
+    missing : Column
+        Whether it is missing: null, NaN or one of the markers.
+    invalid : Column
+        Whether it is there but not of its declared type.
+    infinite : Column
+        Whether it is an infinite number.
+    numeric_text : Column
+        Whether it is text that reads as a number.
+    undeclared_text : bool
+        Whether it is text of which nothing was declared.
+    """
+
+    name: str
+    attribute: Attribute
+    kind: Kind
+    value: Column
+    missing: Column
+    invalid: Column
+    infinite: Column
+    numeric_text: Column
+    undeclared_text: bool
+
+
+def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
+    """Open the input.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    options : InputOptions
+
+    Returns
+    -------
+    DataFrame
+        Lazy; formats without a schema (CSV, JSON) may take a job to infer it.
+
+    Raises
+    ------
+    DataError
+        If a path does not exist or cannot be opened in this format.
+    """
+    files = FileSystem(spark)
+    problems = [
+        f"input.path: nothing is at {path}; check the path, and that the cluster can reach it"
+        for path in options.paths
+        if not files.matches(path)
+    ]
+    if problems:
+        raise DataError(*problems)
+    # A malformed record must not become a row of nulls unseen.
+    defaults = {"mode": "FAILFAST"} if options.format in ("csv", "json") else {}
+    try:
+        return (
+            spark.read.format(options.format)
+            .options(**defaults)
+            .options(**options.options)
+            .load(list(options.paths))
+        )
+    except AnalysisException as error:
+        paths = ", ".join(options.paths)
+        raise DataError(
+            f"input.path: cannot read {paths} as {options.format} "
+            f"({error.getCondition() or 'no reason given'}); check input.format and input.options"
+        ) from error
+
+
+def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
+    """Return the listed columns under their staged names; identifiers are not read at all.
+
+    Raises
+    ------
+    DataError
+        If columns are missing, or hold a type that cannot be published.
+    """
+    available = {field.name: field for field in table.schema}
+    problems = []
+    for name in configuration.attributes:
+        if name not in available:
+            near = difflib.get_close_matches(name, available, n=1, cutoff=0.5)
+            near = near or [other for other in available if other.lower() == name.lower()]
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            problems.append(
+                f"attributes.{name}: the input has no such column; {hint}"
+                f"it has {', '.join(repr(other) for other in available) or 'no columns'}"
+            )
+    if problems:
+        raise DataError(*problems)
+    payload = _payload_names(configuration)
+    for name in payload:
+        if _holds_map(available[name].dataType):
+            problems.append(
+                f"attributes.{name}: columns of type {available[name].dataType.simpleString()} "
+                "cannot be published; convert it to an array or a text first, or leave it out"
+            )
+    if problems:
+        raise DataError(*problems)
+    columns = [
+        sf.col(_quoted(name)).alias(quasi_identifier_column(index))
+        for index, name in enumerate(configuration.quasi_identifiers)
+    ]
+    columns += [
+        sf.col(_quoted(name)).alias(payload_column(index)) for index, name in enumerate(payload)
+    ]
+    return table.select(*columns)
+
+
+def _payload_names(configuration: Configuration) -> list[str]:
+    return [
+        name
+        for name, attribute in configuration.attributes.items()
+        if attribute.role in ("sensitive", "insensitive")
+    ]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _holds_map(data_type: st.DataType) -> bool:
+    text = data_type.simpleString()
+    return "map<" in text or "variant" in text or "interval" in text or "void" == text
+
+
+def plan_columns(selected: DataFrame, configuration: Configuration) -> list[ColumnPlan]:
+    """Decide how each quasi-identifier is read from its column's type and its declaration.
+
+    Parameters
+    ----------
+    selected : DataFrame
+        See :func:`select_attributes`.
+    configuration : Configuration
+
+    Raises
+    ------
+    DataError
+        If a column's type and the declared one do not go together.
+    """
+    plans, problems = [], []
+    for index, name in enumerate(configuration.quasi_identifiers):
+        column = quasi_identifier_column(index)
+        attribute = configuration.attributes[name]
+        found = selected.schema[column].dataType
+        plan = _plan(column, name, attribute, found, configuration.input.missing_markers)
+        if isinstance(plan, str):
+            problems.append(f"attributes.{name}: {plan}")
+        else:
+            plans.append(plan)
+    if problems:
+        raise DataError(*problems)
+    return plans
+
+
+def _plan(
+    column: str, name: str, attribute: Attribute, found: st.DataType, markers: list[str]
+) -> ColumnPlan | str:
+    value = sf.col(column)
+    no = sf.lit(False)
+    is_text = isinstance(found, _CATEGORY_TYPES)
+    missing = value.isNull()
+    invalid = infinite = numeric_text = no
+    kind = _kind_of(found)
+    if kind is None:
+        return (
+            f"a quasi-identifier cannot have type {found.simpleString()}; "
+            "use a number, date, timestamp, boolean or text column"
+        )
+    declared = attribute.type or ("text" if attribute.order else None)
+    if is_text:
+        value = value.cast("string")
+        missing = missing | sf.trim(value).isin([marker.strip() for marker in markers])
+        numeric_text = ~missing & sf.expr(f"try_cast(trim({column}) AS double)").isNotNull()
+        if declared in _CAST_TYPES:
+            target, kind = _CAST_TYPES[declared]  # type: ignore[index, assignment]
+            cast = sf.expr(f"try_cast(trim({column}) AS {target})")
+            invalid = ~missing & cast.isNull()
+            value = cast
+    elif declared == "text":
+        value, kind = value.cast("string"), "category"
+    elif declared is not None and declared not in _DECLARED_OF_KIND[kind]:
+        return (
+            f"declared as {declared}, but the column has type {found.simpleString()}; "
+            "correct attributes." + name + ".type, or the column"
+        )
+    if kind == "float":
+        missing = missing | sf.isnan(value)
+        infinite = ~missing & sf.abs(value).eqNullSafe(sf.lit(float("inf")))
+    return ColumnPlan(
+        name=name,
+        attribute=attribute,
+        kind=kind,
+        value=sf.when(~missing, value),
+        missing=missing,
+        invalid=invalid,
+        infinite=infinite,
+        numeric_text=numeric_text,
+        undeclared_text=is_text and declared is None,
+    )
+
+
+_DECLARED_OF_KIND: dict[Kind, tuple[str, ...]] = {
+    "integer": ("number",),
+    "float": ("number",),
+    "decimal": ("number",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+    "boolean": ("boolean",),
+    "category": ("text",),
+}
+
+
+def _kind_of(data_type: st.DataType) -> Kind | None:
+    kinds: list[tuple[type[st.DataType] | tuple[type[st.DataType], ...], Kind]] = [
+        (st.IntegralType, "integer"),
+        (st.DecimalType, "decimal"),
+        (st.FractionalType, "float"),
+        (st.DateType, "date"),
+        ((st.TimestampType, st.TimestampNTZType), "timestamp"),
+        (st.BooleanType, "boolean"),
+        (_CATEGORY_TYPES, "category"),
+    ]
+    return next((kind for types, kind in kinds if isinstance(data_type, types)), None)

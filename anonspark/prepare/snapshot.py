@@ -1,0 +1,226 @@
+"""The staged snapshot: the input read once, so that every later pass sees the same records."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession, Window
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_type
+
+from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
+from anonspark.configuration import Configuration
+from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.prepare.inspection import (
+    describe_quasi_identifier,
+    inspection_columns,
+    kept_rows,
+    require_sound_values,
+)
+from anonspark.prepare.reading import (
+    ColumnPlan,
+    open_input,
+    plan_columns,
+    select_attributes,
+)
+
+__all__ = ["Snapshot", "inspect_input", "number_duplicates", "take_snapshot"]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The prepared table.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Staged records, read from the staging directory.
+    rows_read : int
+        Rows of the input.
+    rows : int
+        Rows staged: those read, less those dropped for missing values.
+    missing : tuple of int
+        Missing values of each quasi-identifier in the input.
+    quasi_identifiers : tuple of QuasiIdentifier
+        In configuration order, with their global ranges.
+    fingerprint : str
+        Tells whether two inputs hold the same records; depends on the seed, not on their order.
+    """
+
+    records: DataFrame
+    rows_read: int
+    rows: int
+    missing: tuple[int, ...]
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    fingerprint: str
+
+
+def _staged(
+    spark: SparkSession, configuration: Configuration
+) -> tuple[DataFrame, list[ColumnPlan]]:
+    """Return the selected columns with typed quasi-identifiers and record hash, and their plans."""
+    selected = select_attributes(open_input(spark, configuration.input), configuration)
+    plans = plan_columns(selected, configuration)
+    return selected, plans
+
+
+def inspect_input(
+    spark: SparkSession, configuration: Configuration
+) -> tuple[dict[str, Any], tuple[QuasiIdentifier, ...]]:
+    """Check the input without staging anything.
+
+    Returns
+    -------
+    found : dict
+        Results of the inspection: rows, missing values and so on.
+    quasi_identifiers : tuple of QuasiIdentifier
+
+    Raises
+    ------
+    DataError
+        With everything that is wrong.
+
+    Notes
+    -----
+    One pass over the input, two where a text quasi-identifier needs its categories.
+    """
+    selected, plans = _staged(spark, configuration)
+    kept = kept_rows(plans, configuration)
+    row = selected.agg(*inspection_columns(plans, kept)).first()
+    found = row.asDict() if row is not None else {}
+    require_sound_values(found, plans, configuration)
+    typed = selected.filter(kept).select(
+        *(plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans))
+    )
+    return found, _describe(typed, plans, found, configuration)
+
+
+def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) -> Snapshot:
+    """Read the input once, check it and stage what later layers need.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+    path : str
+        Where to stage; holds raw values.
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    DataError
+        With everything that is wrong with the values, or their number below k.
+
+    Notes
+    -----
+    One pass over the input that writes Parquet; counts, ranges and fingerprint come along with it.
+    Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
+    categories.
+    """
+    selected, plans = _staged(spark, configuration)
+    kept = kept_rows(plans, configuration)
+    d = len(plans)
+    payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
+    staged = [plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans)]
+    content = [*(plan.value for plan in plans), *(sf.col(name) for name in payload)]
+    # The hash skips nulls, so which values are null is hashed, too.
+    keyed_hash = sf.xxhash64(
+        sf.lit(configuration.execution.seed), *content, *(column.isNull() for column in content)
+    )
+    observation = Observation("prepare")
+    hashed = selected.withColumn(RECORD_HASH, keyed_hash)
+    (
+        hashed.observe(
+            observation,
+            *inspection_columns(plans, kept),
+            sf.sum(sf.when(kept, sf.col(RECORD_HASH).cast("decimal(38,0)")))
+            .cast("string")
+            .alias("hash_sum"),
+            sf.bit_xor(sf.when(kept, sf.col(RECORD_HASH))).alias("hash_xor"),
+        )
+        .filter(kept)
+        .select(*staged, *payload, RECORD_HASH)
+        .write.parquet(path)
+    )
+    found = observation.get
+    require_sound_values(found, plans, configuration)
+    records = spark.read.parquet(path)
+    text = f"{found['kept']} {found['hash_sum']} {found['hash_xor']}"
+    return Snapshot(
+        records=records,
+        rows_read=found["rows"],
+        rows=found["kept"],
+        missing=tuple(found[f"missing_{index}"] for index in range(d)),
+        quasi_identifiers=_describe(records, plans, found, configuration),
+        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def _quasi_identifier_columns(d: int) -> set[str]:
+    return {quasi_identifier_column(index) for index in range(d)}
+
+
+def _describe(
+    typed: DataFrame,
+    plans: list[ColumnPlan],
+    found: dict[str, Any],
+    configuration: Configuration,
+) -> tuple[QuasiIdentifier, ...]:
+    names = {
+        index: quasi_identifier_column(index)
+        for index, plan in enumerate(plans)
+        if plan.kind == "category"
+    }
+    categories: dict[int, list[str]] = {}
+    if names:
+        row = typed.agg(*(sf.collect_set(name).alias(name) for name in names.values())).first()
+        if row is not None:
+            categories = {index: row[name] for index, name in names.items()}
+    return tuple(
+        describe_quasi_identifier(
+            index,
+            plan,
+            to_arrow_type(typed.schema[quasi_identifier_column(index)].dataType),
+            found,
+            configuration,
+            categories.get(index),
+        )
+        for index, plan in enumerate(plans)
+    )
+
+
+def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
+    """Number the records that are equal in every column, for cuts that run between them.
+
+    Any numbering gives the same release, for the records are interchangeable; so a task that is
+    run again may number them otherwise.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    path : str
+        Where to stage; holds raw values.
+
+    Notes
+    -----
+    One shuffle of the staged records, which are written anew.
+    """
+    window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
+    numbered = snapshot.records.withColumn(
+        OCCURRENCE, sf.row_number().over(window).cast("long")
+    )
+    numbered.write.parquet(path)
+    records = snapshot.records.sparkSession.read.parquet(path)
+    return Snapshot(
+        records,
+        snapshot.rows_read,
+        snapshot.rows,
+        snapshot.missing,
+        snapshot.quasi_identifiers,
+        snapshot.fingerprint,
+    )

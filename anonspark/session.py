@@ -1,0 +1,613 @@
+"""Open the Spark session of a run: the one that is there, a cluster's, or an embedded one.
+
+Under ``spark-submit`` and inside a program that has a session already, nothing is decided here.
+Started by hand, ``anonspark`` brings its own Spark: it finds a Java, chooses a sensible amount of
+memory, keeps quiet and leaves nothing behind. pyspark is imported inside the functions alone, so
+that the command line starts quickly and can still diagnose a broken pyspark.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+from anonspark.java import (
+    INSTALLATION_HINT,
+    JavaRuntime,
+    describe_versions,
+    find_java,
+    installed_spark_version,
+    supported_java_versions,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SQL_SETTINGS", "open_session"]
+
+logger = logging.getLogger(__name__)
+
+SQL_SETTINGS: Mapping[str, str] = {
+    # A timestamp must mean the same on every machine.
+    "spark.sql.session.timeZone": "UTC",
+    # An overflow or an impossible cast is an error, never a silent null. Default since Spark 4.
+    "spark.sql.ansi.enabled": "true",
+    # Spark's default is still INT96, which hardly any other program can compare or index.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+}
+"""SQL settings that every session gets while we use it."""
+
+# An embedded session lives from seconds to minutes. Compiling each method at once with the heavy
+# compiler costs half of a short run, doing without it half of a long one: so it compiles only
+# what has run ten times as often as the default asks for.
+_QUICK_START_OPTIONS = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+# Starts faster than the default G1 and uses all cores for a batch job's short-lived objects.
+_COLLECTOR_OPTION = "-XX:+UseParallelGC"
+
+_GIBIBYTE = 2**30
+_MEBIBYTE = 2**20
+
+# What was last said on standard error is enough to tell why a start failed.
+_KEPT_LINES = 400
+
+
+@contextmanager
+def open_session(
+    master: str | None = None, *, application_name: str = "anonspark"
+) -> Iterator[SparkSession]:
+    """Give the Spark session to work with, and stop it afterwards if it was started here.
+
+    Parameters
+    ----------
+    master : str, optional
+        A Spark master URL as in ``spark://host:7077``, ``yarn`` or ``local[4]``. Without it, and
+        without ``spark.master`` in ``spark-defaults.conf``, Spark runs embedded on all cores.
+    application_name : str, default "anonspark"
+        What the cluster shows. A session that was there before keeps its name.
+
+    Yields
+    ------
+    SparkSession
+        With `SQL_SETTINGS` applied.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If Java is missing or does not fit, or Spark or the cluster does not start.
+    ConfigurationError
+        If `master` is no URL that Spark knows.
+
+    Notes
+    -----
+    - *Under spark-submit, or with an active session in this process*: that session, nothing
+      forced. It is stopped only if it came into being here; otherwise the SQL settings are put
+      back to what they were.
+    - *With a master other than local*: memory, cores and logging stay as the cluster's
+      configuration says.
+    - *Embedded, or with a local master*: half of the memory that is available (1 to 8 GiB) unless
+      SPARK_DRIVER_MEMORY says otherwise, loopback interface only, no user interface, errors
+      logged alone, scratch files in a temporary folder that only the owner can read. A key in
+      ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
+
+    The environment variables that a start needs are set for the start only.
+    """
+    attached = _process_has_session()
+    if attached or "PYSPARK_GATEWAY_PORT" in os.environ:
+        session = _attach(master)
+    else:
+        session = _start(master, application_name)
+    try:
+        previous = _apply_settings(session)
+        try:
+            with _query_errors_unlogged():
+                yield session
+        finally:
+            if attached:
+                _restore_settings(session, previous)
+    finally:
+        if not attached:
+            _stop(session)
+
+
+def _process_has_session() -> bool:
+    """Tell whether this process has a Spark session or context already."""
+    if "pyspark" not in sys.modules:
+        return False  # and the slow import can wait
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError:
+        return False  # a broken pyspark is reported where Spark is started
+    # The context in private: pyspark has no other way to ask for one without making one.
+    has_context = getattr(SparkContext, "_active_spark_context", None) is not None
+    return has_context or SparkSession.getActiveSession() is not None
+
+
+def _attach(master: str | None) -> SparkSession:
+    """Take the session of this process or of spark-submit as it is."""
+    with _plain_errors(master):
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    if master is not None:
+        logger.warning("the master %s is ignored: a Spark session is there already", master)
+    return session
+
+
+def _start(master: str | None, application_name: str) -> SparkSession:
+    """Start Spark, embedded or as the driver of a cluster."""
+    defaults = _read_spark_defaults()
+    master = master or defaults.get("spark.master") or "local[*]"
+    embedded = master.startswith("local")
+    runtime = find_java()
+    logger.debug("Java %d from %s: %s", runtime.version, runtime.source, runtime.executable)
+
+    settings = {"spark.master": master, "spark.app.name": application_name}
+    if embedded:
+        settings |= _embedded_settings(defaults, _scratch_folder())
+
+    with (
+        _environment(_launch_environment(runtime, embedded=embedded, defaults=defaults)),
+        _plain_errors(master, runtime) as messages,
+    ):
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+
+        configuration = SparkConf()
+        for key, value in settings.items():
+            configuration.set(key, value)
+        gateway = None
+        if getattr(SparkContext, "_gateway", None) is None:
+            gateway = _launch_java(settings, messages, quiet=embedded)
+        SparkContext(conf=configuration, gateway=gateway)
+        session = SparkSession.builder.getOrCreate()
+        if embedded:
+            if _own_log_configuration() is not None:
+                # For a JVM that an earlier session of this process left behind.
+                session.sparkContext.setLogLevel("ERROR")
+            if "spark.sql.shuffle.partitions" not in defaults:
+                cores = session.sparkContext.defaultParallelism
+                session.conf.set("spark.sql.shuffle.partitions", str(cores))
+    return session
+
+
+def _embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    """Choose the settings of a Spark inside this machine; keys in `defaults` are left alone."""
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        # The bar would be drawn into our own messages on standard error.
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    if "SPARK_DRIVER_MEMORY" not in os.environ:
+        settings["spark.driver.memory"] = f"{_driver_memory_mebibytes()}m"
+    settings = {key: value for key, value in settings.items() if key not in defaults}
+
+    users_options = defaults.get("spark.driver.extraJavaOptions", "")
+    variables = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+    told = " ".join([users_options, *(os.environ.get(name, "") for name in variables)])
+    options = [_QUICK_START_OPTIONS]
+    if "GC" not in told:  # Java refuses to start with two garbage collectors
+        options.append(_COLLECTOR_OPTION)
+    log_configuration = _own_log_configuration()
+    if log_configuration is not None:
+        options.append(f"-Dlog4j2.configurationFile={log_configuration.as_uri()}")
+    options.append(users_options)  # the last one wins
+    settings["spark.driver.extraJavaOptions"] = " ".join(options).strip()
+    return settings
+
+
+@cache
+def _scratch_folder() -> Path:
+    """Make the folder for Spark's temporary files, which hold raw data: for the owner alone.
+
+    There is one for the life of the process: Spark's Java outlives the sessions in it and comes
+    back to the folder of the first.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="anonspark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    return scratch
+
+
+def _driver_memory_mebibytes() -> int:
+    """Choose the heap: half of what this machine or container can give, from 1 to 8 GiB."""
+    half = _available_memory() // 2
+    return min(max(half, _GIBIBYTE), 8 * _GIBIBYTE) // _MEBIBYTE
+
+
+def _available_memory() -> int:
+    """Count the bytes of memory that can still be had, the limit of a container included."""
+    limits = []
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+    if not limits:
+        with suppress(OSError, ValueError):  # not a Linux: all there is
+            limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    limits.extend(_control_group_limits())
+    return min(limits, default=0)
+
+
+def _control_group_limits() -> list[int]:
+    """List the memory limits in bytes of the control groups that this process is in."""
+    try:
+        memberships = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    limits = []
+    for membership in memberships:
+        _, controllers, group = membership.split(":", 2)
+        if controllers == "":
+            root, name = Path("/sys/fs/cgroup"), "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+        else:
+            continue
+        # A limit of any group above holds, too. Inside a container the group's own path is
+        # often not to be seen, while the root of the mount is that group.
+        relative = Path(group.lstrip("/"))
+        for folder in (relative, *relative.parents):
+            with suppress(OSError, ValueError):  # not there, or "max" for no limit
+                limits.append(int((root / folder / name).read_text(encoding="ascii")))
+    return limits
+
+
+def _configuration_folder() -> Path | None:
+    """Tell where Spark will look for spark-defaults.conf and log4j2.properties."""
+    if folder := os.environ.get("SPARK_CONF_DIR"):
+        return Path(folder)
+    if home := os.environ.get("SPARK_HOME"):
+        return Path(home) / "conf"
+    return None
+
+
+def _read_spark_defaults() -> dict[str, str]:
+    """Read the user's spark-defaults.conf, a Java properties file; empty if there is none."""
+    folder = _configuration_folder()
+    if folder is None:
+        return {}
+    try:
+        lines = (folder / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnvironmentProblem(
+            f"{folder / 'spark-defaults.conf'} cannot be read ({type(error).__name__}). "
+            "What to do: make it a readable text file, or unset SPARK_CONF_DIR."
+        ) from error
+    matches = (re.match(r"\s*([^#!\s=:][^\s=:]*)\s*[=:]?\s*(.*?)\s*$", line) for line in lines)
+    return {match[1]: match[2] for match in matches if match}
+
+
+def _own_log_configuration() -> Path | None:
+    """Tell where our log4j2 configuration is; None if the user has one, or we are in a zip."""
+    folder = _configuration_folder()
+    if folder is not None and any(folder.glob("log4j2.*")):
+        return None
+    path = Path(__file__).with_name("log4j2.properties").absolute()
+    return path if path.is_file() else None
+
+
+def _launch_environment(
+    runtime: JavaRuntime, *, embedded: bool, defaults: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Choose the environment variables of a start; None stands for a variable to remove."""
+    environment: dict[str, str | None] = {
+        "JAVA_HOME": None if runtime.home is None else str(runtime.home),
+        # These would make pyspark look for a Spark Connect server instead of starting Spark.
+        "SPARK_REMOTE": None,
+        "SPARK_API_MODE": None,
+    }
+    # Without it the workers start the first python3 on PATH, which knows nothing of this virtual
+    # environment.
+    python = defaults.get("spark.pyspark.python", sys.executable)
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        if name not in os.environ:
+            environment[name] = python
+            python = sys.executable
+    if embedded and "SPARK_LOCAL_IP" not in os.environ:
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return environment
+
+
+@contextmanager
+def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """Set and remove environment variables for a while."""
+    previous = {name: os.environ.get(name) for name in changes}
+    _set_environment(changes)
+    try:
+        yield
+    finally:
+        _set_environment(previous)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+class _MessageRelay(threading.Thread):
+    """Pass on what Spark's Java says to standard error, and keep the last of it.
+
+    Parameters
+    ----------
+    descriptor : int
+        The end of a pipe to read from; closed at its end.
+    kept : deque of str
+        Receives the lines.
+    quiet : bool
+        Keep the lines to ourselves until `start_passing_on`: what Java and Spark say during a
+        start that succeeds is of no use to anybody.
+    """
+
+    def __init__(self, descriptor: int, kept: deque[str], *, quiet: bool) -> None:
+        super().__init__(name="anonspark-java-messages", daemon=True)
+        self._descriptor = descriptor
+        self._kept = kept
+        self._passing_on = not quiet
+
+    def start_passing_on(self) -> None:
+        """Pass on the lines from now on."""
+        self._passing_on = True
+
+    def run(self) -> None:
+        """Read until Java has ended."""
+        with open(self._descriptor, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+            for line in lines:
+                self._kept.append(line)
+                if self._passing_on and sys.stderr is not None:
+                    # Reading must go on with a closed standard error, or Java would be held up.
+                    with suppress(OSError, ValueError):
+                        sys.stderr.write(line)
+                        sys.stderr.flush()
+
+
+class _Messages:
+    """What Spark's Java has said during a start."""
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.relay: _MessageRelay | None = None
+
+
+def _launch_java(settings: Mapping[str, str], messages: _Messages, *, quiet: bool) -> object:
+    """Start Spark's Java with what it says in our hands; return the way to talk to it."""
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    # Only what the start of Java itself depends on: Java keeps these settings for all sessions of
+    # this process, and a later one may be another.
+    configuration = SparkConf()
+    for key in (
+        "spark.master",
+        "spark.app.name",
+        "spark.driver.memory",
+        "spark.driver.extraJavaOptions",
+        "spark.ui.showConsoleProgress",
+    ):
+        if key in settings:
+            configuration.set(key, settings[key])
+    reading, writing = os.pipe()
+    messages.relay = _MessageRelay(reading, messages.lines, quiet=quiet)
+    messages.relay.start()
+    try:
+        # Its standard output, too: ours is for results alone.
+        gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+            configuration, popen_kwargs={"stdout": writing, "stderr": writing}
+        )
+    finally:
+        os.close(writing)
+    return gateway
+
+
+@contextmanager
+def _plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[_Messages]:
+    """Translate the failure of a start into plain words with a remedy."""
+    messages = _Messages()
+    try:
+        yield messages
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"pyspark cannot be imported: {error}. "
+            "What to do: pip install --force-reinstall pyspark"
+        ) from error
+    except Exception as error:
+        relay = messages.relay
+        if relay is not None:
+            # Where Java has ended its last words are on their way; where it lives there is no end.
+            relay.join(timeout=2.0)
+        said = "".join(messages.lines)
+        problem = _explain(f"{said}\n{error}", master, runtime)
+        if said:
+            problem.add_note(f"Java said:\n{said}")
+        raise problem from error
+    finally:
+        if messages.relay is not None:
+            messages.relay.start_passing_on()
+
+
+def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:
+    """Say in plain words why Spark did not start, and what to do.
+
+    Parameters
+    ----------
+    text : str
+        What Java and pyspark said.
+    master : str or None
+        The master URL that was tried.
+    runtime : JavaRuntime or None
+        The Java that was tried, if it was chosen here.
+
+    Returns
+    -------
+    AnonsparkError
+        To be raised.
+    """
+    spark_version = installed_spark_version()
+    java = "Java" if runtime is None else f"Java {runtime.version} ({runtime.executable})"
+    needed = (
+        f"Spark {spark_version} needs Java "
+        f"{describe_versions(supported_java_versions(spark_version))}"
+    )
+    if re.search(
+        r"Could not parse Master URL|Master must either be|[Cc]luster manager for url", text
+    ):
+        return ConfigurationError(
+            f"--master: {master!r} is no master URL that Spark knows. "
+            "Expected spark://HOST:PORT, yarn, k8s://HOST:PORT, local[N] or local[*]."
+        )
+    known = (
+        (
+            "getSubject is not supported",
+            f"{java} is too new. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            "UnsupportedClassVersionError",
+            f"{java} is too old. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"FindException|jdk\.incubator\.vector not found",
+            f"{java} is a stripped runtime without a module that Spark asks for. "
+            f"What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"JAVA_HOME is not set|java: (command )?not found|bin/java: No such file",
+            f"Spark found no Java. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"Could not reserve enough space|insufficient memory|Not enough space|Cannot allocate memory"
+            r"|Invalid (maximum|initial) heap size|System memory \d+ must be at least",
+            "Java did not get the memory that it was told to take. What to do: set "
+            "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
+            "2g, or spark.driver.memory in spark-defaults.conf.",
+        ),
+        (
+            r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
+            "YARN cannot be found. What to do: set HADOOP_CONF_DIR to the folder with the "
+            "cluster's configuration.",
+        ),
+        (
+            r"All masters are unresponsive|Failed to connect to master|Connection refused"
+            r"|UnknownHostException|failed to register|Invalid Spark URL",
+            f"The master {master} does not answer. What to do: check that it runs, that host and "
+            "port are right, and that this machine can reach it.",
+        ),
+        (
+            r"No space left on device",
+            "A disk is full. What to do: make room, or set SPARK_LOCAL_DIRS and TMPDIR to folders "
+            "on a larger disk.",
+        ),
+        (
+            r"BindException|Cannot assign requested address",
+            "Spark could not listen on its network address. What to do: set SPARK_LOCAL_IP to an "
+            "address of this machine, as in 127.0.0.1.",
+        ),
+    )
+    for pattern, explanation in known:
+        if re.search(pattern, text):
+            return EnvironmentProblem(f"Spark did not start: {explanation}")
+    return EnvironmentProblem(
+        f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
+        "which checks Java, Python and Spark one by one; with --debug the whole text is shown."
+    )
+
+
+def _most_telling_line(text: str) -> str:
+    """Pick the line of a failed start that most likely names the cause."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [
+        line
+        for line in lines
+        if re.search(r"Error|Exception|Unrecognized|[Ii]nvalid", line)
+        and not line.startswith("at ")
+    ]
+    # Java's own complaint comes first; pyspark's, at the end, only says that Java has ended.
+    return (telling or lines or ["without a word"])[0].rstrip(".")
+
+
+def _apply_settings(session: SparkSession) -> dict[str, str | None]:
+    """Apply `SQL_SETTINGS`; return what was set before, None where nothing was."""
+    previous = {key: session.conf.get(key, None) for key in SQL_SETTINGS}
+    for key, value in SQL_SETTINGS.items():
+        session.conf.set(key, value)
+    return previous
+
+
+def _restore_settings(session: SparkSession, previous: Mapping[str, str | None]) -> None:
+    """Put back what `_apply_settings` returned; quietly if the session has ended meanwhile."""
+    with _suppress_java_errors("the settings of the session could not be put back"):
+        for key, value in previous.items():
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stop a session; a Java that has ended already must not hide the error that came first."""
+    with _suppress_java_errors("Spark could not be stopped in order"):
+        session.stop()
+    if _scratch_folder.cache_info().currsize:
+        for folder in _scratch_folder().glob("*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _query_errors_unlogged() -> Iterator[None]:
+    """Keep pyspark from printing errors of queries, whose text may hold values of the data.
+
+    From version 4 on pyspark logs them on standard error from Python, besides raising them.
+    """
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # pyspark 3.5 raises them only
+        yield
+        return
+    loggers = [
+        PySparkLogger.getLogger(name)
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    ]
+    previous = [each.disabled for each in loggers]
+    for each in loggers:
+        each.disabled = True
+    try:
+        yield
+    finally:
+        for each, disabled in zip(loggers, previous, strict=True):
+            each.disabled = disabled
+
+
+@contextmanager
+def _suppress_java_errors(message: str) -> Iterator[None]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    try:
+        yield
+    except (Py4JError, OSError) as error:
+        logger.debug("%s", message, exc_info=error)

@@ -1,0 +1,1029 @@
+"""The configuration: what it accepts, what it refuses, and in which words."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field, ValidationError
+
+from anonspark.configuration import (
+    Attribute,
+    Configuration,
+    InputOptions,
+    OutputOptions,
+    PrivacyOptions,
+    json_schema,
+    load_configuration,
+    parse_configuration,
+)
+from anonspark.configuration.problems import found, key_path, nearest
+from anonspark.errors import ConfigurationError
+from anonspark.models import registry
+from anonspark.models.options import ModelOptions
+
+# Wherever the options of the default model live: the configuration asks the registry, too.
+MondrianOptions = registry.options_classes()["su-mondrian"]
+
+CONTRACT = """\
+input:
+  path: data/adult.csv            # a path or a list; any Hadoop URI
+  format: csv                     # parquet (default), csv, orc, ...
+  options: {header: "true", inferSchema: "true"}
+attributes:                       # what is not listed is not published
+  age: quasi_identifier           # short for {role: quasi_identifier}
+  workclass: {role: quasi_identifier}
+  education: {role: quasi_identifier, order: [Preschool, 1st-4th, 5th-6th]}
+  income: sensitive
+  ssn: identifier
+missing: drop                     # drop | error | category
+privacy: {k: 5}
+model:
+  name: su-mondrian               # smondrian | su-mondrian | canon | u-canon | ...
+  split: strict                   # strict | relaxed
+  cut: balanced                   # balanced | published
+  span: data                      # data | cell
+  rho: 5
+  lof_neighbors: null             # null: k - 1
+output:
+  path: out/adult
+  mode: error                     # error | overwrite
+  style: interval                 # interval: "[17-25]" | bounds: age_min, age_max columns | mean
+execution: {task_rows: 250000, seed: 0}   # seed: mixed into record hashes and random choices
+"""
+
+MINIMAL: dict[str, Any] = {
+    "input": {"path": "in.parquet"},
+    "attributes": {"age": "quasi_identifier"},
+    "privacy": {"k": 5},
+    "output": {"path": "out"},
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """Return the minimal configuration with one value set at a dotted path."""
+    document = copy.deepcopy(MINIMAL)
+    section = document
+    *sections, key = path.split(".")
+    for name in sections:
+        section = section.setdefault(name, {})
+    section[key] = value
+    return document
+
+
+def problems(document: dict[str, Any], *overrides: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_configuration(document, overrides)
+    assert all("\n" not in problem for problem in caught.value.problems)
+    return caught.value.problems
+
+
+def file_problems(path: Path, text: str, *overrides: str) -> tuple[str, ...]:
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(path, overrides)
+    assert all("\n" not in problem for problem in caught.value.problems)
+    return caught.value.problems
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "configuration.yaml"
+
+
+# What is accepted
+
+
+def test_the_example_of_the_contract(file: Path) -> None:
+    file.write_text(CONTRACT, encoding="utf-8")
+    configuration = load_configuration(file)
+    assert configuration.input.paths == ("data/adult.csv",)
+    assert configuration.input.format == "csv"
+    assert configuration.input.options == {"header": "true", "inferSchema": "true"}
+    assert configuration.quasi_identifiers == ["age", "workclass", "education"]
+    assert configuration.sensitive == ["income"]
+    assert configuration.insensitive == []
+    assert configuration.identifiers == ["ssn"]
+    assert configuration.attributes["education"].order == ["Preschool", "1st-4th", "5th-6th"]
+    assert configuration.privacy.k == 5
+    assert configuration.model == MondrianOptions()
+    assert configuration.output.path == "out/adult"
+    assert configuration.execution.task_rows == 250_000
+
+
+def test_defaults() -> None:
+    configuration = parse_configuration(MINIMAL)
+    assert configuration.missing == "drop"
+    assert configuration.input.format == "parquet"
+    assert configuration.input.options == {}
+    assert configuration.input.missing_markers == ["", "?"]
+    assert configuration.attributes["age"] == Attribute(role="quasi_identifier")
+    assert isinstance(configuration.model, MondrianOptions)
+    assert configuration.model.name == "su-mondrian"
+    assert configuration.evaluate.compare_baseline is False
+    assert (configuration.output.mode, configuration.output.style) == ("error", "interval")
+    assert (configuration.execution.task_rows, configuration.execution.seed) == (250_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("input.path", ["a", "b"]),
+        ("input.missing_markers", []),
+        ("attributes.b", {"role": "quasi_identifier", "type": "date"}),
+        ("attributes.b", {"role": "quasi_identifier", "type": "text", "order": ["x"]}),
+        ("attributes.b", {"role": "sensitive", "type": None, "order": None}),
+        ("attributes.capital gain", "insensitive"),
+        ("privacy.k", 1),
+        ("model.lof_neighbors", None),
+        ("model.lof_neighbors", 3),
+        ("evaluate.compare_baseline", True),
+        ("execution.seed", -(2**63)),
+        ("execution.seed", 2**63 - 1),
+        *(("model.name", name) for name in registry.options_classes()),
+    ],
+)
+def test_accepted(path: str, value: Any) -> None:
+    document = changed(path, value)
+    parse_configuration(document)
+    jsonschema.validate(document, json_schema())
+
+
+def test_several_paths() -> None:
+    configuration = parse_configuration(changed("input.path", ["a", "b"]))
+    assert configuration.input.paths == ("a", "b")
+
+
+def test_a_model_section_without_a_name_means_su_mondrian() -> None:
+    configuration = parse_configuration(changed("model.rho", 3))
+    assert configuration.model == MondrianOptions(name="su-mondrian", rho=3)
+
+
+def test_options_are_written_as_spark_writes_them() -> None:
+    options = {"header": True, "multiLine": False, "maxColumns": 5, "sep": ";"}
+    configuration = parse_configuration(changed("input.options", options))
+    assert configuration.input.options == {
+        "header": "true",
+        "multiLine": "false",
+        "maxColumns": "5",
+        "sep": ";",
+    }
+
+
+def test_missing_markers_are_trimmed_as_the_values_are() -> None:
+    configuration = parse_configuration(changed("input.missing_markers", [" NA ", "NA", ""]))
+    assert configuration.input.missing_markers == ["NA", ""]
+
+
+def test_dates_in_an_order_stay_text(file: Path) -> None:
+    attribute = "{role: quasi_identifier, order: [2020-01-01, 2021-01-01]}"
+    file.write_text(yaml.safe_dump(MINIMAL), encoding="utf-8")
+    configuration = load_configuration(file, [f"attributes.day={attribute}"])
+    assert configuration.attributes["day"].order == ["2020-01-01", "2021-01-01"]
+
+
+def test_merge_keys_and_a_byte_order_mark(file: Path) -> None:
+    text = (
+        "\ufeffinput: {path: a}\nprivacy: {k: 2}\noutput: {path: b}\n"
+        "attributes:\n  zip: &text {role: quasi_identifier, type: text}\n"
+        "  city: {<<: *text, order: [a, b]}\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    attributes = load_configuration(file).attributes
+    assert attributes["city"].type == "text"
+    assert attributes["zip"].order is None
+
+
+def test_the_mapping_given_is_not_changed() -> None:
+    document = copy.deepcopy(MINIMAL)
+    parse_configuration(document, ["attributes.age.type=number", "model.rho=2"])
+    assert document == MINIMAL
+
+
+def test_frozen_and_picklable() -> None:
+    configuration = parse_configuration(MINIMAL)
+    with pytest.raises(ValidationError, match="frozen"):
+        configuration.missing = "error"  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        configuration.model.name = "mondrian"  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(configuration)) == configuration  # noqa: S301
+
+
+def test_importing_it_loads_neither_spark_nor_numba() -> None:
+    # The models are asked for only when there is a configuration to check.
+    code = (
+        "import sys, anonspark.configuration\n"
+        "sys.exit(not {'pyspark', 'numba'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# What is refused, one problem at a time
+
+KINDS = "'identifier', 'quasi_identifier', 'sensitive' or 'insensitive'"
+NAMES = ", ".join(f"'{name}'" for name in list(registry.options_classes())[:-1])
+NAMES += f" or '{list(registry.options_classes())[-1]}'"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        (
+            "privacy.k",
+            "five",
+            "privacy.k: found the text 'five'; expected a whole number of at least 1",
+        ),
+        (
+            "privacy.k",
+            "5",
+            "privacy.k: found the text '5'; expected a whole number of at least 1; "
+            "remove the quotes",
+        ),
+        (
+            "privacy.k",
+            True,
+            "privacy.k: found the boolean true; expected a whole number of at least 1",
+        ),
+        (
+            "privacy.k",
+            5.0,
+            "privacy.k: found the number 5.0; expected a whole number of at least 1",
+        ),
+        (
+            "privacy.k",
+            0,
+            "privacy.k: found the whole number 0; expected a whole number of at least 1",
+        ),
+        (
+            "privacy.k",
+            None,
+            "privacy.k: found nothing (null); expected a whole number of at least 1; "
+            "give it a value or remove the key",
+        ),
+        (
+            "privacy",
+            7,
+            "privacy: found the whole number 7; expected a mapping with the key 'k'",
+        ),
+        ("privcy", {"k": 5}, "privcy: unknown key; did you mean 'privacy'?"),
+        (
+            "privacy.zzzzzz",
+            5,
+            "privacy.zzzzzz: unknown key; expected 'k'; remove it",
+        ),
+        (
+            "attributes.age",
+            "quasi_identifer",
+            "attributes.age.role: found the text 'quasi_identifer'; "
+            f"expected {KINDS}; did you mean 'quasi_identifier'?",
+        ),
+        (
+            "attributes.age",
+            {"role": 1},
+            f"attributes.age.role: found the whole number 1; expected {KINDS}",
+        ),
+        (
+            "attributes.age",
+            {"type": "number"},
+            f"attributes.age.role: missing; expected {KINDS}; add it",
+        ),
+        (
+            "attributes.age",
+            ["sensitive"],
+            f"attributes.age: found a list; expected {KINDS} "
+            "or a mapping with the keys 'role', 'type', 'order'",
+        ),
+        (
+            "attributes.b",
+            {"role": "quasi_identifier", "order": []},
+            "attributes.b.order: found an empty list; expected a non-empty list of texts or null",
+        ),
+        (
+            "attributes.b",
+            {"role": "quasi_identifier", "order": ["a", 2]},
+            "attributes.b.order[1]: found the whole number 2; expected a text; put it in quotes",
+        ),
+        (
+            "attributes.b",
+            {"role": "quasi_identifier", "order": ["a", "b", "a"]},
+            "attributes.b.order: found the text 'a' more than once; "
+            "expected each value once; remove the repetitions",
+        ),
+        (
+            "attributes.b",
+            {"role": "quasi_identifier", "order": ["a"], "type": "number"},
+            "attributes.b.order: found an order together with the type 'number'; expected an "
+            "order for text only; remove 'order' or set the type to 'text'",
+        ),
+        (
+            "attributes.b",
+            {"role": "sensitive", "order": ["a"]},
+            "attributes.b.order: found 'order' on an attribute with the role 'sensitive'; "
+            "expected it on a quasi_identifier only; remove 'order' or change the role",
+        ),
+        (
+            "attributes.b",
+            {"role": "identifier", "type": "text"},
+            "attributes.b.type: found 'type' on an attribute with the role 'identifier'; "
+            "expected it on a quasi_identifier only; remove 'type' or change the role",
+        ),
+        (
+            "attributes",
+            {"age": "sensitive"},
+            "attributes: found no quasi_identifier; expected at least one; give the role "
+            "'quasi_identifier' to the attributes that could identify a person together",
+        ),
+        (
+            "attributes.AGE",
+            "sensitive",
+            "attributes.AGE: found the name 'age' again, but for upper and lower case, which "
+            "Spark does not tell apart; expected each column once; remove one of the two",
+        ),
+        (
+            "attributes.",
+            "sensitive",
+            'attributes."": found an empty name; expected the name of a column; '
+            "correct or remove it",
+        ),
+        (
+            "attributes",
+            {"age": "quasi_identifier", False: "sensitive"},
+            "attributes: found the boolean false as a key; expected a text; put it in quotes",
+        ),
+        (
+            "input.path",
+            [],
+            "input.path: found an empty list; expected a non-empty text "
+            "or a non-empty list of non-empty texts",
+        ),
+        (
+            "input.path",
+            "",
+            "input.path: found an empty text; expected a non-empty text "
+            "or a non-empty list of non-empty texts",
+        ),
+        (
+            "input.path",
+            ["a", 5],
+            "input.path[1]: found the whole number 5; expected a non-empty text; put it in quotes",
+        ),
+        (
+            "input.path",
+            {"a": 1},
+            "input.path: found a mapping; expected a non-empty text "
+            "or a non-empty list of non-empty texts",
+        ),
+        (
+            "input.options",
+            {"samplingRatio": 0.5},
+            "input.options.samplingRatio: found the number 0.5; "
+            "expected a text, true or false or a whole number; put it in quotes",
+        ),
+        (
+            "input.missing_markers",
+            "?",
+            "input.missing_markers: found the text '?'; expected a list of texts",
+        ),
+        (
+            "missing",
+            "dorp",
+            "missing: found the text 'dorp'; expected 'drop', 'error' or 'category'; "
+            "did you mean 'drop'?",
+        ),
+        (
+            "model.name",
+            "su-mondrain",
+            f"model.name: found the text 'su-mondrain'; expected {NAMES}; "
+            "did you mean 'su-mondrian'?",
+        ),
+        (
+            "model.name",
+            ["mondrian"],
+            f"model.name: found a list; expected {NAMES}",
+        ),
+        (
+            "model.rho",
+            0,
+            "model.rho: found the whole number 0; expected a whole number of at least 1",
+        ),
+        (
+            "model.lof_neighbors",
+            0,
+            "model.lof_neighbors: found the whole number 0; "
+            "expected a whole number of at least 1 or null",
+        ),
+        ("model.splt", "strict", "model.splt: unknown key; did you mean 'split'?"),
+        (
+            "evaluate.compare_baseline",
+            "yes",
+            "evaluate.compare_baseline: found the text 'yes'; expected true or false",
+        ),
+        (
+            "execution",
+            None,
+            "execution: found nothing (null); expected a mapping with the keys 'task_rows', "
+            "'seed'; give it a value or remove the key",
+        ),
+        (
+            "execution.seed",
+            2**63,
+            "execution.seed: found the whole number 9223372036854775808; expected a whole number "
+            "from -9223372036854775808 to 9223372036854775807",
+        ),
+        (
+            "output.mode",
+            True,
+            "output.mode: found the boolean true; expected 'error' or 'overwrite'",
+        ),
+    ],
+)
+def test_refused(path: str, value: Any, expected: str) -> None:
+    assert problems(changed(path, value)) == (expected,)
+
+
+@pytest.mark.parametrize("section", ["input", "attributes", "privacy", "output"])
+def test_missing_section(section: str) -> None:
+    document = {key: value for key, value in MINIMAL.items() if key != section}
+    (problem,) = problems(document)
+    assert problem.startswith(f"{section}: missing; expected a mapping")
+
+
+def test_a_misspelt_required_section_is_one_problem() -> None:
+    document = {key: value for key, value in MINIMAL.items() if key != "privacy"}
+    assert problems({**document, "privcy": {"k": 5}}) == (
+        "privcy: unknown key; did you mean 'privacy'?",
+    )
+
+
+@pytest.mark.parametrize(
+    ("style", "missing", "collisions"),
+    [
+        ("interval", "drop", []),
+        ("interval", "category", []),
+        ("mean", "drop", []),
+        ("mean", "category", ["Age_Missing"]),
+        ("bounds", "drop", ["age_min", "age_max"]),
+        ("bounds", "category", ["age_min", "age_max", "Age_Missing"]),
+    ],
+)
+def test_generated_columns_must_not_collide(
+    style: str, missing: str, collisions: list[str]
+) -> None:
+    document = changed("output.style", style)
+    document["missing"] = missing
+    document["attributes"] |= {
+        "age_min": "sensitive",
+        "age_max": "insensitive",
+        "Age_Missing": "sensitive",
+    }
+    if not collisions:
+        parse_configuration(document)
+        return
+    reported = problems(document)
+    assert [problem.partition(":")[0] for problem in reported] == [
+        f"attributes.{name}" for name in collisions
+    ]
+    assert all(f"output.style '{style}'" in problem for problem in reported)
+
+
+def test_what_is_not_published_collides_with_nothing() -> None:
+    document = changed("output.style", "bounds")
+    document["attributes"]["age_min"] = "identifier"
+    parse_configuration(document)
+
+
+# All problems at once
+
+
+def test_everything_is_reported_together(file: Path) -> None:
+    text = """\
+input: {path: in, fromat: csv}
+attributes:
+  age: quasi_identifier
+  age_min: sensitive
+  sex: {role: quasi_identifier, type: date, order: [F, M, F]}
+  zip: {role: sensitive, type: numbr}
+  Zip: identifier
+  age: sensitive
+  zip: sensitive
+privacy: {k: five}
+model: {name: su-mondrain, rho: 0}
+output: {style: bounds}
+"""
+    reported = file_problems(file, text, "nonsense", "execution.seed=x")
+    starts = [problem.partition(":")[0] for problem in reported]
+    assert sorted(starts) == sorted(
+        [
+            "attributes.age",
+            "attributes.zip",
+            "--set 'nonsense'",
+            "input.fromat",
+            "attributes.sex.order",
+            "attributes.sex.order",
+            "attributes.Zip",
+            "privacy.k",
+            "model.name",
+            "model.rho",
+            "output.path",
+            "execution.seed",
+        ]
+    )
+
+
+def test_cross_checks_run_beside_wrong_fields() -> None:
+    document = changed("privacy.k", "five")
+    document["output"] = {"style": "bounds"}
+    document["input"]["path"] = [1, 2]
+    document["attributes"] |= {"age_min": "sensitive", "AGE": "identifier"}
+    starts = [problem.partition(":")[0] for problem in problems(document)]
+    assert starts == [
+        "input.path[0]",
+        "input.path[1]",
+        "privacy.k",
+        "output.path",
+        "attributes.AGE",
+        "attributes.age_min",
+    ]
+
+
+def test_an_unreadable_type_does_not_hide_its_wrong_place() -> None:
+    attribute = {"role": "sensitive", "type": "numbr", "order": [1]}
+    reported = problems(changed("attributes.b", attribute))
+    starts = [problem.partition(";")[0] for problem in reported]
+    assert starts == [
+        "attributes.b.type: found the text 'numbr'",
+        "attributes.b.order[0]: found the whole number 1",
+        "attributes.b.type: found 'type' on an attribute with the role 'sensitive'",
+        "attributes.b.order: found 'order' on an attribute with the role 'sensitive'",
+    ]
+
+
+def test_an_unreadable_role_and_type() -> None:
+    reported = problems(changed("attributes.b", {"role": "quasi", "type": "numbr", "order": [1]}))
+    assert [problem.partition(":")[0] for problem in reported] == [
+        "attributes.b.role",
+        "attributes.b.type",
+        "attributes.b.order[0]",
+    ]
+
+
+def test_an_unreadable_role_is_not_taken_for_no_quasi_identifier() -> None:
+    document = changed("attributes", {"age": "quasi", "sex": "sensitive"})
+    (problem,) = problems(document)
+    assert problem.startswith("attributes.age.role: ")
+
+
+# Duplicate keys
+
+
+def test_two_roles_for_one_attribute(file: Path) -> None:
+    text = CONTRACT.replace("  ssn: identifier", "  ssn: identifier\n  age: sensitive")
+    assert file_problems(file, text) == (
+        "attributes.age: found two roles for one attribute, on lines 6 and 11; "
+        "expected one role for each attribute; keep one of them",
+    )
+
+
+def test_all_duplicates_are_reported(file: Path) -> None:
+    text = CONTRACT + (
+        "privacy: {k: 5, 'k': 6, \"k\": 7}\nmissing: drop\nevaluate: {compare_baseline: true, "
+        "compare_baseline: true}\n"
+    )
+    assert file_problems(file, text) == (
+        "privacy.k: found the key three times, on line 25; expected each key once; "
+        "keep one of them",
+        "evaluate.compare_baseline: found the key twice, on line 27; expected each key once; "
+        "keep one of them",
+        "missing: found the key twice, on lines 11 and 26; expected each key once; "
+        "keep one of them",
+        "privacy: found the key twice, on lines 12 and 25; expected each key once; "
+        "keep one of them",
+    )
+
+
+# Overrides
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "value"),
+    [
+        ("privacy.k=7", "privacy.k", 7),
+        (" privacy . k = 7", "privacy.k", 7),
+        ("privacy={k: 7}", "privacy.k", 7),
+        ("execution.seed=-3", "execution.seed", -3),
+        ("model.name=smondrian", "model.name", "smondrian"),
+        ("output.path=s3a://bucket/a=b", "output.path", "s3a://bucket/a=b"),
+        ("input.path=[a, b]", "input.path", ["a", "b"]),
+        ("model.lof_neighbors=", "model.lof_neighbors", None),
+        ("'output'.\"style\"=mean", "output.style", "mean"),
+        ("evaluate.compare_baseline=true", "evaluate.compare_baseline", True),
+    ],
+)
+def test_overrides(override: str, path: str, value: Any) -> None:
+    result: Any = parse_configuration(MINIMAL, [override])
+    for name in path.split("."):
+        result = getattr(result, name)
+    assert result == value
+
+
+def test_an_override_expands_the_short_form() -> None:
+    configuration = parse_configuration(MINIMAL, ["attributes.age.type=number"])
+    assert configuration.attributes["age"] == Attribute(role="quasi_identifier", type="number")
+
+
+def test_an_override_with_a_dot_in_a_name() -> None:
+    overrides = ['attributes."capital.gain".role=sensitive', "attributes.'a=\"b'=insensitive"]
+    configuration = parse_configuration(MINIMAL, overrides)
+    assert configuration.sensitive == ["capital.gain"]
+    assert configuration.insensitive == ['a="b']
+
+
+def test_of_two_overrides_the_later_wins() -> None:
+    assert parse_configuration(MINIMAL, ["privacy.k=7", "privacy.k=8"]).privacy.k == 8
+
+
+def test_an_override_fills_a_missing_or_empty_section() -> None:
+    document = {key: value for key, value in MINIMAL.items() if key != "privacy"}
+    document["execution"] = None
+    configuration = parse_configuration(document, ["privacy.k=3", "execution.seed=4"])
+    assert (configuration.privacy.k, configuration.execution.seed) == (3, 4)
+
+
+def test_an_override_mends_a_wrong_value() -> None:
+    assert parse_configuration(changed("privacy.k", "five"), ["privacy.k=5"]).privacy.k == 5
+
+
+def test_an_override_of_an_alias_changes_one_place_only(file: Path) -> None:
+    text = (
+        "input: {path: a}\nprivacy: {k: 2}\noutput: {path: b}\n"
+        "attributes: {a: &qi {role: quasi_identifier}, b: *qi}\n"
+    )
+    file.write_text(text, encoding="utf-8")
+    attributes = load_configuration(file, ["attributes.a.type=number"]).attributes
+    assert attributes["b"].type is None
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["", "=", "privacy.k", "=5", ".k=5", "privacy..k=5", "privacy.=5", '"privacy.k=5', 'a"b"=5'],
+)
+def test_malformed_overrides(override: str) -> None:
+    (problem,) = problems(MINIMAL, override)
+    assert problem.startswith(f"--set {override!r}: found no key path with a value; expected ")
+
+
+def test_an_override_that_is_not_yaml() -> None:
+    (problem,) = problems(MINIMAL, "input.path=[a")
+    assert problem.startswith("--set 'input.path=[a': not valid YAML on line 1, column 3: ")
+
+
+def test_an_override_below_a_value() -> None:
+    assert problems(MINIMAL, "privacy.k.l=5") == (
+        "--set 'privacy.k.l=5': found the whole number 5 at privacy.k; "
+        "expected a mapping there; set it as a whole",
+    )
+
+
+def test_an_override_with_duplicate_keys() -> None:
+    (problem,) = problems(MINIMAL, "privacy={k: 5, k: 6}")
+    assert problem.startswith("--set 'privacy={k: 5, k: 6}': privacy.k: found the key twice, on")
+
+
+def test_an_override_with_an_unknown_key() -> None:
+    assert problems(MINIMAL, "privcy.k=5") == ("privcy: unknown key; did you mean 'privacy'?",)
+
+
+# Files
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.yaml: no such file") as caught:
+        load_configuration(tmp_path / "nowhere.yaml", ["nonsense"])
+    assert len(caught.value.problems) == 2
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="found a directory"):
+        load_configuration(str(tmp_path))
+
+
+def test_an_impossible_path() -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_configuration("a\0b")
+
+
+def test_a_file_that_is_no_text(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        load_configuration(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "the file is empty; expected a mapping"),
+        ("# nothing\n", "the file is empty; expected a mapping"),
+        ("- a", "found a list; expected a mapping"),
+        ("text", "found the text 'text'; expected a mapping"),
+        ("a: 1\nb: [", "not valid YAML on line 2, column 5: "),
+        ("a: b: c", "not valid YAML on line 1, column 5: "),
+        ("a: 1\n---\nb: 2", "not valid YAML on line 2, column 1: "),
+        ("a: !!python/name:os.system", "not valid YAML on line 1, column 4: "),
+        ("\na: !!int x", "not valid YAML on line 2, column 4: the value does not fit its tag"),
+        ("a: 0x_", "not valid YAML on line 1, column 4: the value does not fit its tag 'int'"),
+        ("a:\n  \x01", "not valid YAML on line 2: a character that YAML does not allow"),
+        ('a: "\\UFFFFFFFF"', "not valid YAML: an escape that is no character"),
+        ("? [a]\n: b", "not valid YAML on line 1, column 3: "),
+        ("[" * 3000, "not valid YAML: nested too deeply"),
+    ],
+)
+def test_files_without_a_configuration(file: Path, text: str, expected: str) -> None:
+    (problem,) = file_problems(file, text)
+    assert problem.startswith(f"{file}: {expected}")
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]", "&a a: *a", "attributes: &a {b: *a}"])
+def test_an_alias_to_what_encloses_it(file: Path, text: str) -> None:
+    assert file_problems(file, text)
+
+
+# Fingerprints and the manifest
+
+
+def test_the_fingerprint_is_that_of_the_meaning(file: Path) -> None:
+    file.write_text(CONTRACT, encoding="utf-8")
+    configuration = load_configuration(file)
+    document = yaml.safe_load(CONTRACT)
+    reversed_sections = dict(reversed(document.items()))
+    reversed_sections["attributes"] = {
+        name: {"role": value} if isinstance(value, str) else value
+        for name, value in document["attributes"].items()
+    }
+    del reversed_sections["model"], reversed_sections["missing"], reversed_sections["execution"]
+    assert parse_configuration(reversed_sections).fingerprint() == configuration.fingerprint()
+    assert len(bytes.fromhex(configuration.fingerprint())) == 32
+
+
+def test_the_fingerprint_is_stable() -> None:
+    # A new field changes it; anything else that does is a mistake.
+    fingerprint = parse_configuration(MINIMAL).fingerprint()
+    assert fingerprint == ("159c3218c776aedf6ceefb97b8d543480ec7f1876d25e17b45c535c3b39c19f2")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("input.path", "other"),
+        ("privacy.k", 6),
+        ("model.rho", 4),
+        ("output.path", "other"),
+        ("output.mode", "overwrite"),
+        ("execution.seed", 1),
+        ("attributes.b", "sensitive"),
+    ],
+)
+def test_every_change_changes_the_fingerprint(path: str, value: Any) -> None:
+    original = parse_configuration(MINIMAL).fingerprint()
+    assert parse_configuration(changed(path, value)).fingerprint() != original
+
+
+def test_the_order_of_the_attributes_is_part_of_the_configuration() -> None:
+    names = ["a", "b"]
+    one, other = (
+        parse_configuration(changed("attributes", dict.fromkeys(order, "quasi_identifier")))
+        for order in (names, names[::-1])
+    )
+    assert one.fingerprint() != other.fingerprint()
+    assert one.quasi_identifiers == other.quasi_identifiers[::-1]
+
+
+def test_the_manifest_shows_no_secrets() -> None:
+    document = changed("execution.seed", 1234567890123)
+    document["input"] = {
+        "path": ["s3a://key:hunter2@bucket/a", "hdfs://me@host/b"],
+        "options": {"user": "me", "dbPassword": "hunter2", "fs.s3a.access.key": "hunter2"},
+    }
+    document["attributes"]["city"] = {"role": "quasi_identifier", "order": ["Ankara", "Bursa"]}
+    public = parse_configuration(document).public_dict()
+    text = json.dumps(public)
+    assert not any(word in text for word in ("1234567890123", "hunter2", "Ankara"))
+    assert public["input"]["path"] == ["s3a://(redacted)@bucket/a", "hdfs://me@host/b"]
+    assert public["input"]["options"]["user"] == "me"
+    assert public["attributes"]["city"]["order_entries"] == 2
+    assert public["execution"]["task_rows"] == 250_000
+    assert len(public["execution"]["seed_fingerprint"]) == 16
+    assert public["model"]["rho"] == 5
+
+
+def test_the_seed_fingerprint() -> None:
+    # printf anonspark-seed:0 | sha256sum
+    public = parse_configuration(MINIMAL).public_dict()
+    assert public["execution"] == {"task_rows": 250_000, "seed_fingerprint": "6bd895655eb8f5bf"}
+
+
+# JSON Schema
+
+
+def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
+    schema = json_schema()
+    json.dumps(schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(yaml.safe_load(CONTRACT), schema)
+    jsonschema.validate(MINIMAL, schema)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("privcy", {"k": 5}),
+        ("privacy.l", 5),
+        ("privacy.k", "five"),
+        ("privacy.k", 0),
+        ("attributes.age", "quasi"),
+        ("attributes.b", {"role": "sensitive", "order": ["a"]}),
+        ("attributes.b", {"role": "sensitive", "type": "text"}),
+        ("attributes.b", {"role": "quasi_identifier", "type": "date", "order": ["a"]}),
+        ("attributes.b", {"role": "quasi_identifier", "order": ["a", "a"]}),
+        ("attributes.b", {"role": "quasi_identifier", "hierarchy": "h.csv"}),
+        ("input.path", []),
+        ("input.options", {"a": 0.5}),
+        ("model.name", "modrian"),
+        ("model.splt", "strict"),
+        ("execution.seed", 2**63),
+        ("evaluate", None),
+    ],
+)
+def test_the_json_schema_rejects_what_we_reject(path: str, value: Any) -> None:
+    document = changed(path, value)
+    assert problems(document)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, json_schema())
+
+
+def test_every_key_is_described() -> None:
+    schema = json_schema()
+    assert schema["description"]
+    for section in (schema, *schema["$defs"].values()):
+        assert section["description"]
+        for key, node in section["properties"].items():
+            assert node.get("description"), key
+
+
+# A new model needs no change here
+
+
+class TreeOptions(ModelOptions):
+    """Options of a model that only this test knows."""
+
+    name: Literal["tree"] = Field(default="tree", description="Which model.")
+    vantage: Literal["random", "spread"] = Field(description="How.")
+    depth: int = Field(default=3, ge=2, description="How deep.")
+
+
+@pytest.fixture
+def _with_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = {**registry.options_classes(), "tree": TreeOptions}
+    monkeypatch.setattr(registry, "options_classes", lambda: classes)
+
+
+@pytest.mark.usefixtures("_with_tree")
+class TestNewModel:
+    def test_its_options_are_accepted_and_kept(self) -> None:
+        document = changed("model", {"name": "tree", "vantage": "random"})
+        configuration = parse_configuration(document)
+        assert configuration.model == TreeOptions(vantage="random")
+        assert configuration.public_dict()["model"]["vantage"] == "random"
+        jsonschema.validate(document, json_schema())
+
+    def test_its_options_have_messages(self) -> None:
+        reported = problems(changed("model", {"name": "tree", "depth": 1, "rho": 3}))
+        assert reported == (
+            "model.vantage: missing; expected 'random' or 'spread'; add it",
+            "model.depth: found the whole number 1; expected a whole number of at least 2",
+            "model.rho: unknown key; expected 'name', 'vantage' or 'depth'; remove it",
+        )
+
+    def test_a_required_option_that_is_wrong_does_not_hide_the_rest(self) -> None:
+        document = changed("model", {"name": "tree", "vantage": "sprad"})
+        document["attributes"] = {"age": "sensitive"}
+        starts = [problem.partition(":")[0] for problem in problems(document)]
+        assert starts == ["model.vantage", "attributes"]
+
+    def test_its_section_needs_its_name(self) -> None:
+        document = changed("model", {"vantage": "random"})
+        assert problems(document)[0].startswith("model.vantage: unknown key")
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, json_schema())
+
+    def test_the_default_model_stays(self) -> None:
+        jsonschema.validate(changed("model", {"rho": 2}), json_schema())
+        assert parse_configuration(MINIMAL).model == MondrianOptions()
+
+
+# Anything at all
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["quasi_identifier", "sensitive", "identifier", "bounds", "category", "tree"])
+)
+SECTIONS = (Configuration, InputOptions, Attribute, PrivacyOptions, OutputOptions, MondrianOptions)
+KEYS = st.sampled_from(
+    [
+        *(key for section in SECTIONS for key in section.model_fields),
+        *("age", "AGE", "age_min", "[key]"),
+    ]
+) | st.text(max_size=4)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def any_problems(document: dict[str, Any], *overrides: str) -> tuple[str, ...]:
+    """Return the problems of a configuration that may have none; let other errors pass."""
+    try:
+        parse_configuration(document, overrides)
+    except ConfigurationError as error:
+        return error.problems
+    return ()
+
+
+@given(st.dictionaries(KEYS, ANYTHING, max_size=6))
+def test_nothing_but_configuration_errors(document: dict[str, Any]) -> None:
+    reported = any_problems({**MINIMAL, **document})
+    assert all(len(problem.splitlines()) == 1 for problem in reported)
+    assert len(set(reported)) == len(reported)
+
+
+@given(st.dictionaries(KEYS, ANYTHING, max_size=6))
+def test_what_we_accept_the_json_schema_accepts(document: dict[str, Any]) -> None:
+    merged = {**MINIMAL, **document}
+    if not any_problems(merged):
+        jsonschema.validate(merged, json_schema())
+
+
+@given(st.text(max_size=40))
+def test_any_override_is_an_assignment_or_a_problem(override: str) -> None:
+    reported = any_problems(MINIMAL, override)
+    assert all(len(problem.splitlines()) == 1 for problem in reported)
+
+
+@given(st.text(min_size=1, max_size=12).filter(lambda name: not {'"', "'"} <= set(name)))
+def test_a_key_path_in_a_message_can_be_used_with_set(name: str) -> None:
+    written = key_path(("attributes", name))
+    assert len(written.splitlines()) == 1
+    if name.isprintable():
+        configuration = parse_configuration(MINIMAL, [f"{written}=quasi_identifier"])
+        assert name in configuration.attributes
+
+
+@given(st.permutations(list(MINIMAL)), st.integers(-(2**63), 2**63 - 1))
+def test_the_order_of_the_sections_does_not_matter(order: list[str], seed: int) -> None:
+    overrides = [f"execution.seed={seed}"]
+    shuffled = {key: MINIMAL[key] for key in order}
+    one, other = (parse_configuration(d, overrides) for d in (MINIMAL, shuffled))
+    assert one == other
+    assert one.fingerprint() == other.fingerprint()
+    assert one.public_dict() == other.public_dict()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({}, "an empty mapping"),
+        ("x" * 100, f"the text '{'x' * 60}...'"),
+        ("a\nb", r"the text 'a\nb'"),
+        (b"", "a value of type bytes"),
+    ],
+)
+def test_words_for_values(value: object, words: str) -> None:
+    assert found(value) == words
+
+
+def test_a_number_too_long_to_be_written() -> None:
+    (problem,) = problems(changed("execution.seed", 16**9000))
+    assert problem.startswith("execution.seed: found a whole number of more than 30 digits; ")
+
+
+def test_nearest_ignores_case_and_gives_up_on_strangers() -> None:
+    assert nearest("PRIVACY", ["input", "privacy"]) == "privacy"
+    assert nearest("zzz", ["input", "privacy"]) is None
+
+
+def test_a_configuration_built_in_python_is_checked_as_well() -> None:
+    document = {**MINIMAL, "attributes": {"age": "sensitive"}}
+    with pytest.raises(ValidationError, match="found no quasi_identifier"):
+        Configuration.model_validate(document)
