@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,13 @@ class FileSystem:
         """Return the absolute address of a path, with scheme and without dots."""
         file_system, java_path = self._open(path)
         return str(file_system.makeQualified(java_path).toString())
+
+    def resolved(self, path: str) -> str:
+        """Return the absolute address of a path, with local symbolic links followed."""
+        address = self.qualified(path)
+        if address.startswith("file:"):
+            return "file:" + os.path.realpath(address.removeprefix("file:"))
+        return address
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
@@ -81,6 +89,12 @@ class FileSystem:
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.delete(java_path, True):
             raise OSError(f"cannot delete {path}")
+
+    def delete_if_empty(self, path: str) -> None:
+        """Delete a directory that holds no file at any depth."""
+        file_system, java_path = self._open(path)
+        if file_system.exists(java_path) and not file_system.listFiles(java_path, True).hasNext():
+            file_system.delete(java_path, True)
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file."""

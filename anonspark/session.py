@@ -501,8 +501,9 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
             f"Spark found no Java. {needed}. What to do: {INSTALLATION_HINT}.",
         ),
         (
-            r"Could not reserve enough space|insufficient memory|Not enough space|Cannot allocate memory"
-            r"|Invalid (maximum|initial) heap size|System memory \d+ must be at least",
+            r"Could not reserve enough space|insufficient memory|Not enough space"
+            r"|Cannot allocate memory|Invalid (maximum|initial) heap size"
+            r"|System memory \d+ must be at least",
             "Java did not get the memory that it was told to take. What to do: set "
             "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
             "2g, or spark.driver.memory in spark-defaults.conf.",

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,8 @@ __all__ = ["Check", "run_checks"]
 LEAST_FREE_BYTES = 2**30
 
 ROUND_TRIP_ROWS = 1000
+
+LEAST_PYTHON = (3, 11)
 
 Version = tuple[int, ...]
 
@@ -131,13 +133,12 @@ def _guarded(name: str, check: Callable[[], tuple[str, str]]) -> Check:
 
 def _check_python() -> tuple[str, str]:
     found = f"{platform.python_version()} ({sys.executable})"
-    if sys.version_info[:2] < (3, 11):
+    if sys.version_info[:2] < LEAST_PYTHON:
         return found, "install Python 3.11 or newer and make the virtual environment with it"
     return found, ""
 
 
 def _check_java() -> tuple[str, str]:
-    # Said here as well, since the versions are what a reader of the output looks for.
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return "chosen by spark-submit", ""
     runtime = find_java()
@@ -188,7 +189,7 @@ def _check_numba() -> tuple[str, str]:
         return f"{numba.__version__}, but it has nowhere to keep its cache ({error})", remedy
     if result != _increment(41):
         return f"{numba.__version__}, but it computes wrongly", "pip install --upgrade numba"
-    folder = Path(increment.stats.cache_path)
+    folder = Path(increment.stats.cache_path or ".")
     if not os.access(folder, os.W_OK):
         return f"{numba.__version__}, but its cache {folder} cannot be written", remedy
     return f"{numba.__version__} compiles, cache in {folder}", ""
@@ -226,6 +227,6 @@ def _check_spark() -> tuple[str, str]:
     return found, ""
 
 
-def _pass_through(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+def _pass_through(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
     # A function of this module is found by name in the workers: so they have anonspark, too.
     yield from batches

@@ -1,0 +1,189 @@
+"""Figures of a release, summed up from its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.columns import CLASS_ID, CLASS_SUMMARY
+from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.rounds import RoundResult
+
+__all__ = ["Totals", "class_table", "round_rows", "sum_up"]
+
+# Sums of decimals do not depend on the order of the tasks; sums of floating-point numbers would.
+_EXACT = "decimal(38,15)"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over classes, of one round or of several.
+
+    Parameters
+    ----------
+    rows : int
+        Records in the classes.
+    classes : int
+        Groups that the model formed.
+    discernibility : int
+        Sum of squared class sizes.
+    smallest, largest : int
+        Extremes of the class sizes.
+    penalties : tuple of Decimal
+        Sum of size times certainty penalty, for each quasi-identifier.
+    losses : tuple of Decimal
+        Sum of size times ILoss, for each quasi-identifier.
+    generalized : tuple of int
+        Records whose value was replaced by a wider one, for each quasi-identifier.
+    """
+
+    rows: int
+    classes: int
+    discernibility: int
+    smallest: int
+    largest: int
+    penalties: tuple[Decimal, ...]
+    losses: tuple[Decimal, ...]
+    generalized: tuple[int, ...]
+
+    @property
+    def certainty_penalty(self) -> float:
+        """``gcp_total``: the sum of size times penalty over classes and quasi-identifiers."""
+        return float(sum(self.penalties))
+
+    @property
+    def global_certainty_penalty(self) -> float:
+        """``gcp``: the same per value, in [0, 1]."""
+        return self.certainty_penalty / (len(self.penalties) * self.rows)
+
+    @property
+    def mean_class_size(self) -> float:
+        """Records per class."""
+        return self.rows / self.classes
+
+    def __add__(self, other: Totals) -> Totals:
+        def add(ours: Sequence[Decimal], theirs: Sequence[Decimal]) -> tuple[Decimal, ...]:
+            return tuple(a + b for a, b in zip(ours, theirs, strict=True))
+
+        return Totals(
+            self.rows + other.rows,
+            self.classes + other.classes,
+            self.discernibility + other.discernibility,
+            min(self.smallest, other.smallest),
+            max(self.largest, other.largest),
+            add(self.penalties, other.penalties),
+            add(self.losses, other.losses),
+            tuple(a + b for a, b in zip(self.generalized, other.generalized, strict=True)),
+        )
+
+
+def sum_up(heads: DataFrame, d: int) -> list[Totals]:
+    """Sum up classes, round by round.
+
+    Parameters
+    ----------
+    heads : DataFrame
+        Records that carry a class's figures, with the round in column ``round``.
+    d : int
+        Quasi-identifiers.
+
+    Returns
+    -------
+    list of Totals
+        In the order of the rounds; rounds without a class are left out.
+
+    Notes
+    -----
+    One job, one shuffle of one row a task. The result does not depend on the tasks.
+    """
+    size = sf.col(f"{CLASS_SUMMARY}.size")
+
+    def figure(name: str, index: int) -> Column:
+        return sf.col(f"{CLASS_SUMMARY}.{name}_{index}")
+
+    sums = [
+        sf.sum(size).alias("rows"),
+        sf.count(sf.lit(1)).alias("classes"),
+        sf.sum((size * size).cast("decimal(38,0)")).alias("discernibility"),
+        sf.min(size).alias("smallest"),
+        sf.max(size).alias("largest"),
+    ]
+    for index in range(d):
+        for name in ("penalty", "loss"):
+            exact = (size * figure(name, index)).cast(_EXACT)
+            sums.append(sf.sum(exact).alias(f"{name}_{index}"))
+        wider = sf.when(figure("penalty", index) > 0, size).otherwise(0)
+        sums.append(sf.sum(wider).alias(f"generalized_{index}"))
+    rows = heads.groupBy("round").agg(*sums).orderBy("round").collect()
+    return [
+        Totals(
+            row["rows"],
+            row["classes"],
+            int(row["discernibility"]),
+            row["smallest"],
+            row["largest"],
+            tuple(row[f"penalty_{index}"] for index in range(d)),
+            tuple(row[f"loss_{index}"] for index in range(d)),
+            tuple(row[f"generalized_{index}"] for index in range(d)),
+        )
+        for row in rows
+    ]
+
+
+def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list[dict[str, object]]:
+    """Return the rows of the table ``rounds`` (DESIGN section 7)."""
+    rows: list[dict[str, object]] = []
+    for place, (result, own) in enumerate(zip(results, totals, strict=True)):
+        so_far = reduce(Totals.__add__, totals[: place + 1])
+        rows.append(
+            {
+                "round": result.number,
+                "rows": result.rows,
+                "normal_rows": result.rows - result.left_over,
+                "outlier_rows": result.left_over,
+                "classes": own.classes,
+                "classes_total": so_far.classes,
+                "dm": own.discernibility,
+                "dm_total": so_far.discernibility,
+                "gcp_total": own.certainty_penalty,
+                "gcp_total_cumulative": so_far.certainty_penalty,
+                "mean_class_size": own.mean_class_size,
+            }
+        )
+    return rows
+
+
+def class_table(heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> DataFrame:
+    """Return the table ``classes``: one row a class, with its bounds and its penalty.
+
+    Parameters
+    ----------
+    heads : DataFrame
+        Records that carry a class's figures, with the round in column ``round``.
+    quasi_identifiers : sequence of QuasiIdentifier
+
+    Returns
+    -------
+    DataFrame
+        Lazy; no shuffle.
+    """
+    bounds = [
+        sf.col(f"{CLASS_SUMMARY}.{end}_{index}").alias(f"{quasi_identifier.name}_{short}")
+        for index, quasi_identifier in enumerate(quasi_identifiers)
+        for end, short in (("lowest", "min"), ("highest", "max"))
+    ]
+    penalties = [
+        sf.col(f"{CLASS_SUMMARY}.penalty_{index}") for index in range(len(quasi_identifiers))
+    ]
+    return heads.select(
+        sf.format_string("%016x", CLASS_ID).alias("class_id"),
+        "round",
+        sf.col(f"{CLASS_SUMMARY}.size").alias("size"),
+        *bounds,
+        reduce(Column.__add__, penalties).alias("ncp"),
+    )

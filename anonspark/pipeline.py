@@ -1,0 +1,380 @@
+"""A run from the first layer to the last, and the two ways to look before it: check and plan."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark import __version__
+from anonspark.columns import CLASS_SUMMARY
+from anonspark.configuration import Configuration
+from anonspark.evaluate.decision_rules import decide
+from anonspark.evaluate.metrics import Totals, class_table, round_rows, sum_up
+from anonspark.filesystem import FileSystem
+from anonspark.generalize.classes import Generalizer
+from anonspark.models.model import Model, Round, Task
+from anonspark.models.registry import create_model
+from anonspark.prepare.snapshot import Snapshot, inspect_input, take_snapshot
+from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.progress import Progress
+from anonspark.publish.committing import commit
+from anonspark.publish.manifest import versions, write_manifest
+from anonspark.publish.paths import require_usable_output
+from anonspark.publish.tables import (
+    ATTRIBUTES_SCHEMA,
+    ROUNDS_SCHEMA,
+    SUMMARY_SCHEMA,
+    write_rows,
+)
+from anonspark.publish.verification import (
+    PublishedClasses,
+    count_published_classes,
+    require_guarantee,
+)
+from anonspark.publish.writing import published_names, write_records
+from anonspark.rounds import RoundResult, run_rounds
+from anonspark.spark_errors import reading_input, writing_output
+from anonspark.staging import Staging, open_staging
+
+__all__ = ["Plan", "Release", "check", "plan", "run"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a run published.
+
+    Parameters
+    ----------
+    path : str
+        The output path.
+    summary : dict
+        The row of the table ``summary``.
+    rounds : list of dict
+        The rows of the table ``rounds``.
+    attributes : list of dict
+        The rows of the table ``attributes``.
+    seconds : dict
+        Seconds of each stage.
+    """
+
+    path: str
+    summary: dict[str, Any]
+    rounds: list[dict[str, object]]
+    attributes: list[dict[str, object]]
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would do.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the input.
+    rows_dropped : int
+        Of them, those that the policy for missing values drops.
+    quasi_identifiers : tuple of QuasiIdentifier
+    levels : int
+        Levels of the tree that are cut on the cluster in the first round, where all cuts halve.
+    tasks : int
+        Tasks of the first round at least.
+    rounds : int
+        Rounds at most.
+    columns : list of str
+        Columns of the release.
+    output : str
+        Absolute address of the output.
+    """
+
+    rows: int
+    rows_dropped: int
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    levels: int
+    tasks: int
+    rounds: int
+    columns: list[str]
+    output: str
+
+
+def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
+    """Validate configuration and data without anonymizing.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+
+    Returns
+    -------
+    dict
+        Counts of the inspection: rows, rows kept, missing values.
+
+    Raises
+    ------
+    ConfigurationError
+        If the output path cannot be used.
+    DataError
+        With everything that is wrong with the data.
+
+    Notes
+    -----
+    One or two passes over the input; nothing is written.
+    """
+    require_usable_output(FileSystem(spark), configuration)
+    with reading_input(configuration.input.paths):
+        found, _ = inspect_input(spark, configuration)
+    return found
+
+
+def plan(spark: SparkSession, configuration: Configuration) -> Plan:
+    """Tell what a run would do, without anonymizing; costs and errors as :func:`check`."""
+    files = FileSystem(spark)
+    require_usable_output(files, configuration)
+    with reading_input(configuration.input.paths):
+        found, quasi_identifiers = inspect_input(spark, configuration)
+    generalizer = _generalizer(configuration, quasi_identifiers)
+    rows, task_rows = found["kept"], configuration.execution.task_rows
+    tasks = -(-rows // task_rows)
+    return Plan(
+        rows=found["rows"],
+        rows_dropped=found["rows"] - rows,
+        quasi_identifiers=quasi_identifiers,
+        levels=(tasks - 1).bit_length(),
+        tasks=tasks,
+        rounds=_model(configuration, generalizer).rounds,
+        columns=published_names(configuration, generalizer),
+        output=files.qualified(configuration.output.path),
+    )
+
+
+def run(
+    spark: SparkSession,
+    configuration: Configuration,
+    *,
+    run_id: str | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Anonymize a table and publish the release with its metrics.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+    run_id : str or None
+        Name of the run in metrics and manifest; None makes a random one.
+    progress : Progress or None
+        Where to tell what is going on.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ConfigurationError, DataError, GuaranteeError, PublishingError
+        What was at the output path before is then unchanged, and no staging is left.
+
+    Notes
+    -----
+    The input is read once. Each round costs the model's passes over narrow columns, one shuffle
+    and one write of its records; publishing reads and writes all records once more.
+    """
+    run_id = run_id or uuid.uuid4().hex[:12]
+    progress = progress or Progress()
+    started = datetime.now(UTC)
+    files = FileSystem(spark)
+    require_usable_output(files, configuration)
+    with open_staging(files, configuration.output.path, run_id) as staging, writing_output():
+        with progress.stage("prepare"), reading_input(configuration.input.paths):
+            snapshot = take_snapshot(spark, configuration, f"{staging.records}/snapshot")
+        generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
+        model = _model(configuration, generalizer)
+        results, finished = run_rounds(
+            model,
+            snapshot,
+            k=configuration.privacy.k,
+            task_rows=configuration.execution.task_rows,
+            directory=f"{staging.records}/rounds",
+            files=files,
+            progress=progress,
+        )
+        with progress.stage("evaluate"):
+            heads = finished.filter(sf.col(CLASS_SUMMARY).isNotNull())
+            totals = sum_up(heads, len(snapshot.quasi_identifiers))
+            baseline = None
+            if configuration.evaluate.compare_baseline:
+                baseline = _without_outlier_handling(model, snapshot)
+        with progress.stage("publish", rows=snapshot.rows):
+            data = f"{staging.release}/data"
+            write_records(finished, configuration, generalizer, data)
+        with progress.stage("verify"):
+            names = [column.name for column in generalizer.columns()]
+            published = count_published_classes(spark.read.parquet(data), names)
+            require_guarantee(published, k=configuration.privacy.k, rows=snapshot.rows)
+        summary = _summary(
+            configuration, model, snapshot, results, totals, baseline, published
+        ) | {"run_id": run_id, "started": started}
+        rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
+        attributes = [
+            row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)
+        ]
+        with progress.stage("metrics"):
+            classes = class_table(heads, snapshot.quasi_identifiers)
+            classes.write.parquet(f"{staging.release}/metrics/classes")
+            summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
+            for name, rows, schema in (
+                ("summary", [summary], SUMMARY_SCHEMA),
+                ("rounds", rounds, ROUNDS_SCHEMA),
+                ("attributes", attributes, ATTRIBUTES_SCHEMA),
+            ):
+                write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
+            manifest = _manifest(spark, configuration, generalizer, summary, progress)
+            write_manifest(files, staging.release, manifest)
+        commit(
+            files,
+            staging,
+            files.qualified(configuration.output.path),
+            overwrite=configuration.output.mode == "overwrite",
+        )
+    return Release(configuration.output.path, summary, rounds, attributes, progress.seconds)
+
+
+def _generalizer(
+    configuration: Configuration, quasi_identifiers: tuple[QuasiIdentifier, ...]
+) -> Generalizer:
+    return Generalizer(
+        quasi_identifiers,
+        configuration.output.style,
+        tell_missing=configuration.missing == "category",
+    )
+
+
+def _model(configuration: Configuration, generalizer: Generalizer) -> Model:
+    task = Task(
+        generalizer,
+        configuration.privacy.k,
+        configuration.execution.seed,
+        configuration.execution.task_rows,
+    )
+    return create_model(configuration.model, task)
+
+
+def _without_outlier_handling(model: Model, snapshot: Snapshot) -> Totals:
+    """Return the figures of the same model without outlier handling: one round, all kept."""
+    assigned: DataFrame = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
+    heads = assigned.filter(sf.col(CLASS_SUMMARY).isNotNull()).withColumn("round", sf.lit(1))
+    (totals,) = sum_up(heads, len(snapshot.quasi_identifiers))
+    return totals
+
+
+def _summary(
+    configuration: Configuration,
+    model: Model,
+    snapshot: Snapshot,
+    results: Sequence[RoundResult],
+    totals: Sequence[Totals],
+    baseline: Totals | None,
+    published: PublishedClasses,
+) -> dict[str, Any]:
+    total = reduce(Totals.__add__, totals)
+    k = configuration.privacy.k
+    d = len(snapshot.quasi_identifiers)
+    summary: dict[str, Any] = {
+        "model": configuration.model.name,
+        "k": k,
+        "rho": model.rounds,
+        "rounds": len(results),
+        "rows_in": snapshot.rows_read,
+        "rows_dropped_missing": snapshot.rows_read - snapshot.rows,
+        "rows_published": published.rows,
+        "rows_suppressed": 0,
+        "classes": total.classes,
+        "published_classes": published.classes,
+        "dm": total.discernibility,
+        "gcp_total": total.certainty_penalty,
+        "gcp": total.global_certainty_penalty,
+        "iloss": float(sum(total.losses)) / (d * total.rows),
+        "aecs": total.mean_class_size / k,
+        "mean_class_size": total.mean_class_size,
+        "min_class_size": total.smallest,
+        "max_class_size": total.largest,
+        "published_min_class_size": published.smallest,
+        "configuration_fingerprint": configuration.fingerprint(),
+        "input_fingerprint": snapshot.fingerprint,
+        "output_fingerprint": published.fingerprint,
+        "version": __version__,
+    }
+    if baseline is not None:
+        rules = decide(
+            (total.discernibility, baseline.discernibility),
+            (total.mean_class_size, baseline.mean_class_size),
+            (total.certainty_penalty, baseline.certainty_penalty),
+        )
+        summary |= {
+            "baseline_classes": baseline.classes,
+            "baseline_dm": baseline.discernibility,
+            "baseline_gcp_total": baseline.certainty_penalty,
+            "baseline_mean_class_size": baseline.mean_class_size,
+            "rule_a": rules.a,
+            "rule_b": rules.b,
+            "rule_c": rules.c,
+        }
+    return summary
+
+
+def _attribute_rows(snapshot: Snapshot, totals: Sequence[Totals]) -> list[dict[str, object]]:
+    total = reduce(Totals.__add__, totals)
+    return [
+        {
+            "position": index + 1,
+            "attribute": quasi_identifier.name,
+            "kind": quasi_identifier.kind,
+            "missing_rows": snapshot.missing[index],
+            "generalized_rows": total.generalized[index],
+            "generalized_share": total.generalized[index] / total.rows,
+            "ncp_total": float(total.penalties[index]),
+            "ncp": float(total.penalties[index]) / total.rows,
+            "iloss": float(total.losses[index]) / total.rows,
+        }
+        for index, quasi_identifier in enumerate(snapshot.quasi_identifiers)
+    ]
+
+
+def _manifest(
+    spark: SparkSession,
+    configuration: Configuration,
+    generalizer: Generalizer,
+    summary: dict[str, Any],
+    progress: Progress,
+) -> dict[str, Any]:
+    return {
+        "run_id": summary["run_id"],
+        "started": summary["started"].isoformat(timespec="seconds"),
+        "seconds": {name: round(seconds, 3) for name, seconds in progress.seconds.items()},
+        "versions": versions(spark.version),
+        "configuration": configuration.public_dict(),
+        "fingerprints": {
+            name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
+        },
+        "published": {
+            "rows": summary["rows_published"],
+            "columns": published_names(configuration, generalizer),
+            "quasi_identifier_columns": [column.name for column in generalizer.columns()],
+            "quasi_identifiers": [
+                quasi_identifier.describe() for quasi_identifier in generalizer.quasi_identifiers
+            ],
+        },
+        "summary": {
+            name: value
+            for name, value in summary.items()
+            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
+        },
+    }

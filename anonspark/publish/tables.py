@@ -1,0 +1,61 @@
+"""Schemas of the metrics tables, and writing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from pyspark.sql import SparkSession
+
+__all__ = ["ATTRIBUTES_SCHEMA", "ROUNDS_SCHEMA", "SUMMARY_SCHEMA", "write_rows"]
+
+# Sums of squares outgrow 64 bits where one class holds billions of records.
+_BIG = "decimal(38,0)"
+
+SUMMARY_SCHEMA = (
+    "run_id string, model string, k int, rho int, rounds int, "
+    "rows_in long, rows_dropped_missing long, rows_published long, rows_suppressed long, "
+    "classes long, published_classes long, dm decimal(38,0), gcp_total double, gcp double, "
+    "iloss double, aecs double, mean_class_size double, "
+    "min_class_size long, max_class_size long, published_min_class_size long, "
+    "baseline_classes long, baseline_dm decimal(38,0), baseline_gcp_total double, "
+    "baseline_mean_class_size double, rule_a int, rule_b int, rule_c int, "
+    "configuration_fingerprint string, input_fingerprint string, output_fingerprint string, "
+    "version string, started timestamp, seconds double"
+)
+
+ROUNDS_SCHEMA = (
+    "run_id string, round int, rows long, normal_rows long, outlier_rows long, classes long, "
+    "classes_total long, dm decimal(38,0), dm_total decimal(38,0), gcp_total double, "
+    "gcp_total_cumulative double, mean_class_size double"
+)
+
+ATTRIBUTES_SCHEMA = (
+    "run_id string, position int, attribute string, kind string, missing_rows long, "
+    "generalized_rows long, generalized_share double, ncp_total double, ncp double, iloss double"
+)
+
+
+def write_rows(
+    spark: SparkSession, rows: Sequence[dict[str, object]], schema: str, path: str
+) -> None:
+    """Write a small table as one Parquet file.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    rows : sequence of dict
+        Missing keys become nulls.
+    schema : str
+        As DDL.
+    path : str
+        Directory to write to.
+    """
+    fields = [part.split() for part in schema.split(", ")]
+
+    def value(row: dict[str, object], name: str, data_type: str) -> object:
+        found = row.get(name)
+        return Decimal(found) if data_type == _BIG and isinstance(found, int) else found
+
+    values = [tuple(value(row, *field) for field in fields) for row in rows]
+    spark.createDataFrame(values, schema).coalesce(1).write.parquet(path)

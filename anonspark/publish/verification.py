@@ -1,0 +1,122 @@
+"""Proof from published files alone: what the smallest class is that an attacker can see."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.errors import GuaranteeError
+
+__all__ = ["PublishedClasses", "count_published_classes", "require_guarantee"]
+
+
+@dataclass(frozen=True)
+class PublishedClasses:
+    """Classes by published tuple, as an attacker forms them.
+
+    Parameters
+    ----------
+    rows : int
+        Published records.
+    classes : int
+        Different tuples of quasi-identifiers.
+    smallest, largest : int
+        Records of the smallest and largest class; 0 where nothing was published.
+    fingerprint : str
+        Tells whether two releases hold the same records, in whatever order and files.
+    """
+
+    rows: int
+    classes: int
+    smallest: int
+    largest: int
+    fingerprint: str
+
+
+def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -> PublishedClasses:
+    """Count the classes of published records.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records, read from their files.
+    quasi_identifiers : sequence of str
+        Published columns that tell of quasi-identifiers.
+
+    Returns
+    -------
+    PublishedClasses
+
+    Notes
+    -----
+    One job; one shuffle of one row a class and task. Nothing but the files is trusted.
+    """
+    columns = [sf.col(_quoted(name)) for name in data.columns]
+    tuple_columns = [sf.col(_quoted(name)) for name in quasi_identifiers]
+    # The hash skips nulls, so which values are null is hashed, too.
+    content = sf.xxhash64(*columns, *(column.isNull() for column in columns))
+    row = (
+        data.select(*tuple_columns, content.alias("__content_hash__"))
+        .groupBy(*tuple_columns)
+        .agg(
+            sf.count(sf.lit(1)).alias("__size__"),
+            sf.sum(sf.col("__content_hash__").cast("decimal(38,0)")).alias("__sum__"),
+            sf.bit_xor("__content_hash__").alias("__xor__"),
+        )
+        .agg(
+            sf.sum("__size__").alias("rows"),
+            sf.count(sf.lit(1)).alias("classes"),
+            sf.min("__size__").alias("smallest"),
+            sf.max("__size__").alias("largest"),
+            sf.sum("__sum__").alias("hash_sum"),
+            sf.bit_xor("__xor__").alias("hash_xor"),
+        )
+        .collect()[0]
+    )
+    text = f"{row['rows']} {row['hash_sum']} {row['hash_xor']}"
+    return PublishedClasses(
+        rows=row["rows"] or 0,
+        classes=row["classes"],
+        smallest=row["smallest"] or 0,
+        largest=row["largest"] or 0,
+        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def require_guarantee(
+    published: PublishedClasses, *, k: int, rows: int | None = None
+) -> None:
+    """Check that a release keeps its promise.
+
+    Parameters
+    ----------
+    published : PublishedClasses
+        Counted from the files.
+    k : int
+        Smallest class size allowed.
+    rows : int or None
+        Records that the release must hold; None where that is not known.
+
+    Raises
+    ------
+    GuaranteeError
+        If a class is too small, or records are missing or too many.
+    """
+    if rows is not None and published.rows != rows:
+        raise GuaranteeError(
+            f"the release holds {published.rows:,} records, expected {rows:,}: records were lost "
+            "or doubled on the way; nothing may be published. Please report this as a bug"
+        )
+    if published.smallest < k:
+        raise GuaranteeError(
+            f"the smallest class of the release has {published.smallest:,} records, "
+            f"expected at least k = {k}; the release must not be used"
+        )

@@ -1,0 +1,78 @@
+"""What Spark's exceptions mean to a user, without the values that their texts may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.errors import DataError, PublishingError
+
+__all__ = ["reading_input", "writing_output"]
+
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|disk is full", re.IGNORECASE)
+
+_VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
+
+_UNREADABLE = re.compile(
+    r"MALFORMED_RECORD|FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
+    r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
+    r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
+)
+
+
+@contextmanager
+def reading_input(paths: tuple[str, ...]) -> Iterator[None]:
+    """Translate failures of reading the input.
+
+    Raises
+    ------
+    DataError
+        If files vanished or cannot be decoded.
+    PublishingError
+        If the disk of the staging directory is full.
+    """
+    where = "input.path: " + ", ".join(paths)
+    with writing_output():
+        try:
+            yield
+        except (PySparkException, Py4JError) as error:
+            text = str(error)
+            if _NO_SPACE.search(text):
+                raise
+            if _VANISHED.search(text):
+                raise DataError(
+                    f"{where}: files vanished while they were read; keep the input unchanged "
+                    "during a run, and run again"
+                ) from error
+            if _UNREADABLE.search(text):
+                raise DataError(
+                    f"{where}: files cannot be read in this format; check input.format, "
+                    "input.options, permissions and the files themselves (the details, with "
+                    "--debug, may show data)"
+                ) from error
+            raise
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Translate failures of writing.
+
+    Raises
+    ------
+    PublishingError
+        If a disk is full.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if _NO_SPACE.search(str(error)):
+            raise PublishingError(
+                "output.path: no space left on the device of the output or of spark.local.dir; "
+                "nothing was published. Free space there (a run needs about three times the "
+                "size of its input) and run again"
+            ) from error
+        raise

