@@ -74,7 +74,7 @@ class PublishingError(AnonsparkError):
     exit_code = 5
 
 
-class EnvironmentProblem(AnonsparkError):
+class EnvironmentProblem(AnonsparkError):  # noqa: N818 - EnvironmentError is Python's own
     """Java, Python, Spark or the cluster is missing or does not fit."""
 
     exit_code = 6

@@ -21,8 +21,8 @@ from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
-from anonspark.prepare.snapshot import Snapshot, inspect_input, take_snapshot
 from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.prepare.snapshot import Snapshot, inspect_input, take_snapshot
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.manifest import versions, write_manifest
@@ -41,7 +41,7 @@ from anonspark.publish.verification import (
 from anonspark.publish.writing import published_names, write_records
 from anonspark.rounds import RoundResult, run_rounds
 from anonspark.spark_errors import reading_input, writing_output
-from anonspark.staging import Staging, open_staging
+from anonspark.staging import open_staging
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
 
@@ -219,13 +219,12 @@ def run(
             names = [column.name for column in generalizer.columns()]
             published = count_published_classes(spark.read.parquet(data), names)
             require_guarantee(published, k=configuration.privacy.k, rows=snapshot.rows)
-        summary = _summary(
-            configuration, model, snapshot, results, totals, baseline, published
-        ) | {"run_id": run_id, "started": started}
+        summary = _summary(configuration, model, snapshot, results, totals, baseline, published) | {
+            "run_id": run_id,
+            "started": started,
+        }
         rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
-        attributes = [
-            row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)
-        ]
+        attributes = [row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)]
         with progress.stage("metrics"):
             classes = class_table(heads, snapshot.quasi_identifiers)
             classes.write.parquet(f"{staging.release}/metrics/classes")

@@ -606,7 +606,7 @@ def _query_errors_unlogged() -> Iterator[None]:
 
 @contextmanager
 def _suppress_java_errors(message: str) -> Iterator[None]:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
 
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -245,9 +246,7 @@ def _category_sets(
 ) -> list[tuple[str | None, ...]]:
     distinct, bounds = _distinct_codes(codes, starts)
     values = quasi_identifier.decode(distinct).cast(pa.string()).to_pylist()
-    return [
-        tuple(values[start:stop]) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [tuple(values[start:stop]) for start, stop in pairwise(bounds)]
 
 
 def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> list[str]:
@@ -299,4 +298,3 @@ def _as_floats(quasi_identifier: QuasiIdentifier, codes: Codes) -> Figures:
         values = quasi_identifier.decode(codes).fill_null(0)
         return values.to_numpy().astype(np.float64)  # type: ignore[no-any-return]
     return codes / 10.0**quasi_identifier.scale
-

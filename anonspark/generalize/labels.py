@@ -39,7 +39,7 @@ def value_labels(values: pa.Array, kind: Kind) -> list[str]:
     return list(values.cast(pa.string()).to_pylist())
 
 
-def _number_label(value: np.floating) -> str:  # type: ignore[type-arg]
+def _number_label(value: np.floating) -> str:
     return str(value).removesuffix(".0")
 
 

@@ -9,7 +9,7 @@ __all__ = ["sort_groups"]
 
 
 @njit(boolean(int64[:, ::1], int64[::1], int64, int64), cache=True)
-def _comes_before(codes, hashes, a, b):  # type: ignore[no-untyped-def]
+def _comes_before(codes, hashes, a, b):
     for j in range(codes.shape[1]):
         if codes[a, j] != codes[b, j]:
             return codes[a, j] < codes[b, j]
@@ -17,7 +17,7 @@ def _comes_before(codes, hashes, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(void(int64[:, ::1], int64[::1], int64[::1], int64[::1]), cache=True)
-def sort_groups(codes, hashes, order, starts):  # type: ignore[no-untyped-def]
+def sort_groups(codes, hashes, order, starts):
     """Sort the records of each group canonically, in place.
 
     Parameters

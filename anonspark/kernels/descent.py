@@ -9,7 +9,7 @@ __all__ = ["accumulate_histograms", "find_leaves"]
 
 
 @njit(int64(int64[:, ::1], int64, int64[::1], int64[::1]), cache=True)
-def compare(keys, record, attributes, thresholds):  # type: ignore[no-untyped-def]
+def compare(keys, record, attributes, thresholds):
     """Compare a record with a boundary, key by key: -1 before, 0 equal, 1 behind.
 
     Parameters
@@ -35,7 +35,7 @@ def compare(keys, record, attributes, thresholds):  # type: ignore[no-untyped-de
     int32[::1](int64[:, ::1], int64[:, ::1], int64[:, ::1], boolean[::1], int64[:, ::1]),
     cache=True,
 )
-def find_leaves(keys, attributes, thresholds, equal_goes_left, children):  # type: ignore[no-untyped-def]
+def find_leaves(keys, attributes, thresholds, equal_goes_left, children):
     """Walk every record down the tree.
 
     Parameters
@@ -81,7 +81,7 @@ def find_leaves(keys, attributes, thresholds, equal_goes_left, children):  # typ
     ),
     cache=True,
 )
-def accumulate_histograms(  # type: ignore[no-untyped-def]
+def accumulate_histograms(
     keys, leaves, first_request, requests, attributes, thresholds, counts, minima, maxima
 ):
     """Add a batch of records to the histograms that were asked for.

@@ -24,7 +24,7 @@ _DENSITY_OFFSET = 1e-10
 
 
 @njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
-def _with_matrix(points, weights, neighbors):  # type: ignore[no-untyped-def]
+def _with_matrix(points, weights, neighbors):
     n = points.shape[0]
     distances = np.empty((n, n), np.float64)
     weighted = False
@@ -76,7 +76,7 @@ def _with_matrix(points, weights, neighbors):  # type: ignore[no-untyped-def]
 
 
 @njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
-def _with_tree(points, weights, neighbors):  # type: ignore[no-untyped-def]
+def _with_tree(points, weights, neighbors):
     n = points.shape[0]
     members, nodes, splits = build_tree(points)
     reach = neighbor_distances(points, weights, neighbors, members, nodes, splits)
@@ -110,7 +110,7 @@ def _with_tree(points, weights, neighbors):  # type: ignore[no-untyped-def]
 
 
 @njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
-def local_outlier_factors(points, weights, neighbors):  # type: ignore[no-untyped-def]
+def local_outlier_factors(points, weights, neighbors):
     """Return the local outlier factor of each distinct point.
 
     Parameters

@@ -17,7 +17,7 @@ _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
     types.Tuple((int64, boolean))(int64, int64, int64, int64, boolean),
     cache=True,
 )
-def choose_boundary(below, equal, size, k, balanced):  # type: ignore[no-untyped-def]
+def choose_boundary(below, equal, size, k, balanced):
     """Choose where a strict cut at the lower median goes.
 
     Parameters
@@ -71,9 +71,7 @@ def choose_boundary(below, equal, size, k, balanced):  # type: ignore[no-untyped
     ),
     cache=True,
 )
-def cut_into_groups(  # type: ignore[no-untyped-def]
-    codes, positions, ranges, hashes, low, high, path, k, relaxed, balanced, cell
-):
+def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxed, balanced, cell):
     """Cut a node into groups of at least k records.
 
     Parameters

@@ -15,7 +15,7 @@ _TREE = types.Tuple((int64[::1], int64[:, ::1], float64[::1]))
 
 
 @njit(float64(float64[:, ::1], int64, int64), cache=True)
-def distance(points, a, b):  # type: ignore[no-untyped-def]
+def distance(points, a, b):
     """Return the Euclidean distance of ``points[a]`` and ``points[b]``."""
     total = 0.0
     for j in range(points.shape[1]):
@@ -25,7 +25,7 @@ def distance(points, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(_TREE(float64[:, ::1]), cache=True)
-def build_tree(points):  # type: ignore[no-untyped-def]
+def build_tree(points):
     """Build a KD-tree over points.
 
     Parameters
@@ -126,7 +126,7 @@ def build_tree(points):  # type: ignore[no-untyped-def]
     ),
     cache=True,
 )
-def visit_order(points, members, nodes, splits, query, radius, found, distances):  # type: ignore[no-untyped-def]
+def visit_order(points, members, nodes, splits, query, radius, found, distances):
     """Find all points within a radius of a point, itself among them.
 
     Parameters
@@ -175,12 +175,10 @@ def visit_order(points, members, nodes, splits, query, radius, found, distances)
 
 
 @njit(
-    float64[::1](
-        float64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1], float64[::1]
-    ),
+    float64[::1](float64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1], float64[::1]),
     cache=True,
 )
-def neighbor_distances(points, weights, neighbors, members, nodes, splits):  # type: ignore[no-untyped-def]
+def neighbor_distances(points, weights, neighbors, members, nodes, splits):
     """Return the distance of each point to its ``neighbors``-th nearest record.
 
     Parameters

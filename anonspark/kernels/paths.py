@@ -8,7 +8,7 @@ __all__ = ["child_path", "root_path"]
 
 
 @njit(uint64(uint64), cache=True)
-def _mix(state):  # type: ignore[no-untyped-def]
+def _mix(state):
     """Scramble 64 bits (the finalizer of SplitMix64, Steele et al. 2014)."""
     state = (state ^ (state >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -16,7 +16,7 @@ def _mix(state):  # type: ignore[no-untyped-def]
 
 
 @njit(uint64(uint64, uint64), cache=True)
-def root_path(seed, round_number):  # type: ignore[no-untyped-def]
+def root_path(seed, round_number):
     """Return the 64-bit name of the root of a round's tree.
 
     Parameters
@@ -30,7 +30,7 @@ def root_path(seed, round_number):  # type: ignore[no-untyped-def]
 
 
 @njit(uint64(uint64, uint64), cache=True)
-def child_path(path, side):  # type: ignore[no-untyped-def]
+def child_path(path, side):
     """Return the 64-bit name of a child from its parent's name and the side (0 left, 1 right).
 
     The same function names nodes on the driver and in the kernels, so a node is called the same

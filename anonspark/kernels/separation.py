@@ -15,7 +15,7 @@ __all__ = ["separate_outliers"]
     boolean[::1](int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64, int64),
     cache=True,
 )
-def separate_outliers(codes, normalized, order, starts, k, neighbors):  # type: ignore[no-untyped-def]
+def separate_outliers(codes, normalized, order, starts, k, neighbors):
     """Tell normal from outlier records in each group (DESIGN 4.4).
 
     Parameters

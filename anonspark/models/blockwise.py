@@ -236,9 +236,7 @@ class _FinishBlocks:
         owner = pa.array(np.repeat(np.arange(len(sizes)), sizes))
         heads = np.zeros(len(order), bool)
         heads[starts[:-1]] = True
-        summaries = self._summaries(figures).take(
-            pa.array(np.cumsum(heads) - 1, mask=~heads)
-        )
+        summaries = self._summaries(figures).take(pa.array(np.cumsum(heads) - 1, mask=~heads))
         columns = {
             FINISHED: pa.array(np.ones(len(order), bool)),
             CLASS_ID: pa.array(paths.view(np.int64)).take(owner),

@@ -118,9 +118,7 @@ class Model(ABC):
         """
 
 
-def assigned_schema(
-    records: StructType, published: Sequence[StructField], d: int
-) -> StructType:
+def assigned_schema(records: StructType, published: Sequence[StructField], d: int) -> StructType:
     """Return the schema of a round's result.
 
     Parameters

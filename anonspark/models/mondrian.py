@@ -97,6 +97,7 @@ class _MondrianGroups(GroupFormer):
     cell: bool
 
     def form_groups(self, block: Block) -> Groups:
+        """Return the groups; see :func:`anonspark.kernels.mondrian.cut_into_groups`."""
         order, starts, paths = cut_into_groups(
             block.codes,
             block.positions,
@@ -133,14 +134,17 @@ class Mondrian(BlockwiseModel):
 
     @property
     def rounds(self) -> int:
+        """Rounds at most; 1 where outliers are not handled."""
         return self.options.rho if self.options.handles_outliers else 1
 
     @property
     def staged_ties(self) -> bool:
+        """True for relaxed cuts, which share equal records out."""
         return self.options.split == "relaxed"
 
     @property
     def cut_rule(self) -> CutRule:
+        """The median cut."""
         return MedianCut(
             self.task.generalizer.quasi_identifiers,
             self.task.k,
@@ -151,6 +155,7 @@ class Mondrian(BlockwiseModel):
 
     @property
     def group_former(self) -> GroupFormer:
+        """The compiled median cut."""
         return _MondrianGroups(
             self.task.k,
             relaxed=self.options.split == "relaxed",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +104,7 @@ class Counter:
         self._shifts = np.array(shifts, np.int64)
         self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def count(self, batches: Sequence[Integers] | object) -> dict[str, Integers]:
+    def count(self, batches: Iterable[Integers]) -> dict[str, Integers]:
         """Count the records of a partition.
 
         Parameters
@@ -136,7 +137,7 @@ class Counter:
         minima = np.full(total, _LARGEST, np.int64)
         maxima = np.full(total, _SMALLEST, np.int64)
         listed: list[tuple[Integers, Integers]] = []
-        for keys in batches:  # type: ignore[attr-defined]
+        for keys in batches:
             listed.append(
                 accumulate_histograms(
                     keys,
@@ -152,7 +153,9 @@ class Counter:
             )
         filled = np.flatnonzero(counts)
         owner = np.searchsorted(self._bins, filled, side="right") - 1
-        parts = [(owner, filled - self._bins[owner], counts[filled], minima[filled], maxima[filled])]
+        parts = [
+            (owner, filled - self._bins[owner], counts[filled], minima[filled], maxima[filled])
+        ]
         if listed:
             pairs = np.stack(
                 [np.concatenate([part[side] for part in listed]) for side in (0, 1)], axis=1
@@ -174,5 +177,5 @@ class Counter:
             Histogram(
                 *(result[name][order[start:stop]] for name in ("count", "minimum", "maximum"))
             )
-            for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+            for start, stop in pairwise(bounds)
         ]

@@ -79,9 +79,7 @@ class CutTree:
         return leaves
 
 
-def boundary_arrays(
-    boundaries: list[Boundary | None], width: int
-) -> tuple[Integers, Integers]:
+def boundary_arrays(boundaries: list[Boundary | None], width: int) -> tuple[Integers, Integers]:
     """Return keys (-1 behind the last) and thresholds of boundaries, a row each."""
     attributes = np.full((len(boundaries), width), -1, np.int64)
     thresholds = np.zeros((len(boundaries), width), np.int64)

@@ -129,7 +129,7 @@ def partition_records(
             )
             .toPandas()
         )
-        return counter.histograms({name: counts[name].to_numpy(np.int64) for name in counts})
+        return counter.histograms({str(name): counts[name].to_numpy(np.int64) for name in counts})
 
     tree = CutTree(d + 2)
     root = Node(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from anonspark.partition.growing import Cut, Node, Questions, find_rank
 from anonspark.prepare.encoding import QuasiIdentifier
 
 __all__ = ["MedianCut"]
+
+_T = TypeVar("_T")
 
 _SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
 
@@ -57,8 +60,8 @@ class MedianCut:
         highest = [int(histogram.maxima.max()) for histogram in histograms]
         node = replace(node, lowest=tuple(lowest), highest=tuple(highest))
         if self.cell:
-            low = [own if bound is None else bound for own, bound in zip(lowest, node.cell_low)]
-            high = [own if bound is None else bound for own, bound in zip(highest, node.cell_high)]
+            low = _tightened(lowest, node.cell_low)
+            high = _tightened(highest, node.cell_high)
         else:
             low, high = lowest, highest
         allowed = set(attributes)
@@ -85,9 +88,7 @@ class MedianCut:
         if not self.relaxed:
             return None
         # All records are equal in every quasi-identifier: cut by the tie order alone.
-        return (
-            yield from self._share_out(node, 0, self._widths(low, high), requests, histograms)
-        )
+        return (yield from self._share_out(node, 0, self._widths(low, high), requests, histograms))
 
     def _widths(self, low: list[int], high: list[int]) -> list[float]:
         widths = []
@@ -104,7 +105,7 @@ class MedianCut:
         requests: list[Request],
         histograms: list[Histogram],
     ) -> Questions:
-        """Cut into equal halves by (chosen attribute, the others from wide to narrow, tie order)."""
+        """Cut into halves by (chosen attribute, the others from wide to narrow, tie order)."""
         d = len(self.quasi_identifiers)
         others = sorted((j for j in range(d) if j != chosen), key=lambda j: -widths[j])
         left_rows = node.rows // 2
@@ -135,16 +136,20 @@ class MedianCut:
         return _children(node, chosen, median, left_rows, boundary)
 
 
+def _tightened(own: list[int], bounds: Sequence[int | None]) -> list[int]:
+    """Return the bounds of a cell, with the node's own extreme where that is the bound."""
+    pairs = zip(own, bounds, strict=True)
+    return [extreme if bound is None else bound for extreme, bound in pairs]
+
+
 def _children(node: Node, chosen: int, median: int, left_rows: int, boundary: Boundary) -> Cut:
     """Return a cut's children with the bounds that are known without another look at the data."""
     equal_on_both_sides = len(boundary.keys) > 1
     last_left = median if boundary.equal_goes_left else median - 1
-    first_right = (
-        median if equal_on_both_sides or not boundary.equal_goes_left else median + 1
-    )
+    first_right = median if equal_on_both_sides or not boundary.equal_goes_left else median + 1
 
-    def put(values: Sequence[int | None], value: int | None) -> tuple[int | None, ...]:
-        return tuple(value if j == chosen else old for j, old in enumerate(values))
+    def put(values: tuple[_T, ...], value: _T) -> tuple[_T, ...]:
+        return (*values[:chosen], value, *values[chosen + 1 :])
 
     left = replace(
         node,

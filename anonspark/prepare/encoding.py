@@ -168,7 +168,7 @@ class QuasiIdentifier:
                 return _numpy(column.cast(pa.int32()), any_missing).astype(np.int64)
             case "timestamp":
                 micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-                return _numpy(micros, any_missing)
+                return _numpy(micros, any_missing).astype(np.int64)
             case "integer":
                 return _numpy(column, any_missing).astype(np.int64)
 

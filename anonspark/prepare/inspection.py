@@ -36,9 +36,7 @@ def kept_rows(plans: Sequence[ColumnPlan], configuration: Configuration) -> Colu
     return kept
 
 
-def inspection_columns(
-    plans: Sequence[ColumnPlan], kept: Column
-) -> list[Column]:
+def inspection_columns(plans: Sequence[ColumnPlan], kept: Column) -> list[Column]:
     """Return the aggregates that tell everything :func:`require_sound_values` asks.
 
     Parameters

@@ -162,7 +162,7 @@ def _quoted(name: str) -> str:
 
 def _holds_map(data_type: st.DataType) -> bool:
     text = data_type.simpleString()
-    return "map<" in text or "variant" in text or "interval" in text or "void" == text
+    return "map<" in text or "variant" in text or "interval" in text or text == "void"
 
 
 def plan_columns(selected: DataFrame, configuration: Configuration) -> list[ColumnPlan]:

@@ -195,7 +195,7 @@ def _describe(
 
 
 def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
-    """Number the records that are equal in every column, for cuts that run between them.
+    """Give records that are equal in every column a number, for cuts that run between them.
 
     Any numbering gives the same release, for the records are interchangeable; so a task that is
     run again may number them otherwise.
@@ -211,9 +211,7 @@ def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
     One shuffle of the staged records, which are written anew.
     """
     window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
-    numbered = snapshot.records.withColumn(
-        OCCURRENCE, sf.row_number().over(window).cast("long")
-    )
+    numbered = snapshot.records.withColumn(OCCURRENCE, sf.row_number().over(window).cast("long"))
     numbered.write.parquet(path)
     records = snapshot.records.sparkSession.read.parquet(path)
     return Snapshot(

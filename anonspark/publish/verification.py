@@ -91,9 +91,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def require_guarantee(
-    published: PublishedClasses, *, k: int, rows: int | None = None
-) -> None:
+def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None = None) -> None:
     """Check that a release keeps its promise.
 
     Parameters

@@ -1,0 +1,366 @@
+"""The commands of ``anonspark``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from anonspark import __version__
+from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from anonspark.configuration import Configuration
+
+__all__ = ["application", "main"]
+
+application = typer.Typer(
+    name="anonspark",
+    help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_OUT = Console(soft_wrap=True)
+_ERR = Console(stderr=True, soft_wrap=True)
+
+_INTERRUPTED, _TERMINATED = 130, 143
+
+ConfigurationPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file.")]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Override a key; may be repeated."),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Spark master; without it, and without spark-submit, an "
+                 "embedded local Spark."),
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived: unwind, so that staging is removed, and end."""
+
+
+@contextmanager
+def _spark(master: str | None) -> Iterator[SparkSession]:
+    from anonspark.session import open_session
+
+    with open_session(master) as session:
+        yield session
+
+
+def _load(path: Path, overrides: Sequence[str] | None) -> Configuration:
+    from anonspark.configuration import load_configuration
+
+    return load_configuration(path, overrides or ())
+
+
+def _progress(*, quiet: bool) -> Any:
+    from anonspark.progress import Progress
+
+    if not _ERR.is_terminal:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+        logger = logging.getLogger("anonspark")
+        logger.handlers = [handler]
+        logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    return Progress(None if quiet else _ERR)
+
+
+def _print_json(value: object) -> None:
+    def plain(other: object) -> object:
+        if isinstance(other, Decimal):
+            return int(other)
+        if isinstance(other, (date, datetime)):
+            return other.isoformat()
+        return str(other)
+
+    typer.echo(json.dumps(value, indent=2, default=plain, ensure_ascii=False))
+
+
+@application.command()
+def run(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: Annotated[
+        str | None, typer.Option(help="Name of the run in metrics and manifest.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Anonymize a table and publish the release with its metrics."""
+    from anonspark.command_line.display import show_release
+
+    configuration = _load(config, overrides)
+    with _spark(master) as spark:
+        from anonspark import pipeline
+
+        release = pipeline.run(spark, configuration, run_id=run_id, progress=_progress(quiet=quiet))
+    if as_json:
+        _print_json(
+            {
+                "path": release.path,
+                "summary": release.summary,
+                "rounds": release.rounds,
+                "attributes": release.attributes,
+                "seconds": release.seconds,
+            }
+        )
+    else:
+        show_release(_OUT, release)
+        _OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")
+
+
+@application.command()
+def check(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+) -> None:
+    """Validate configuration and data without anonymizing."""
+    configuration = _load(config, overrides)
+    with _spark(master) as spark:
+        from anonspark import pipeline
+
+        found = pipeline.check(spark, configuration)
+    _OUT.print(f"{config}: configuration and data are fine")
+    _OUT.print(f"{found['rows']:,} rows, {found['rows'] - found['kept']:,} to be dropped")
+    for index, name in enumerate(configuration.quasi_identifiers):
+        missing = found[f"missing_{index}"]
+        if missing:
+            _OUT.print(f"attributes.{name}: {missing:,} values are missing")
+
+
+@application.command()
+def plan(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+) -> None:
+    """Tell what a run would do, without anonymizing."""
+    from anonspark.command_line.display import show_plan
+
+    configuration = _load(config, overrides)
+    with _spark(master) as spark:
+        from anonspark import pipeline
+
+        planned = pipeline.plan(spark, configuration)
+    show_plan(_OUT, planned)
+
+
+@application.command()
+def verify(
+    published: Annotated[str, typer.Argument(help="Directory of a release.")],
+    config: Annotated[
+        Path | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+    ] = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove a release from its files alone; exit code 4 where the proof fails."""
+    from anonspark.command_line.display import show_verification
+
+    configuration = None if config is None else _load(config, None)
+    with _spark(master) as spark:
+        from anonspark.verify import verify as verify_release
+
+        verification = verify_release(spark, published, configuration)
+    if as_json:
+        _print_json(
+            {
+                "k": verification.k,
+                "quasi_identifier_columns": verification.quasi_identifier_columns,
+                **vars(verification.published),
+            }
+        )
+    else:
+        show_verification(_OUT, published, verification)
+
+
+@application.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for everything that it makes.")] = Path(
+        "anonspark-demo"
+    ),
+    rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+) -> None:
+    """Anonymize generated people with an embedded Spark, and show the result."""
+    from anonspark.command_line.display import show_records, show_release
+
+    with _spark(None) as spark:
+        from anonspark import pipeline
+        from anonspark.demonstration.demo import prepare_demo
+
+        progress = _progress(quiet=False)
+        with progress.stage("generate people", rows=rows):
+            path, configuration = prepare_demo(spark, out, rows)
+        release = pipeline.run(spark, configuration, progress=progress)
+        listed = list(configuration.attributes)
+        before = spark.read.parquet(*configuration.input.paths).select(*listed).limit(5)
+        after = spark.read.parquet(f"{release.path}/data").limit(5)
+        show_records(_OUT, "Before: invented people", before.collect())
+        show_records(_OUT, "After: five of the published records", after.collect())
+    show_release(_OUT, release)
+    _OUT.print(
+        f"Configuration: {path}\n"
+        f"Release:       {release.path}/data (Parquet)\n"
+        f"Metrics:       {release.path}/metrics (Parquet)\n"
+        f"Manifest:      {release.path}/manifest.json\n"
+        f"Prove it:      anonspark verify {release.path}\n"
+        f"Change it:     anonspark run {path} --set privacy.k=50"
+    )
+
+
+@application.command()
+def doctor() -> None:
+    """Check Java, Python, Spark, Arrow, Numba and write access; exit code 6 where one fails."""
+    from anonspark.command_line.doctor import run_checks
+
+    failed = 0
+    for result in run_checks():
+        failed += not result.passed
+        mark = "[green]pass[/]" if result.passed else "[red]fail[/]"
+        _OUT.print(f"{mark}  ", end="")
+        _OUT.print(f"{result.name}: {result.found}", markup=False, highlight=False)
+        if not result.passed:
+            _OUT.print(f"      {result.remedy}", markup=False, highlight=False)
+    if failed:
+        raise EnvironmentProblem(f"{failed} of the checks above failed; each names its remedy")
+
+
+@application.command()
+def generate(
+    rows: Annotated[int, typer.Option(help="People to generate.")],
+    out: Annotated[str, typer.Option(help="Directory to write to; must not exist.")],
+    seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
+    format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
+    master: Master = None,
+) -> None:
+    """Write a table of invented people, of any size, in parallel."""
+    with _spark(master) as spark:
+        from anonspark.demonstration.people import write_people
+
+        with _progress(quiet=False).stage("generate people", rows=rows):
+            write_people(spark, rows, out, seed, format)
+    _OUT.print(f"{rows:,} people at {out}")
+
+
+@application.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="Data set: adult.")],
+    out: Annotated[Path, typer.Option(help="Directory to write to.")],
+    url: Annotated[
+        str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
+    ] = None,
+) -> None:
+    """Download a public data set, check its SHA-256 and write it as CSV."""
+    from anonspark.demonstration.fetch import ADULT_URL, fetch_adult
+
+    if name != "adult":
+        raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
+    for path in fetch_adult(out, base_url=url or ADULT_URL):
+        _OUT.print(str(path))
+
+
+@application.command()
+def schema() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    from anonspark.configuration import json_schema
+
+    _print_json(json_schema())
+
+
+@application.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    _debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help="Show stack traces, with any command. They may contain values of the data.",
+        ),
+    ] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None takes those of the process.
+
+    Returns
+    -------
+    int
+        0 done; 1 a bug of ours; 2 wrong usage or configuration; 3 wrong data; 4 a privacy
+        criterion does not hold; 5 publishing failed; 6 environment; 130 and 143 interrupted.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Taken out here, so that it may stand anywhere on the line.
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    previous = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result = application(given, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except AnonsparkError as error:
+        return _fail(error.exit_code, str(error), debug)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail(_INTERRUPTED, "interrupted; nothing was published, staging is removed", debug)
+    except _Terminated:
+        return _fail(_TERMINATED, "terminated; nothing was published, staging is removed", debug)
+    except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
+        usage = getattr(error, "format_message", None)
+        if usage is not None and getattr(error, "exit_code", None) == 2:
+            return _fail(2, f"{usage()}; see anonspark --help", debug=False)
+        return _fail(
+            1,
+            f"unexpected {type(error).__name__}: a bug of anonspark, nothing was published. "
+            "Please report it; --debug shows the details, which may contain data",
+            debug,
+        )
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def _fail(code: int, message: str, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    for line in message.splitlines():
+        _ERR.print("error: ", style="bold red", end="")
+        _ERR.print(line, markup=False, highlight=False)
+    return code
+
+
+def run_and_exit() -> None:
+    """Run a command and end the process with its exit code."""
+    sys.exit(main())

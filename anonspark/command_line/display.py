@@ -1,0 +1,111 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from anonspark.pipeline import Plan, Release
+    from anonspark.verify import Verification
+
+__all__ = ["show_plan", "show_records", "show_release", "show_verification"]
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for name in columns:
+        numeric = bool(rows) and all(
+            isinstance(row[columns.index(name)], (int, float)) for row in rows
+        )
+        table.add_column(name, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row))
+    return table
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4f}" if abs(value) < 1000 else f"{value:,.1f}"
+    return str(value)
+
+
+def show_records(console: Console, title: str, records: Sequence[Any]) -> None:
+    """Show a few records; for generated data only, never for a user's."""
+    columns = list(records[0].__fields__)
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for record in records:
+        table.add_row(*(str(record[name]) for name in columns))
+    console.print(table)
+
+
+def show_release(console: Console, release: Release) -> None:
+    """Show the figures of a run: the release, its rounds, its attributes."""
+    summary = release.summary
+    lines = [
+        ("records published", summary["rows_published"]),
+        ("records dropped, a quasi-identifier missing", summary["rows_dropped_missing"]),
+        (f"smallest class (k = {summary['k']})", summary["published_min_class_size"]),
+        ("classes", summary["classes"]),
+        ("classes by published tuple", summary["published_classes"]),
+        ("mean class size", summary["mean_class_size"]),
+        ("discernibility metric (dm)", int(summary["dm"])),
+        ("certainty penalty (gcp_total)", summary["gcp_total"]),
+        ("certainty penalty per value (gcp, 0 to 1)", summary["gcp"]),
+    ]
+    if "baseline_dm" in summary:
+        lines += [
+            ("gcp_total without outlier handling", summary["baseline_gcp_total"]),
+            ("rules A, B, C: outlier handling paid",
+             " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")),
+        ]  # fmt: skip
+    console.print(_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
+    columns = ("round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total")
+    rows = [[row[name] for name in columns] for row in release.rounds]
+    console.print(_table("Rounds", columns, rows))
+    columns = ("attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss")
+    rows = [[row[name] for name in columns] for row in release.attributes]
+    console.print(_table("Attributes", columns, rows))
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    """Show what a run would do."""
+    lines: list[tuple[str, object]] = [
+        ("rows of the input", plan.rows),
+        ("rows dropped for missing values", plan.rows_dropped),
+        ("rounds at most", plan.rounds),
+        ("tree levels cut on the cluster, round 1", plan.levels),
+        ("tasks of round 1 at least", plan.tasks),
+        ("columns published", ", ".join(plan.columns)),
+        ("output", plan.output),
+    ]
+    console.print(_table("Plan", ("what", "value"), lines))
+    rows = [
+        (place + 1, quasi_identifier.name, quasi_identifier.kind)
+        for place, quasi_identifier in enumerate(plan.quasi_identifiers)
+    ]
+    console.print(_table("Quasi-identifiers", ("position", "name", "kind"), rows))
+
+
+def show_verification(console: Console, release: str, verification: Verification) -> None:
+    """Show what the files of a release prove."""
+    published = verification.published
+    lines: list[tuple[str, object]] = [
+        ("k required", verification.k),
+        ("smallest class by published tuple", published.smallest),
+        ("largest class by published tuple", published.largest),
+        ("classes by published tuple", published.classes),
+        ("records", published.rows),
+        ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
+        ("fingerprint", published.fingerprint),
+    ]
+    console.print(_table(f"{release}: k-anonymous", ("what", "found"), lines))
