@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as LiveProgress
 
 __all__ = ["Progress"]
 
@@ -30,6 +32,15 @@ class Progress:
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds of each stage, in order."""
 
+    def _live(self, console: Console) -> LiveProgress:
+        return LiveProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+
     @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:
         """Run a stage.
@@ -45,7 +56,8 @@ class Progress:
         start = time.monotonic()
         try:
             if self.console is not None and self.console.is_terminal:
-                with self.console.status(told):
+                with self._live(self.console) as live:
+                    live.add_task(told, total=None)
                     yield
             else:
                 _LOGGER.info("%s ...", told)

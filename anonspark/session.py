@@ -50,6 +50,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # A round writes finished records and outliers side by side: two open files, no sort.
+    "spark.sql.maxConcurrentOutputFileWriters": "2",
 }
 """SQL settings that every session gets while we use it."""
 

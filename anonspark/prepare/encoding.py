@@ -152,7 +152,7 @@ class QuasiIdentifier:
                 index = pc.index_in(column, value_set=pa.array(self.categories, self.arrow_type))
                 if index.null_count and not any_missing:
                     raise ValueError("a category is unknown in the staged records")
-                return index.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+                return _numpy(index, any_missing).astype(np.int64)
             case "boolean":
                 return _numpy(column.cast(pa.int8()), any_missing).astype(np.int64)
             case "float":

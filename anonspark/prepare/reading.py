@@ -214,7 +214,7 @@ def _plan(
         missing = missing | sf.trim(value).isin([marker.strip() for marker in markers])
         numeric_text = ~missing & sf.expr(f"try_cast(trim({column}) AS double)").isNotNull()
         if declared in _CAST_TYPES:
-            target, kind = _CAST_TYPES[declared]  # type: ignore[index, assignment]
+            target, kind = _CAST_TYPES[declared]  # type: ignore[assignment]
             cast = sf.expr(f"try_cast(trim({column}) AS {target})")
             invalid = ~missing & cast.isNull()
             value = cast
