@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from pyspark import SparkContext
 
 from anonspark.errors import PublishingError
 from anonspark.filesystem import FileSystem
 
 __all__ = ["Staging", "open_staging"]
+
+_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+# Less than schedulers give a process between asking it to end and killing it.
+_PATIENCE_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,8 @@ def open_staging(files: FileSystem, output: str, run_id: str) -> Iterator[Stagin
                 f"output.path: cannot create the staging directory {staging.root}; check that "
                 f"{parent} can be written and has room"
             ) from error
-        yield staging
+        with _stoppable_jobs(files.spark.sparkContext, f"anonspark-{run_id}"):
+            yield staging
     finally:
         files.delete(staging.root)
         if created is not None:
@@ -86,3 +95,36 @@ def _first_missing_parent(files: FileSystem, path: str) -> str | None:
             break
         path = above
     return missing
+
+
+@contextmanager
+def _stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
+    """Run Spark jobs that are stopped, and their tasks waited for, if the block is left early.
+
+    A task that went on would write records into the staging directory after its removal.
+    """
+    previous = {name: context.getLocalProperty(name) for name in _JOB_PROPERTIES}
+    context.setJobGroup(group, "anonspark")
+    try:
+        yield
+    except BaseException:
+        context.cancelJobGroup(group)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while _has_running_tasks(context, group) and time.monotonic() < end:
+            time.sleep(0.05)
+        raise
+    finally:
+        for name, value in previous.items():
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]
+
+
+def _has_running_tasks(context: SparkContext, group: str) -> bool:
+    tracker = context.statusTracker()
+    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
+    stages = (
+        tracker.getStageInfo(stage)
+        for job in jobs
+        if job is not None and job.status != "SUCCEEDED"
+        for stage in job.stageIds
+    )
+    return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)

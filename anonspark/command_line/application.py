@@ -40,7 +40,7 @@ application = typer.Typer(
 _OUT = Console(soft_wrap=True)
 _ERR = Console(stderr=True, soft_wrap=True)
 
-_INTERRUPTED, _TERMINATED = 130, 143
+_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 ConfigurationPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file.")]
 Overrides = Annotated[
@@ -56,8 +56,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
 
 
-class _Terminated(BaseException):
-    """SIGTERM arrived: unwind, so that staging is removed, and end."""
+class _EndedError(BaseException):
+    """A signal arrived: unwind, so that staging is removed, and end.
+
+    Not a KeyboardInterrupt, which py4j would log with its stack trace.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number
+        super().__init__(f"{_SIGNALS[signal.Signals(number)]}; nothing was published, "
+                         "staging is removed")  # fmt: skip
 
 
 @contextmanager
@@ -65,6 +73,9 @@ def _spark(master: str | None) -> Iterator[SparkSession]:
     from anonspark.session import open_session
 
     with open_session(master) as session:
+        # Spark's own handler, set at its start, asks Java over the connection that the call it
+        # interrupts is using: the call fails, or goes on as if nothing had happened.
+        signal.signal(signal.SIGINT, _end)
         yield session
 
 
@@ -170,7 +181,7 @@ def plan(
 
 @application.command()
 def verify(
-    published: Annotated[str, typer.Argument(help="Directory of a release.")],
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="Directory of a release.")],
     config: Annotated[
         Path | None, typer.Option(help="Require this configuration, not the manifest's promise.")
     ] = None,
@@ -326,20 +337,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Taken out here, so that it may stand anywhere on the line.
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    previous = {number: signal.signal(number, _end) for number in _SIGNALS}
     try:
         result = application(given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except AnonsparkError as error:
         return _fail(error.exit_code, str(error), debug)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail(_INTERRUPTED, "interrupted; nothing was published, staging is removed", debug)
-    except _Terminated:
-        return _fail(_TERMINATED, "terminated; nothing was published, staging is removed", debug)
+    except _EndedError as error:
+        return _fail(error.exit_code, str(error), debug)
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
-            return _fail(2, f"{usage()}; see anonspark --help", debug=False)
+            return _fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
         return _fail(
             1,
             f"unexpected {type(error).__name__}: a bug of anonspark, nothing was published. "
@@ -347,11 +356,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             debug,
         )
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
-def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    raise _Terminated
+def _end(number: int, _frame: FrameType | None) -> None:
+    # Staging holds raw records: an impatient second signal must not stop its removal.
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise _EndedError(number)
 
 
 def _fail(code: int, message: str, debug: bool) -> int:

@@ -210,11 +210,13 @@ def _decode(
 def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     """Return the share of the global range that each class covers, in [0, 1]."""
     last = extent.highest
-    if extent.some_missing.any():
+    if quasi_identifier.is_category:
         last = np.where(extent.some_missing, quasi_identifier.missing_code, last)
     positions = quasi_identifier.positions
     span = (positions(last) - positions(extent.lowest)) / quasi_identifier.range
-    # A class with numbers and missing values tells nothing for sure: that is a whole range.
+    if not quasi_identifier.is_category:
+        # A class with numbers and missing values tells nothing for sure: that is a whole range.
+        span = np.where(extent.some_missing & ~extent.all_missing, 1.0, span)
     return np.minimum(span, 1.0)
 
 

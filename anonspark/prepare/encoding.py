@@ -147,10 +147,8 @@ class QuasiIdentifier:
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
         match self.kind:
             case "category":
-                if any_missing:
-                    column = column.fill_null(self.categories[0] if self.categories else "")
                 index = pc.index_in(column, value_set=pa.array(self.categories, self.arrow_type))
-                if index.null_count and not any_missing:
+                if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
                 return _numpy(index, any_missing).astype(np.int64)
             case "boolean":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -12,7 +13,7 @@ from pyspark.sql import types as st
 
 from anonspark.columns import payload_column, quasi_identifier_column
 from anonspark.configuration import Attribute, Configuration, InputOptions
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
 from anonspark.prepare.encoding import Kind
 
@@ -82,6 +83,8 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
     ------
     DataError
         If a path does not exist or cannot be opened in this format.
+    ConfigurationError
+        If Spark does not know the format.
     """
     files = FileSystem(spark)
     problems = [
@@ -93,6 +96,9 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
         raise DataError(*problems)
     # A malformed record must not become a row of nulls unseen.
     defaults = {"mode": "FAILFAST"} if options.format in ("csv", "json") else {}
+    if options.format == "csv":
+        # Where columns are pruned, a record with too few or too many of them passes for sound.
+        defaults["columnPruning"] = "false"
     try:
         return (
             spark.read.format(options.format)
@@ -105,6 +111,13 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
         raise DataError(
             f"input.path: cannot read {paths} as {options.format} "
             f"({error.getCondition() or 'no reason given'}); check input.format and input.options"
+        ) from error
+    except Py4JError as error:
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            raise
+        raise ConfigurationError(
+            f"input.format: this Spark has no data source {options.format!r}; expected parquet, "
+            "csv, orc, json or the name of one whose package Spark was started with"
         ) from error
 
 

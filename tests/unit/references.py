@@ -190,7 +190,11 @@ def separate_outliers(
 
     def nearness(place: int) -> tuple[bool, float, int]:
         same_point = bool((codes[ordered[place]] == codes[ordered[reference]]).all())
-        return not same_point, float(np.sqrt(((points[place] - points[reference]) ** 2).sum())), place
+        return (
+            not same_point,
+            float(np.sqrt(((points[place] - points[reference]) ** 2).sum())),
+            place,
+        )
 
     return [ordered[place] for place in sorted(range(len(group)), key=nearness)[:k]]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +40,7 @@ def test_each_group_as_sorted(
     codes, hashes, order, starts = records
     before = order.copy()
     sort_groups(codes, hashes, order, starts)
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in itertools.pairwise(starts):
         group = order[start:stop].tolist()
         assert sorted(group) == sorted(before[start:stop].tolist())
         # Stable, so that sorted() gives the very same records even where two are equal.

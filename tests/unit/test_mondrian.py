@@ -6,6 +6,7 @@ The figures are those of DESIGN section 5: Adult, 30,162 complete rows, five num
 from __future__ import annotations
 
 import csv
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,10 +75,7 @@ def cut(table: Table, k: int, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def groups_of(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
     order, starts, _ = cut(table, k, rule)
-    return [
-        tuple(order[start:stop].tolist())
-        for start, stop in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    return [tuple(order[start:stop].tolist()) for start, stop in itertools.pairwise(starts)]
 
 
 def expected_groups(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
@@ -167,7 +165,11 @@ def test_independent_of_the_order_of_records(
 
 
 def sizes_of_halving(n: int, k: int) -> list[int]:
-    return [n] if n < max(2 * k, 2) else [*sizes_of_halving(n // 2, k), *sizes_of_halving(-(-n // 2), k)]
+    return (
+        [n]
+        if n < max(2 * k, 2)
+        else [*sizes_of_halving(n // 2, k), *sizes_of_halving(-(-n // 2), k)]
+    )
 
 
 @relaxed_rules
@@ -299,14 +301,14 @@ def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> Figures:
         sort_groups(part.codes, part.hashes, order, starts)
         normal = np.ones(len(order), bool)
         if number < rho:
-            normal = separate_outliers(part.codes, normalized[rows], order, starts, k, k - 1)
-            if 0 < (~normal).sum() < k:
-                number, normal = rho, np.ones(len(order), bool)
+            nearest = separate_outliers(part.codes, normalized[rows], order, starts, k, k - 1)
+            # Too few outliers for a round of their own: this round is the last one.
+            normal = normal if 0 < (~nearest).sum() < k else nearest
         sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
         figures.add(part, order[normal], sizes)
         rows = rows[order[~normal]]
         figures.rounds += ((int(normal.sum()), len(rows)),)
-        if number == rho or len(rows) == 0:
+        if len(rows) == 0:
             break
     assert len(rows) == 0
     return figures

@@ -16,9 +16,7 @@ from anonspark.kernels.nearest_neighbors import (
 )
 
 # Steps of 1/64: many exact ties among distances, and none of the squares underflows.
-coordinate = st.one_of(
-    st.integers(0, 3), st.integers(-(10**6), 10**6).map(lambda step: step / 64)
-)
+coordinate = st.one_of(st.integers(0, 3), st.integers(-(10**6), 10**6).map(lambda step: step / 64))
 
 
 @st.composite

@@ -1,0 +1,99 @@
+"""What the tests of whole runs share: tables, configuration files, and what a run left on disk."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from anonspark.command_line.application import main
+
+
+def configuration_file(tmp_path: Path, **sections: Any) -> Path:
+    """Write a configuration: input `tmp_path/input.parquet`, output `tmp_path/release`, k = 5.
+
+    A section that is a mapping is merged into the one that is there by default.
+    """
+    document: dict[str, Any] = {
+        "input": {"path": str(tmp_path / "input.parquet")},
+        "privacy": {"k": 5},
+        "output": {"path": str(tmp_path / "release")},
+    }
+    for name, section in sections.items():
+        default = document.get(name, {})
+        document[name] = default | section if isinstance(section, dict) else section
+    path = tmp_path / "configuration.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    return path
+
+
+def write_table(path: Path, table: pa.Table | Mapping[str, Any], format: str = "parquet") -> Path:
+    """Write a table as one file of a format."""
+    table = table if isinstance(table, pa.Table) else pa.table(dict(table))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match format:
+        case "parquet":
+            pq.write_table(table, path)
+        case "orc":
+            pyarrow.orc.write_table(table, path)
+        case "csv":
+            pyarrow.csv.write_csv(table, path)
+        case "json":
+            lines = (json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
+            path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def published(release: Path) -> pa.Table:
+    """Read the published records."""
+    return pq.read_table(release / "data")
+
+
+def metrics(release: Path, name: str) -> list[dict[str, Any]]:
+    """Read a table of metrics."""
+    return pq.read_table(release / "metrics" / name).to_pylist()
+
+
+def summary(release: Path) -> dict[str, Any]:
+    """Read the one row of the table ``summary``."""
+    (row,) = metrics(release, "summary")
+    return row
+
+
+def contents(directory: Path) -> dict[str, bytes | None]:
+    """Read every file of a directory, hidden ones too; directories and links have None."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes() if path.is_file() else None
+        for path in sorted(directory.rglob("*"))
+    }
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
+    """Run a command in this process."""
+    capsys.readouterr()
+    logger = logging.getLogger("anonspark")
+    handlers, level = logger.handlers, logger.level
+    try:
+        code = main([str(argument) for argument in arguments])
+    finally:
+        # They write to what stands in for standard error during this test only.
+        logger.handlers = handlers
+        logger.setLevel(level)
+    return Outcome(code, *capsys.readouterr())

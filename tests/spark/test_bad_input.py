@@ -1,0 +1,597 @@
+"""Wrong data and wrong configurations: exit code, message, and nothing on disk that changes.
+
+Every case runs `check`, if it can tell, and `run`, over an earlier release that must survive. The
+tables are full of values that no message may show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from helpers import command, configuration_file, contents, summary, write_table
+
+from anonspark.prepare import snapshot as snapshot_module
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark leaves the sockets of collect() to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+SECRETS = ("Zebediah", "987654321", "1234.5678", "Kryptonitis")
+
+ATTRIBUTES = {"age": "quasi_identifier", "height": "quasi_identifier", "disease": "sensitive"}
+
+OVER_RELEASE = {"mode": "overwrite"}
+
+Refused = Callable[..., str]
+
+
+def people(rows: int = 40) -> dict[str, Any]:
+    return {
+        "name": [f"Zebediah {number}" for number in range(rows)],
+        "age": [987654321, *range(20, 19 + rows)][:rows],
+        "height": [1234.5678, *(150.0 + number for number in range(rows - 1))][:rows],
+        "disease": ["Kryptonitis"] * rows,
+    }
+
+
+@pytest.fixture
+def earlier_release(tmp_path: Path) -> Path:
+    """Put an earlier release at the output path."""
+    for name in ("data/part-0.parquet", "manifest.json", ".hidden"):
+        path = tmp_path / "release" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"earlier {name}")
+    return tmp_path / "release"
+
+
+@pytest.fixture
+def refused(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Require commands to fail with a code and a message, and to leave everything as it was."""
+
+    def require(
+        configuration: Path, code: int, *told: str, commands: tuple[str, ...] = ("check", "run")
+    ) -> str:
+        before = contents(tmp_path)
+        message = ""
+        for name in commands:
+            outcome = command(capsys, name, configuration)
+            assert outcome.code == code, outcome.err
+            assert outcome.out == ""
+            message = "\n".join(
+                line for line in outcome.err.splitlines() if line.startswith("error: ")
+            )
+            for text in told:
+                assert text in message
+            for secret in SECRETS:
+                assert secret not in outcome.err
+            assert "Traceback" not in outcome.err
+            assert contents(tmp_path) == before
+        return message
+
+    return require
+
+
+@pytest.mark.usefixtures("earlier_release")
+class TestWrongData:
+    """Exit code 3."""
+
+    def test_missing_file(self, refused: Refused, tmp_path: Path) -> None:
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
+        refused(path, 3, "input.path", str(tmp_path / "input.parquet"), "check the path")
+
+    def test_missing_files_of_several(self, refused: Refused, tmp_path: Path) -> None:
+        there = write_table(tmp_path / "there.parquet", people())
+        paths = [str(there), f"{tmp_path}/gone", f"{tmp_path}/lost/gone-*.parquet"]
+        path = configuration_file(
+            tmp_path, input={"path": paths}, attributes=ATTRIBUTES, output=OVER_RELEASE
+        )
+        message = refused(path, 3, paths[1], paths[2])
+        assert paths[0] not in message
+
+    def test_missing_column(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"heigth": "quasi_identifier", "Name": "identifier"},
+            output=OVER_RELEASE,
+        )
+        refused(
+            path,
+            3,
+            "attributes.heigth: the input has no such column; did you mean 'height'?",
+            "attributes.Name: the input has no such column; did you mean 'name'?",
+            "'name', 'age', 'height', 'disease'",
+        )
+
+    @pytest.mark.parametrize("format", ["parquet", "csv"])
+    def test_empty_table(self, refused: Refused, tmp_path: Path, format: str) -> None:
+        write_table(tmp_path / "input.parquet", pa.table(people()).slice(0, 0), format)
+        path = configuration_file(
+            tmp_path,
+            input={"format": format, "options": {"header": True} if format == "csv" else {}},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "input.path: the table is empty", "k = 5")
+
+    def test_fewer_rows_than_k(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people(4))
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
+        refused(path, 3, "privacy.k: 5 needs at least 5 rows, the input has 4")
+
+    def test_fewer_rows_than_k_after_dropping(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people(6)
+        columns["height"][2:4] = [None, float("nan")]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
+        refused(path, 3, "the input has 4, 2 more were dropped for missing values")
+
+    @pytest.mark.parametrize("word", ["Zebediah", "1,234.5678", "987654321 kg"])
+    def test_text_in_a_column_declared_a_number(
+        self, refused: Refused, tmp_path: Path, word: str
+    ) -> None:
+        columns = people()
+        columns["height"] = [*map(str, columns["height"][1:]), word]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"height": {"role": "quasi_identifier", "type": "number"}},
+            output=OVER_RELEASE,
+        )
+        refused(
+            path,
+            3,
+            "attributes.height: 1 of 40 values are not of the declared type number",
+            "input.missing_markers",
+        )
+
+    def test_text_in_a_number_of_a_csv(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["age"] = [*map(str, columns["age"][1:]), "Zebediah"]
+        write_table(tmp_path / "input.csv", columns, "csv")
+        path = configuration_file(
+            tmp_path,
+            input={
+                "path": str(tmp_path / "input.csv"),
+                "format": "csv",
+                "options": {"header": True, "inferSchema": True},
+            },
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(
+            path, 3, "attributes.age: a text column in which 39 of 40 values are numbers", "type"
+        )
+
+    @pytest.mark.parametrize("declared", ["number", "date", "timestamp", "boolean"])
+    def test_declared_type_that_the_column_has_not(
+        self, refused: Refused, tmp_path: Path, declared: str
+    ) -> None:
+        columns = people()
+        columns["flag"] = [True, False] * 20
+        wrong = "flag" if declared == "number" else "age"
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {wrong: {"role": "quasi_identifier", "type": declared}},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, f"attributes.{wrong}: declared as {declared}, but the column has type")
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["positive", "negative"])
+    @pytest.mark.parametrize("data_type", [pa.float64(), pa.float32()], ids=str)
+    def test_infinity(
+        self, refused: Refused, tmp_path: Path, sign: float, data_type: pa.DataType
+    ) -> None:
+        columns = people()
+        columns["height"][7] = sign * float("inf")
+        columns["height"] = pa.array(columns["height"], data_type)
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
+        refused(path, 3, "attributes.height: 1 of 40 values are infinite")
+
+    def test_infinity_as_text(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["height"] = [*map(str, columns["height"][1:]), "-Infinity"]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"height": {"role": "quasi_identifier", "type": "number"}},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "attributes.height: 1 of 40 values are infinite")
+
+    def test_missing_values_that_are_errors(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["age"][3] = None
+        columns["height"][3:6] = [None, float("nan"), float("nan")]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path, attributes=ATTRIBUTES, missing="error", output=OVER_RELEASE
+        )
+        refused(
+            path,
+            3,
+            "attributes.age: 1 of 40 values are missing",
+            "attributes.height: 3 of 40 values are missing",
+            "drop or category",
+        )
+
+    def test_order_that_lacks_values(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["city"] = ["Kryptonitis", "Zebediah", "low", "high"] * 10
+        write_table(tmp_path / "input.parquet", columns)
+        city = {"role": "quasi_identifier", "order": ["low", "high"]}
+        path = configuration_file(
+            tmp_path, attributes=ATTRIBUTES | {"city": city}, output=OVER_RELEASE
+        )
+        refused(path, 3, "attributes.city.order: lacks 2 of the column's 4 values")
+
+    @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
+    def test_map_column(self, refused: Refused, tmp_path: Path, role: str) -> None:
+        columns = people()
+        columns["visits"] = pa.array(
+            [[("Zebediah", 987654321)]] * 40, pa.map_(pa.string(), pa.int64())
+        )
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path, attributes=ATTRIBUTES | {"visits": role}, output=OVER_RELEASE
+        )
+        refused(path, 3, "attributes.visits", "map<string,bigint>")
+
+    @pytest.mark.parametrize(
+        "record",
+        ["Zebediah,41,170.5,Kryptonitis,987654321", "Zebediah", "Zebediah,41"],
+        ids=["too-long", "one-value", "too-short"],
+    )
+    @pytest.mark.parametrize("options", [{}, {"inferSchema": True}], ids=["texts", "inferred"])
+    def test_malformed_csv_record(
+        self, refused: Refused, tmp_path: Path, record: str, options: dict[str, Any]
+    ) -> None:
+        source = write_table(tmp_path / "input.csv", people(), "csv")
+        with source.open("a") as file:
+            file.write(f"{record}\n")
+        number = {"role": "quasi_identifier", "type": "number"}
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(source), "format": "csv", "options": {"header": True} | options},
+            attributes=ATTRIBUTES | {"age": number, "height": number},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "input.path", str(source), "input.options")
+
+    def test_malformed_json_record(self, refused: Refused, tmp_path: Path) -> None:
+        source = write_table(tmp_path / "input.json", people(), "json")
+        with source.open("a") as file:
+            file.write('{"name": "Zebediah", "age": 987654321, \n')
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(source), "format": "json"},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "input.path", str(source))
+
+    @pytest.mark.parametrize("damage", ["footer", "middle", "other-format"])
+    @pytest.mark.parametrize("format", ["parquet", "orc"])
+    def test_damaged_file(
+        self, refused: Refused, tmp_path: Path, format: str, damage: str
+    ) -> None:
+        folder = tmp_path / "input"
+        write_table(folder / f"a.{format}", people(), format)
+        source = write_table(folder / f"b.{format}", people(5000), format)
+        whole = source.read_bytes()
+        if damage == "footer":
+            source.write_bytes(whole[: len(whole) // 2])
+        elif damage == "middle":
+            source.write_bytes(whole[:50] + b"\xff" * (len(whole) // 2) + whole[50 + len(whole) // 2 :])
+        else:
+            source.write_text("name,age\nZebediah,987654321\n" * 100)
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(folder), "format": format},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "input.path", str(folder), "input.format")
+
+    def test_format_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        path = configuration_file(
+            tmp_path, input={"format": "parket"}, attributes=ATTRIBUTES, output=OVER_RELEASE
+        )
+        refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
+
+    @pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])
+    @pytest.mark.parametrize("vanishing", ["one-file", "all"])
+    def test_input_that_vanishes_while_it_is_read(
+        self,
+        refused: Refused,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        format: str,
+        vanishing: str,
+    ) -> None:
+        folder = tmp_path / "input"
+        for number in range(3):
+            write_table(folder / f"{number}.{format}", people(), format)
+        options = {"header": True, "inferSchema": True} if format == "csv" else {}
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(folder), "format": format, "options": options},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        opening = snapshot_module.open_input
+
+        def open_and_lose(*arguments: Any) -> Any:
+            table = opening(*arguments)
+            for file in folder.iterdir():
+                if vanishing == "all" or file.name.startswith("1."):
+                    file.rename(tmp_path / "elsewhere" / file.name)
+            return table
+
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.setattr(snapshot_module, "open_input", open_and_lose)
+        for name in ("check", "run"):
+            with pytest.raises(AssertionError, match="elsewhere"):
+                # All that changes is what was taken away here.
+                refused(path, 3, str(folder), "files vanished", "run again", commands=(name,))
+            for file in (tmp_path / "elsewhere").iterdir():
+                file.rename(folder / file.name)
+
+    def test_several_problems_at_once(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["age"] = [*map(str, columns["age"][1:]), "Zebediah"]
+        columns["height"][5] = float("inf")
+        columns["born"] = ["2020-01-31"] * 39 + ["31.12.1234.5678"]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"born": {"role": "quasi_identifier", "type": "date"}},
+            output=OVER_RELEASE,
+        )
+        message = refused(
+            path,
+            3,
+            "attributes.age: a text column",
+            "attributes.height: 1 of 40 values are infinite",
+            "attributes.born: 1 of 40 values are not of the declared type date",
+        )
+        assert len(message.splitlines()) == 3
+
+
+def test_input_may_vanish_after_it_was_read(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from anonspark import pipeline
+
+    source = write_table(tmp_path / "input.parquet", people())
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    taking = pipeline.take_snapshot
+
+    def take_and_lose(*arguments: Any) -> Any:
+        taken = taking(*arguments)
+        source.unlink()
+        return taken
+
+    monkeypatch.setattr(pipeline, "take_snapshot", take_and_lose)
+    assert command(capsys, "run", path).code == 0
+    assert summary(tmp_path / "release")["rows_published"] == 40
+
+
+def test_nan_is_missing(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = people()
+    columns["height"][3:6] = [None, float("nan"), -float("nan")]
+    columns["weight"] = pa.array([float("nan")] + [1.5] * 39, pa.float32())
+    write_table(tmp_path / "input.parquet", columns)
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES | {"weight": "quasi_identifier"})
+    assert command(capsys, "run", path).code == 0
+    row = summary(tmp_path / "release")
+    assert (row["rows_in"], row["rows_dropped_missing"], row["rows_published"]) == (40, 4, 36)
+
+
+@pytest.mark.usefixtures("earlier_release")
+class TestWrongConfiguration:
+    """Exit code 2."""
+
+    @pytest.mark.parametrize(
+        ("sections", "told"),
+        [
+            pytest.param(
+                {"privcy": {"k": 5}}, ["privcy", "did you mean 'privacy'?"], id="unknown-section"
+            ),
+            pytest.param(
+                {"model": {"name": "su-mondrian", "roh": 3}},
+                ["model.roh", "did you mean 'rho'?"],
+                id="unknown-key",
+            ),
+            pytest.param(
+                {"model": {"name": "su-mondrain"}},
+                ["model.name", "did you mean 'su-mondrian'?"],
+                id="unknown-model",
+            ),
+            pytest.param({"privacy": {"k": 0}}, ["privacy.k", "found the whole number 0"], id="k-0"),
+            pytest.param({"privacy": {"k": -5}}, ["privacy.k"], id="k-negative"),
+            pytest.param(
+                {"privacy": {"k": "five"}}, ["privacy.k", "found the text 'five'"], id="k-five"
+            ),
+            pytest.param({"privacy": {"k": True}}, ["privacy.k", "boolean"], id="k-true"),
+            pytest.param(
+                {"attributes": {"age": "sensitive"}},
+                ["attributes", "no quasi_identifier"],
+                id="no-quasi-identifier",
+            ),
+            pytest.param(
+                {"attributes": {"age": ["quasi_identifier", "sensitive"]}},
+                ["attributes.age", "found a list"],
+                id="list-of-roles",
+            ),
+        ],
+    )
+    def test_wrong_value(
+        self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]
+    ) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        path = configuration_file(
+            tmp_path, **({"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections)
+        )
+        refused(path, 2, *told, commands=("check", "plan", "run"))
+
+    def test_two_roles_for_one_attribute(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
+        path.write_text(path.read_text().replace("attributes:\n", "attributes:\n  age: sensitive\n"))
+        refused(path, 2, "attributes.age: found two roles for one attribute", "one role")
+
+    def test_several_problems_at_once(self, refused: Refused, tmp_path: Path) -> None:
+        path = configuration_file(
+            tmp_path,
+            attributes={"age": "quasi-identifier"},
+            privacy={"k": 0},
+            model={"name": "su-mondrian", "splitt": "strict", "rho": "many"},
+            output={"mode": "replace"},
+            missing="skip",
+        )
+        refused(
+            path,
+            2,
+            "attributes.age",
+            "privacy.k",
+            "model.splitt",
+            "model.rho",
+            "output.mode",
+            "missing",
+        )
+
+    def test_output_that_exists(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+        refused(
+            path,
+            2,
+            f"output.path: {tmp_path}/release exists already",
+            "overwrite",
+            commands=("check", "plan", "run"),
+        )
+
+    @pytest.mark.parametrize("mode", ["error", "overwrite"])
+    @pytest.mark.parametrize(
+        ("source", "target"),
+        [
+            pytest.param("table", "table/release", id="output-in-input"),
+            pytest.param("table/*.parquet", "table/release", id="output-in-input-of-a-pattern"),
+            pytest.param("table", "table", id="output-is-input"),
+            pytest.param("table/2026/input.parquet", "table", id="input-in-output"),
+            pytest.param("table", "link/release", id="output-in-input-by-a-link"),
+            pytest.param("link", "table/release", id="output-in-input-that-is-a-link"),
+            pytest.param("link/2026", "table", id="input-in-output-by-a-link"),
+            pytest.param("table", "other/../table/release", id="output-in-input-by-dots"),
+        ],
+    )
+    def test_output_and_input_inside_one_another(
+        self, refused: Refused, tmp_path: Path, source: str, target: str, mode: str
+    ) -> None:
+        write_table(tmp_path / "table" / "2026" / "input.parquet", people())
+        write_table(tmp_path / "table" / "input.parquet", people())
+        (tmp_path / "link").symlink_to(tmp_path / "table")
+        (tmp_path / "other").mkdir()
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(tmp_path / source)},
+            attributes=ATTRIBUTES,
+            output={"path": str(tmp_path / target), "mode": mode},
+        )
+        refused(
+            path,
+            2,
+            f"output.path: {tmp_path / target} and the input {tmp_path / source} "
+            "lie inside one another",
+            commands=("check", "plan", "run"),
+        )
+
+    def test_output_is_the_second_input(self, refused: Refused, tmp_path: Path) -> None:
+        first = write_table(tmp_path / "first" / "a.parquet", people())
+        second = write_table(tmp_path / "second" / "a.parquet", people())
+        path = configuration_file(
+            tmp_path,
+            input={"path": [str(first), f"file://{second}"]},
+            attributes=ATTRIBUTES,
+            output={"path": str(second.parent), "mode": "overwrite"},
+        )
+        refused(path, 2, f"file://{second}", "lie inside one another")
+
+    def test_neighbours_with_one_prefix_are_apart(
+        self, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source = write_table(tmp_path / "table" / "a.parquet", people())
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(source.parent)},
+            attributes=ATTRIBUTES,
+            output={"path": str(tmp_path / "table-published")},
+        )
+        assert command(capsys, "check", path).code == 0
+
+    def test_configuration_file_that_does_not_exist(
+        self, refused: Refused, tmp_path: Path
+    ) -> None:
+        missing = tmp_path / "nowhere.yaml"
+        refused(missing, 2, f"{missing}: no such file", commands=("check", "plan", "run"))
+
+    def test_configuration_that_is_no_yaml(self, refused: Refused, tmp_path: Path) -> None:
+        broken = tmp_path / "broken.yaml"
+        broken.write_text("input: {path: [unclosed\n")
+        refused(broken, 2, str(broken), commands=("check", "plan", "run"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["rum"], "rum", id="unknown-command"),
+        pytest.param(["run"], "CONFIG", id="no-configuration"),
+        pytest.param(["run", "a.yaml", "b.yaml"], "b.yaml", id="two-configurations"),
+        pytest.param(["run", "a.yaml", "--sett", "a=b"], "--sett", id="unknown-option"),
+        pytest.param(["run", "a.yaml", "--set"], "--set", id="option-without-value"),
+        pytest.param(["verify"], "PUBLISHED", id="no-release"),
+        pytest.param(["generate", "--rows", "many", "--out", "x"], "--rows", id="not-a-number"),
+        pytest.param(["demo", "--rows", "5"], "--rows", id="too-few-rows"),
+    ],
+)
+def test_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    outcome = command(capsys, *arguments)
+    assert outcome.code == 2
+    assert told in outcome.err
+    assert "--help" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("privacy.k", "--set 'privacy.k'"),
+        ("privacy.k=zero", "privacy.k"),
+        ("privacy.kk=3", "privacy.kk"),
+        ("privacy.k.deep=3", "privacy.k"),
+    ],
+)
+def test_wrong_override(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, told: str
+) -> None:
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    outcome = command(capsys, "run", path, "--set", override)
+    assert outcome.code == 2
+    assert told in outcome.err

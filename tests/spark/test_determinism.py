@@ -1,0 +1,280 @@
+"""The release depends on the input's content and the configuration, on nothing else.
+
+Neither the files and their order, nor the size and number of tasks, nor a task that fails and is
+run again may change which records share a class.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from anonspark import pipeline
+from anonspark.configuration import parse_configuration
+from anonspark.demonstration.people import generate_people
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+# Spark leaves the sockets of collect() and toPandas() to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+# Without fnlwgt most people of Adult are equal to others in every column.
+ADULT_ATTRIBUTES = dict.fromkeys(
+    ("age", "capital-gain", "capital-loss", "hours-per-week"), "quasi_identifier"
+) | {"income": "sensitive"}
+
+PEOPLE_ATTRIBUTES = dict.fromkeys(
+    ("birth_date", "postal_code", "income", "capital_gain", "body_mass_index"), "quasi_identifier"
+) | {"sex": "quasi_identifier", "diagnosis": "sensitive", "visits": "insensitive"}
+
+# Columns of the summary that tell of the run, not of the release.
+OF_THE_RUN = ("run_id", "started", "seconds", "configuration_fingerprint")
+
+# Runs the command with Python tasks of each kind that fail once, after their first output.
+FAILING_RUN = """
+import os, sys
+from anonspark.command_line.application import main
+from anonspark.models import blockwise
+from anonspark.partition import distribution
+
+markers = sys.argv[1]
+
+def failing_once(kind, crash):
+    class FailingOnce(kind):
+        def __call__(self, batches):
+            for batch in super().__call__(batches):
+                yield batch
+                try:
+                    os.close(os.open(f"{markers}/{kind.__name__}", os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    continue
+                if crash:
+                    os._exit(1)
+                raise RuntimeError("on purpose")
+
+    return FailingOnce
+
+distribution._CountRecords = failing_once(distribution._CountRecords, crash=False)
+distribution._FindBlocks = failing_once(distribution._FindBlocks, crash=False)
+blockwise._FinishBlocks = failing_once(blockwise._FinishBlocks, crash=True)
+sys.exit(main(["run", *sys.argv[2:]]))
+"""
+
+
+@dataclass(frozen=True)
+class Released:
+    """Everything that two equal releases have in common."""
+
+    summary: dict[str, Any]
+    rounds: list[dict[str, Any]]
+    classes: pa.Table
+    data: pa.Table
+
+
+def read_release(path: Path) -> Released:
+    (summary,) = pq.read_table(path / "metrics" / "summary").to_pylist()
+    rounds = pq.read_table(path / "metrics" / "rounds").drop_columns("run_id")
+    return Released(
+        {name: value for name, value in summary.items() if name not in OF_THE_RUN},
+        rounds.sort_by("round").to_pylist(),
+        sorted_by_all_columns(pq.read_table(path / "metrics" / "classes")),
+        sorted_by_all_columns(pq.read_table(path / "data")),
+    )
+
+
+def sorted_by_all_columns(table: pa.Table) -> pa.Table:
+    order = [(name, "ascending") for name in table.column_names]
+    return table.sort_by(order).combine_chunks()
+
+
+def assert_same_release(found: Released, expected: Released) -> None:
+    assert found.summary == expected.summary
+    assert found.rounds == expected.rounds
+    assert found.classes.equals(expected.classes)
+    assert found.data.equals(expected.data)
+
+
+def write_files(table: pa.Table, path: Path, files: int, *, shuffled: bool = False) -> Path:
+    """Write a table as so many Parquet files."""
+    path.mkdir()
+    rows = np.arange(table.num_rows)
+    if shuffled:
+        rows = np.random.default_rng(7).permutation(rows)
+    for number, part in enumerate(np.array_split(rows, files)):
+        pq.write_table(table.take(part), path / f"part-{number}.parquet")
+    return path
+
+
+def document(
+    table: Path,
+    output: Path,
+    attributes: Mapping[str, str],
+    task_rows: int,
+    options: Mapping[str, object],
+) -> dict[str, Any]:
+    return {
+        "input": {"path": str(table)},
+        "attributes": dict(attributes),
+        "missing": "category",
+        "privacy": {"k": 5},
+        "model": {"name": "su-mondrian", "rho": 2, **options},
+        "output": {"path": str(output)},
+        "execution": {"task_rows": task_rows, "seed": 11},
+    }
+
+
+def release(spark: SparkSession, configuration: dict[str, Any]) -> Released:
+    """Run the pipeline in this session and read what it wrote."""
+    pipeline.run(spark, parse_configuration(configuration))
+    return read_release(Path(configuration["output"]["path"]))
+
+
+def run_command(command: list[str]) -> None:
+    """Run a command in a process of its own, with a Spark of its own."""
+    environment = os.environ | {"SPARK_DRIVER_MEMORY": "1g"}
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.fixture(scope="module")
+def adult(adult_path: Path) -> pa.Table:
+    table = pc.read_csv(adult_path).select(list(ADULT_ATTRIBUTES))
+    assert table.num_rows == 30_162
+    equal = table.group_by(table.column_names).aggregate([([], "count_all")])
+    assert equal.num_rows < table.num_rows // 2
+    return table
+
+
+@pytest.fixture(scope="module")
+def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("people") / "people"
+    generate_people(spark_session, 200_000, partitions=2).write.parquet(str(path))
+    return path
+
+
+@pytest.mark.parametrize("span", ["data", "cell"])
+@pytest.mark.parametrize("split", ["strict", "relaxed"])
+def test_adult_in_any_files_order_and_tasks(
+    spark: SparkSession, adult: pa.Table, tmp_path: Path, split: str, span: str
+) -> None:
+    options = {"split": split, "span": span}
+
+    def run(name: str, task_rows: int, files: int, *, shuffled: bool) -> Released:
+        table = write_files(adult, tmp_path / name, files, shuffled=shuffled)
+        output = tmp_path / f"{name}-release"
+        return release(spark, document(table, output, ADULT_ATTRIBUTES, task_rows, options))
+
+    expected = run("one", 10**9, files=1, shuffled=False)
+    assert expected.data.num_rows == adult.num_rows
+    assert_same_release(run("three", 2_000, files=3, shuffled=False), expected)
+    assert_same_release(run("seven", 20_000, files=7, shuffled=True), expected)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"),
+    [
+        pytest.param(200_000, {"split": "strict"}, id="200,000-strict"),
+        pytest.param(20_000, {"split": "relaxed"}, id="20,000-relaxed"),
+    ],
+)
+def test_people_in_any_files_order_and_tasks(
+    spark: SparkSession, people: Path, tmp_path: Path, rows: int, options: dict[str, object]
+) -> None:
+    table = pq.read_table(people, columns=list(PEOPLE_ATTRIBUTES)).slice(0, rows)
+    in_order = write_files(table, tmp_path / "in-order", 3)
+    shuffled = write_files(table, tmp_path / "shuffled", 7, shuffled=True)
+
+    def run(source: Path, task_rows: int) -> Released:
+        output = tmp_path / f"release-{task_rows}"
+        return release(spark, document(source, output, PEOPLE_ATTRIBUTES, task_rows, options))
+
+    expected = run(in_order, 10**9)
+    assert expected.data.num_rows == rows
+    assert_same_release(run(shuffled, 2_000), expected)
+    if rows > 20_000:
+        assert_same_release(run(shuffled, 20_000), expected)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    spark_session: SparkSession, adult: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Released]:
+    """Return a configuration and the release that it makes in this session."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    table = write_files(adult, folder / "adult", 3)
+    options = {"split": "relaxed"}
+    configuration = document(table, folder / "release", ADULT_ATTRIBUTES, 20_000, options)
+    return configuration, release(spark_session, configuration)
+
+
+def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
+    """Write a configuration that publishes into a folder."""
+    path = folder / "configuration.yaml"
+    changed = configuration | {"output": {"path": str(folder / "release")}}
+    path.write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("master", ["local[1]", "local[4]"])
+def test_any_number_of_cores(
+    undisturbed: tuple[dict[str, Any], Released], tmp_path: Path, master: str
+) -> None:
+    configuration, expected = undisturbed
+    path = write_configuration(configuration, tmp_path)
+    command = Path(sys.executable).with_name("anonspark")
+    run_command([str(command), "run", str(path), "--master", master])
+    assert_same_release(read_release(tmp_path / "release"), expected)
+
+
+def test_tasks_that_fail_and_are_run_again(
+    undisturbed: tuple[dict[str, Any], Released], tmp_path: Path
+) -> None:
+    configuration, expected = undisturbed
+    path = write_configuration(configuration, tmp_path)
+    script = tmp_path / "failing_run.py"
+    script.write_text(FAILING_RUN, encoding="utf-8")
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    run_command([sys.executable, str(script), str(markers), str(path), "--master", "local[2,4]"])
+    failed = {marker.name for marker in markers.iterdir()}
+    assert failed == {"_CountRecords", "_FindBlocks", "_FinishBlocks"}
+    assert_same_release(read_release(tmp_path / "release"), expected)
+
+
+def test_other_data_has_another_fingerprint(spark: SparkSession, tmp_path: Path) -> None:
+    ages = [20, 20, 20, 30, 30, 30, 40, 40, 40, 50, 50, 50]
+    incomes = [float(number) for number in range(12)]
+
+    def run(name: str, ages: list[int], incomes: list[float]) -> dict[str, Any]:
+        columns = {"age": pa.array(ages, pa.int32()), "income": incomes}
+        table = write_files(pa.table(columns), tmp_path / name, 2)
+        attributes = {"age": "quasi_identifier", "income": "sensitive"}
+        configuration = document(table, tmp_path / f"{name}-release", attributes, 10**9, {})
+        configuration["privacy"]["k"] = 3
+        return release(spark, configuration).summary
+
+    fingerprints = ("input_fingerprint", "output_fingerprint")
+    first = run("first", ages, incomes)
+    again = run("again", ages[::-1], incomes[::-1])
+    assert [again[name] for name in fingerprints] == [first[name] for name in fingerprints]
+    others = [
+        run("one-value", ages, [*incomes[:-1], 99.0]),
+        run("swapped", ages, [incomes[-1], *incomes[1:-1], incomes[0]]),
+        run("one-age", [*ages[:-1], 51], incomes),
+    ]
+    for name in fingerprints:
+        assert len({summary[name] for summary in [first, *others]}) == 4

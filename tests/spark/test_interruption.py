@@ -1,0 +1,304 @@
+"""Runs that fail late or are ended: what was published before stays, and nothing else is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from helpers import command, configuration_file, contents, write_table
+from pyspark.sql import functions as sf
+
+from anonspark import pipeline
+from anonspark.columns import RECORD_HASH, published_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark leaves the sockets of collect() to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
+
+# Hidden files of the earlier release are part of it, too.
+EARLIER = {"manifest.json": b"earlier", "data/part-0.parquet": b"earlier data", "data/.crc": b"1"}
+
+MEBIBYTE = 2**20
+
+# For a machine that is busy with other things.
+PATIENCE = 300
+
+
+def write_people(path: Path, rows: int) -> Path:
+    random = np.random.default_rng(7)
+    columns = {
+        "age": random.integers(0, 100, rows),
+        "income": random.lognormal(10, 1, rows),
+        "disease": [f"Kryptonitis {number}" for number in random.integers(0, 50, rows)],
+    }
+    return write_table(path, columns)
+
+
+def write_earlier_release(release: Path) -> None:
+    for name, content in EARLIER.items():
+        path = release / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of one mebibyte with an earlier release at `release`."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", str(folder)]
+    try:
+        subprocess.run(mounting, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a file system cannot be mounted here: {error}")
+    try:
+        write_earlier_release(folder / "release")
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leave no room on a disk."""
+    with (folder / "ballast").open("wb", buffering=0) as file:
+        for size in (65_536, 1024, 1):
+            try:
+                while True:
+                    file.write(b"0" * size)
+            except OSError:
+                continue
+
+
+@pytest.mark.parametrize("stage", ["prepare", "publish", "metrics", "manifest"])
+def test_disk_full(
+    spark: SparkSession,
+    small_disk: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stage: str,
+) -> None:
+    """Wherever the disk fills up: exit code 5, the earlier release unchanged, nothing left."""
+    rows = 200_000 if stage == "prepare" else 2_000
+    write_people(tmp_path / "input.parquet", rows)
+    name = {"publish": "write_records", "metrics": "write_rows", "manifest": "write_manifest"}
+    if stage != "prepare":
+        writing = getattr(pipeline, name[stage])
+
+        def write_on_a_full_disk(*arguments: Any) -> None:
+            if not (small_disk / "ballast").exists():
+                fill(small_disk)
+            writing(*arguments)
+
+        monkeypatch.setattr(pipeline, name[stage], write_on_a_full_disk)
+    path = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        model={"name": "smondrian"},
+        output={"path": str(small_disk / "release"), "mode": "overwrite"},
+    )
+    before = contents(small_disk)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 5, outcome.err
+    assert "output.path: no space left on the device" in outcome.err
+    assert "Free space" in outcome.err
+    assert "Kryptonitis" not in outcome.err
+    assert "Traceback" not in outcome.err
+    after = contents(small_disk)
+    after.pop("ballast", None)
+    assert after == before
+
+
+def test_disk_full_before_the_first_byte(
+    spark: SparkSession, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A staging directory that cannot be made names the place."""
+    write_people(tmp_path / "input.parquet", 100)
+    path = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        output={"path": str(small_disk / "release"), "mode": "overwrite"},
+    )
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    before = contents(small_disk)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 5, outcome.err
+    assert "output.path: cannot create the staging directory" in outcome.err
+    assert str(small_disk) in outcome.err
+    assert contents(small_disk) == before
+
+
+def _one_class_too_small(finished: Any) -> Any:
+    smallest = finished.agg(sf.min(RECORD_HASH)).first()[0]
+    alone = sf.when(sf.col(RECORD_HASH) == smallest, sf.lit("[0-999]"))
+    name = published_column(0)
+    return finished.withColumn(name, alone.otherwise(sf.col(name)))
+
+
+def _one_record_lost(finished: Any) -> Any:
+    smallest = finished.agg(sf.min(RECORD_HASH)).first()[0]
+    return finished.filter(sf.col(RECORD_HASH) != smallest)
+
+
+def _one_record_twice(finished: Any) -> Any:
+    smallest = finished.agg(sf.min(RECORD_HASH)).first()[0]
+    return finished.unionByName(finished.filter(sf.col(RECORD_HASH) == smallest))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        pytest.param(
+            _one_class_too_small, "the smallest class of the release has 1 records", id="small-class"
+        ),
+        pytest.param(_one_record_lost, "the release holds 99 records, expected 100", id="lost"),
+        pytest.param(_one_record_twice, "the release holds 101 records, expected 100", id="twice"),
+    ],
+)
+def test_release_that_fails_its_verification_is_not_published(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[Any], Any],
+    told: str,
+) -> None:
+    writing = pipeline.write_records
+
+    def write_spoilt(finished: Any, *arguments: Any) -> None:
+        writing(spoil(finished), *arguments)
+
+    monkeypatch.setattr(pipeline, "write_records", write_spoilt)
+    write_people(tmp_path / "input.parquet", 100)
+    write_earlier_release(tmp_path / "release")
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"})
+    before = contents(tmp_path)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 4, outcome.err
+    assert told in outcome.err
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("failing", ["set-aside", "publish"])
+def test_rename_that_fails_brings_the_earlier_release_back(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    failing: str,
+) -> None:
+    from anonspark.filesystem import FileSystem
+
+    renaming = FileSystem.rename
+    calls: list[str] = []
+
+    def rename(self: FileSystem, source: str, target: str) -> None:
+        calls.append(target)
+        if len(calls) == (1 if failing == "set-aside" else 2):
+            raise OSError("the file system refuses")
+        renaming(self, source, target)
+
+    monkeypatch.setattr(FileSystem, "rename", rename)
+    write_people(tmp_path / "input.parquet", 100)
+    write_earlier_release(tmp_path / "release")
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"})
+    before = contents(tmp_path)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 5, outcome.err
+    assert "could not be renamed" in outcome.err
+    assert contents(tmp_path) == before
+
+
+def test_output_that_appears_during_the_run_stays(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    writing = pipeline.write_manifest
+
+    def write_late(*arguments: Any) -> None:
+        writing(*arguments)
+        write_earlier_release(tmp_path / "release")
+
+    monkeypatch.setattr(pipeline, "write_manifest", write_late)
+    write_people(tmp_path / "input.parquet", 100)
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    before = set(contents(tmp_path))
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 5, outcome.err
+    assert "appeared while the run was going on" in outcome.err
+    after = contents(tmp_path)
+    assert {name: after.pop(f"release/{name}") for name in EARLIER} == EARLIER
+    assert set(after) == before | {"release", "release/data"}
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "told", "moment"),
+    [
+        pytest.param(signal.SIGINT, 130, "interrupted", "round 2", id="ctrl-c-in-round-2"),
+        pytest.param(signal.SIGTERM, 143, "terminated", "round 2", id="sigterm-in-round-2"),
+        pytest.param(signal.SIGTERM, 143, "terminated", "prepare", id="sigterm-in-prepare"),
+    ],
+)
+def test_signal(
+    tmp_path: Path, number: signal.Signals, code: int, told: str, moment: str
+) -> None:
+    """A process that is ended in the middle of a Spark job cleans up and says so."""
+    write_people(tmp_path / "input.parquet", 60_000)
+    write_earlier_release(tmp_path / "release")
+    path = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        model={"name": "su-mondrian", "rho": 200},
+        execution={"task_rows": 5_000},
+        output={"mode": "overwrite"},
+    )
+    before = contents(tmp_path)
+    environment = os.environ | {"SPARK_DRIVER_MEMORY": "1g"}
+    # A group of its own, for a terminal sends Ctrl-C to Java and the workers, too.
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("anonspark"), "run", path, "--master", "local[2]"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    patience = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
+    patience.start()
+    try:
+        told_before = []
+        for line in process.stderr or ():
+            told_before.append(line)
+            if f": {moment}" in line:
+                break
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        out, err = process.communicate()
+    finally:
+        patience.cancel()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    said = "".join(told_before) + err
+    assert process.returncode == code, said
+    assert f"error: {told}; nothing was published" in said
+    assert "Traceback" not in said
+    assert "Kryptonitis" not in said
+    assert out == ""
+    assert contents(tmp_path) == before

@@ -1,0 +1,184 @@
+"""The documentation agrees with the code: keys, columns, links, examples, error texts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from anonspark.configuration import json_schema, parse_configuration
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    EnvironmentProblem,
+    GuaranteeError,
+    PublishingError,
+)
+from anonspark.publish.tables import ATTRIBUTES_SCHEMA, ROUNDS_SCHEMA, SUMMARY_SCHEMA
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+PAGES = sorted(
+    [
+        REPOSITORY / "README.md",
+        REPOSITORY / "CHANGELOG.md",
+        REPOSITORY / "CONTRIBUTING.md",
+        REPOSITORY / "data" / "README.md",
+        *DOCS.glob("*.md"),
+    ]
+)
+page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for found, text in _FENCE.findall(page.read_text()) if found == language]
+
+
+def prose(page: Path) -> str:
+    return _FENCE.sub("", page.read_text())
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings, made as the usual Markdown viewers make them."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in _HEADING.findall(prose(page))
+    }
+
+
+def schema_keys() -> list[str]:
+    """Return every key that the JSON Schema knows, as the documentation writes it."""
+    schema = json_schema()
+
+    def branches(node: dict[str, Any]) -> list[dict[str, Any]]:
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+        if "anyOf" not in node:
+            return [node]
+        return [leaf for one in node["anyOf"] for leaf in branches(one)]
+
+    def walk(node: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for branch in branches(node):
+            inner = dict(branch.get("properties", {}))
+            # A mapping from names to sections, such as attributes; options are plain values.
+            others = branch.get("additionalProperties")
+            if isinstance(others, dict) and any("properties" in one for one in branches(others)):
+                inner["<name>"] = others
+            if not inner and path:
+                yield path
+            for key, child in inner.items():
+                yield from walk(child, (*path, key))
+
+    return sorted({".".join(path) for path in walk(schema, ())})
+
+
+def columns(schema: str) -> list[str]:
+    return [column.split()[0] for column in schema.split(", ")]
+
+
+def section(page: Path, heading: str) -> str:
+    """Return the text below a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", page.read_text(), re.M | re.S)
+    assert found is not None, f"{page.name} has no heading {heading!r}"
+    return found[1]
+
+
+def test_the_walk_over_the_schema_finds_keys_of_every_depth() -> None:
+    keys = set(schema_keys())
+    assert {"missing", "privacy.k", "input.options", "model.rho", "attributes.<name>.order"} <= keys
+
+
+@pytest.mark.parametrize("key", schema_keys())
+def test_every_key_is_in_the_reference(key: str) -> None:
+    assert f"| `{key}` |" in (DOCS / "configuration.md").read_text()
+
+
+def test_the_reference_has_no_key_that_the_configuration_lacks() -> None:
+    rows = re.findall(r"^\| `(\w+\.[\w.<>]+|missing)` \|", prose(DOCS / "configuration.md"), re.M)
+    assert set(rows) - set(schema_keys()) == set()
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"),
+    [
+        ("summary", SUMMARY_SCHEMA),
+        ("rounds", ROUNDS_SCHEMA),
+        ("attributes", ATTRIBUTES_SCHEMA),
+    ],
+)
+def test_every_metrics_column_is_in_the_reference(table: str, schema: str) -> None:
+    text = section(DOCS / "output.md", table)
+    first_cells = re.findall(r"^\| (`.*?) \|", text, re.M)
+    documented = [name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(documented) == sorted(columns(schema))
+
+
+@page
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    for link in _LINK.findall(prose(page)):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link}: there is no {target}"
+        if anchor:
+            assert anchor in anchors(target), f"{link}: {target.name} has no such heading"
+
+
+@page
+def test_yaml_examples_are_right(page: Path) -> None:
+    for text in blocks(page, "yaml"):
+        document = yaml.safe_load(text)
+        if isinstance(document, dict) and {"input", "attributes", "output"} <= set(document):
+            parse_configuration(document)
+
+
+def test_there_are_complete_examples() -> None:
+    # Else the test above would pass on nothing.
+    for name in ("README.md", "docs/configuration.md"):
+        assert any("\noutput:" in text for text in blocks(REPOSITORY / name, "yaml"))
+
+
+def test_commands_of_the_readme_exist() -> None:
+    from anonspark.command_line.application import application
+
+    names = {
+        command.name or command.callback.__name__  # type: ignore[union-attr]
+        for command in application.registered_commands
+    }
+    text = section(REPOSITORY / "README.md", "Commands")
+    assert set(re.findall(r"^\| `anonspark (\w+)", text, re.M)) == names
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ConfigurationError, DataError, GuaranteeError, PublishingError, EnvironmentProblem],
+)
+def test_exit_codes_are_documented(error: type[Exception]) -> None:
+    code = error.exit_code  # type: ignore[attr-defined]
+    assert f"| {code} |" in section(REPOSITORY / "README.md", "Exit codes")
+    assert f"## Exit code {code}: " in (DOCS / "troubleshooting.md").read_text()
+
+
+def test_error_texts_of_troubleshooting_are_those_of_the_code() -> None:
+    texts = [
+        node.value
+        for path in (REPOSITORY / "anonspark").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    ours = prose(DOCS / "troubleshooting.md").partition("## Without a message of ours")[0]
+    headings = re.findall(r"^### `(.+)`$", ours, re.M)
+    assert len(headings) > 30
+    for heading in headings:
+        for part in heading.split("..."):
+            assert any(part.strip() in text for text in texts), f"no message says {part.strip()!r}"

@@ -1,0 +1,546 @@
+"""Labels, bounds and loss of finished classes; every label is read back."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.generalize.classes import ClassFigures, Generalizer, Style
+from anonspark.generalize.labels import category_label, interval_label, value_labels
+from anonspark.prepare.encoding import Kind, QuasiIdentifier
+
+CATEGORIES = ("a", "b", "c, d", "", "missing", "{a, b}", "[x]", 'say "x"', " blank", "é")
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+
+
+# Reading labels back ------------------------------------------------------------------------------
+
+
+def read_category_label(label: str) -> list[str | None]:
+    """Return the set of categories that a label stands for."""
+
+    def read_one(text: str) -> tuple[str | None, str]:
+        if text.startswith('"'):
+            value, end = json.JSONDecoder().raw_decode(text)
+            return value, text[end:]
+        end = min(text.index(mark) for mark in (",", "}") if mark in text)
+        return None if text[:end] == "missing" else text[:end], text[end:]
+
+    if label == "missing":
+        return [None]
+    if label.startswith('"'):
+        return [json.loads(label)]
+    if not label.startswith("{"):
+        return [label]
+    values, rest = [], label[1:]
+    while True:
+        value, rest = read_one(rest)
+        values.append(value)
+        if rest == "}":
+            return values
+        assert rest.startswith(", ")
+        rest = rest[2:]
+
+
+def read_value(text: str, kind: Kind) -> Any:
+    match kind:
+        case "date":
+            return datetime.date.fromisoformat(text)
+        case "timestamp":
+            return datetime.datetime.fromisoformat(text)
+        case "float":
+            return float(text)
+        case "decimal":
+            return Decimal(text)
+        case _:
+            return int(text)
+
+
+def read_interval_label(label: str, kind: Kind) -> tuple[Any, Any, bool]:
+    """Return the ends of an interval (None, None for missing values alone), and "or missing"."""
+    if label == "missing":
+        return None, None, True
+    ends, with_missing = label.removesuffix(" or missing"), label.endswith(" or missing")
+    if not ends.startswith("["):
+        low = high = ends
+    elif kind in ("date", "timestamp"):
+        low, high = ends[1:-1].split("/")
+    else:
+        found = re.fullmatch(rf"\[({NUMBER})-({NUMBER})\]", ends)
+        assert found
+        low, high = found.groups()
+    return read_value(low, kind), read_value(high, kind), with_missing
+
+
+# Named labels -------------------------------------------------------------------------------------
+
+
+def interval_of(values: list[Any], arrow_type: pa.DataType, kind: Kind, **more: bool) -> str:
+    low, high = value_labels(pa.array(values, arrow_type), kind)
+    return interval_label(low, high, kind, with_missing=more.get("with_missing", False))
+
+
+MICROS = pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow_type", "values", "label"),
+    [
+        pytest.param("integer", pa.int64(), [17, 25], "[17-25]", id="integers"),
+        pytest.param("integer", pa.int64(), [17, 17], "17", id="one integer"),
+        pytest.param("integer", pa.int32(), [-5, 3], "[-5-3]", id="negative to positive"),
+        pytest.param("integer", pa.int64(), [-9, -5], "[-9--5]", id="negative integers"),
+        pytest.param("float", pa.float64(), [1.0, 2.5], "[1-2.5]", id="floats"),
+        pytest.param("float", pa.float64(), [1e-05, 1.0], "[1e-05-1]", id="small float"),
+        pytest.param("float", pa.float64(), [-1e-05, -1e-07], "[-1e-05--1e-07]", id="small floats"),
+        pytest.param("float", pa.float64(), [1e16, 1e300], "[1e+16-1e+300]", id="huge floats"),
+        pytest.param(
+            "float",
+            pa.float64(),
+            [0.1, 0.30000000000000004],
+            "[0.1-0.30000000000000004]",
+            id="all digits",
+        ),
+        pytest.param("float", pa.float64(), [100.0, 100.0], "100", id="whole float"),
+        pytest.param("float", pa.float32(), [0.1, 0.2], "[0.1-0.2]", id="float32"),
+        pytest.param(
+            "decimal",
+            pa.decimal128(10, 2),
+            [Decimal("-1.50"), Decimal("2.00")],
+            "[-1.50-2.00]",
+            id="decimals",
+        ),
+        pytest.param(
+            "decimal",
+            pa.decimal128(20, 10),
+            [Decimal("1E-9")] * 2,
+            "0.0000000010",
+            id="small decimal",
+        ),
+        pytest.param(
+            "date",
+            pa.date32(),
+            [datetime.date(2020, 1, 31), datetime.date(2020, 3, 1)],
+            "[2020-01-31/2020-03-01]",
+            id="dates",
+        ),
+        pytest.param(
+            "date", pa.date32(), [datetime.date(987, 1, 2)] * 2, "0987-01-02", id="one date"
+        ),
+        pytest.param(
+            "timestamp",
+            MICROS,
+            [datetime.datetime(2020, 1, 31), datetime.datetime(2020, 1, 31, 12, 0, 0, 5)],
+            "[2020-01-31 00:00:00/2020-01-31 12:00:00.000005]",
+            id="timestamps",
+        ),
+    ],
+)
+def test_interval_labels(
+    kind: Kind, arrow_type: pa.DataType, values: list[Any], label: str
+) -> None:
+    assert interval_of(values, arrow_type, kind) == label
+
+
+def test_interval_labels_with_missing_values() -> None:
+    assert interval_of([1, 2], pa.int64(), "integer", with_missing=True) == "[1-2] or missing"
+    assert interval_of([1, 1], pa.int64(), "integer", with_missing=True) == "1 or missing"
+
+
+@pytest.mark.parametrize(
+    ("values", "label"),
+    [
+        pytest.param(["a"], "a", id="one"),
+        pytest.param(["b", "a"], "{b, a}", id="in the order given"),
+        pytest.param([None], "missing", id="missing alone"),
+        pytest.param(["a", None], "{a, missing}", id="missing among others"),
+        pytest.param(["missing"], '"missing"', id="the text missing"),
+        pytest.param(["missing", None], '{"missing", missing}', id="both kinds of missing"),
+        pytest.param([""], '""', id="empty text"),
+        pytest.param(["", "a"], '{"", a}', id="empty text among others"),
+        pytest.param(["a, b"], "a, b", id="comma alone"),
+        pytest.param(["a, b", "c"], '{"a, b", c}', id="comma among others"),
+        pytest.param(["{a, b}"], '"{a, b}"', id="looks like a set"),
+        pytest.param(["[1-2]"], '"[1-2]"', id="looks like an interval"),
+        pytest.param(['"a"'], r'"\"a\""', id="quotes"),
+        pytest.param(["a}", "b"], '{"a}", b}', id="closing brace among others"),
+        pytest.param([" a "], '" a "', id="blanks"),
+        pytest.param(["x\n"], r'"x\n"', id="line break"),
+        pytest.param(["é", "日本"], "{é, 日本}", id="letters beyond ASCII"),
+    ],
+)
+def test_category_labels(values: list[str | None], label: str) -> None:
+    assert category_label(values) == label
+    assert read_category_label(label) == values
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(), st.text(alphabet='{}[]", ab\\'), st.just("missing")),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
+def test_category_labels_are_read_back(values: list[str | None]) -> None:
+    assert read_category_label(category_label(values)) == values
+
+
+# Classes ------------------------------------------------------------------------------------------
+
+Case = tuple[Kind, pa.DataType, Any, int]
+
+
+def decimal_of(unit: int) -> Decimal:
+    return Decimal(unit).scaleb(-3)
+
+
+finite = {"allow_nan": False, "allow_infinity": False}
+moments = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1))
+
+CASES: dict[str, Case] = {
+    "int64": ("integer", pa.int64(), st.integers(-(2**63), 2**63 - 2), 0),
+    "small integers": ("integer", pa.int64(), st.integers(-5, 5), 0),
+    "int8": ("integer", pa.int8(), st.integers(-128, 127), 0),
+    "float64": ("float", pa.float64(), st.floats(**finite), 0),
+    "small floats": ("float", pa.float64(), st.floats(-1, 1), 0),
+    "float32": ("float", pa.float32(), st.floats(width=32, **finite), 0),
+    "decimal": (
+        "decimal",
+        pa.decimal128(20, 5),
+        st.integers(-(10**12), 10**12).map(decimal_of),
+        3,
+    ),
+    "date": ("date", pa.date32(), st.dates(), 0),
+    "timestamp": ("timestamp", MICROS, moments, 0),
+    "boolean": ("boolean", pa.bool_(), st.booleans(), 0),
+    "category": ("category", pa.string(), st.sampled_from(CATEGORIES), 0),
+}
+INTERVALS = {name: case for name, case in CASES.items() if case[0] not in ("boolean", "category")}
+SETS = {name: case for name, case in CASES.items() if name not in INTERVALS}
+
+
+def every_case(cases: dict[str, Case] = CASES) -> Callable[..., Any]:
+    return pytest.mark.parametrize("case", cases.values(), ids=cases.keys())
+
+
+def described(column: pa.Array, case: Case) -> QuasiIdentifier:
+    kind, arrow_type, _, scale = case
+    categories = CATEGORIES if kind == "category" else ()
+    draft = QuasiIdentifier("x", kind, arrow_type, 0, -1, scale=scale, categories=categories)
+    draft = replace(draft, has_missing=column.null_count > 0)
+    present = draft.encode(column.drop_null())
+    if not len(present):
+        return draft
+    return replace(draft, lowest=int(present.min()), highest=int(present.max()))
+
+
+class Release:
+    """One column in classes, and what becomes of it."""
+
+    def __init__(self, classes: Sequence[Sequence[Any]], case: Case, style: Style) -> None:
+        self.classes = classes
+        column = pa.array([value for members in classes for value in members], case[1])
+        self.quasi_identifier = described(column, case)
+        self.tell_missing = column.null_count > 0
+        generalizer = Generalizer((self.quasi_identifier,), style, self.tell_missing)
+        starts = np.cumsum([0, *map(len, classes)]).astype(np.int64)
+        codes = self.quasi_identifier.encode(column)[:, None]
+        # In canonical order inside each class, as the tasks have them.
+        for start, stop in itertools.pairwise(starts):
+            codes[start:stop].sort(axis=0)
+        columns, self.figures = generalizer.generalize(codes, starts)
+        described_columns = generalizer.columns()
+        for array, published in zip(columns, described_columns, strict=True):
+            assert array.type == published.arrow_type
+            assert len(array) == len(classes)
+        self.columns = {
+            published.name: array.to_pylist()
+            for array, published in zip(columns, described_columns, strict=True)
+        }
+
+    def present(self) -> list[list[Any]]:
+        return [[value for value in members if value is not None] for members in self.classes]
+
+    @property
+    def penalties(self) -> list[float]:
+        return self.figures.penalties[:, 0].tolist()
+
+    @property
+    def losses(self) -> list[float]:
+        return self.figures.losses[:, 0].tolist()
+
+
+def require_sound_figures(release: Release) -> None:
+    figures: ClassFigures = release.figures
+    assert figures.sizes.tolist() == [len(members) for members in release.classes]
+    for place, members in enumerate(release.classes):
+        (penalty,), (loss,) = figures.penalties[place], figures.losses[place]
+        assert 0 <= penalty <= 1
+        assert 0 <= loss <= 1
+        if len(set(members)) == 1:
+            assert penalty == loss == 0
+        elif release.quasi_identifier.step > 0:
+            assert loss > 0
+        low, high = figures.lowest[0][place].as_py(), figures.highest[0][place].as_py()
+        present = [value for value in members if value is not None]
+        assert (low is None) == (high is None) == (not present)
+        if release.quasi_identifier.kind == "category":
+            present = [CATEGORIES.index(value) for value in present]
+            low, high = (CATEGORIES.index(v) if v is not None else None for v in (low, high))
+        if present:
+            assert (low, high) == (min(present), max(present))
+
+
+def drawn_classes(data: st.DataObject, case: Case, *, missing: bool) -> list[list[Any]]:
+    value = st.one_of(st.none(), case[2]) if missing else case[2]
+    members = st.lists(value, min_size=1, max_size=6)
+    return data.draw(st.lists(members, min_size=1, max_size=5), label="classes")
+
+
+@every_case(INTERVALS)
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), missing=st.booleans())
+def test_each_interval_is_that_of_its_records(
+    case: Case, data: st.DataObject, missing: bool
+) -> None:
+    release = Release(
+        drawn_classes(data, case, missing=missing and case[1] != pa.int8()), case, "interval"
+    )
+    require_sound_figures(release)
+    for label, members in zip(release.columns["x"], release.classes, strict=True):
+        low, high, with_missing = read_interval_label(label, case[0])
+        assert with_missing == (None in members)
+        present = [value for value in members if value is not None]
+        if not present:
+            assert low is None
+        elif case[1] == pa.float32():
+            # Written with as many digits as a float32 needs.
+            assert (np.float32(low), np.float32(high)) == (min(present), max(present))
+        else:
+            assert (low, high) == (min(present), max(present))
+
+
+@every_case(SETS)
+@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), missing=st.booleans())
+def test_each_set_is_that_of_its_records(
+    case: Case, style: Style, data: st.DataObject, missing: bool
+) -> None:
+    release = Release(drawn_classes(data, case, missing=missing), case, style)
+    require_sound_figures(release)
+    for published, members in zip(release.columns["x"], release.classes, strict=True):
+        values = published if style == "bounds" else read_category_label(published)
+        assert len(values) == len(set(values))
+        texts = {str(v).lower() if isinstance(v, bool) else v for v in members}
+        assert set(values) == texts
+        # In the order of the domain, missing values last.
+        order = [*CATEGORIES, "false", "true", None]
+        assert [order.index(value) for value in values] == sorted(map(order.index, values))
+
+
+@every_case(INTERVALS)
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), missing=st.booleans())
+def test_bounds_are_those_of_the_records(case: Case, data: st.DataObject, missing: bool) -> None:
+    release = Release(
+        drawn_classes(data, case, missing=missing and case[1] != pa.int8()), case, "bounds"
+    )
+    require_sound_figures(release)
+    present = release.present()
+    assert release.columns["x_min"] == [min(values, default=None) for values in present]
+    assert release.columns["x_max"] == [max(values, default=None) for values in present]
+    if release.tell_missing:
+        assert release.columns["x_missing"] == [None in members for members in release.classes]
+
+
+@every_case(INTERVALS)
+@settings(deadline=None, max_examples=40)
+@given(data=st.data(), missing=st.booleans())
+def test_means_lie_inside_their_class(case: Case, data: st.DataObject, missing: bool) -> None:
+    release = Release(
+        drawn_classes(data, case, missing=missing and case[1] != pa.int8()), case, "mean"
+    )
+    require_sound_figures(release)
+    for mean, values in zip(release.columns["x"], release.present(), strict=True):
+        if not values:
+            assert mean is None
+        elif case[0] == "date":
+            assert mean.toordinal() == sum(value.toordinal() for value in values) // len(values)
+        elif case[0] == "timestamp":
+            offsets = [value - datetime.datetime(1, 1, 1) for value in values]
+            expected = sum(offsets, datetime.timedelta()) // datetime.timedelta(microseconds=1)
+            micros = (mean - datetime.datetime(1, 1, 1)) // datetime.timedelta(microseconds=1)
+            assert micros == expected // len(values)
+        else:
+            assert float(min(values)) <= mean <= float(max(values))
+            # Shares of each value, so that the sum of huge ones stays finite.
+            share = sum(float(value) / len(values) for value in values)
+            size = max(abs(float(value)) for value in values)
+            assert mean == pytest.approx(share, rel=1e-12, abs=size * 1e-12 + 1e-320)
+    if release.tell_missing:
+        assert release.columns["x_missing"] == [None in members for members in release.classes]
+
+
+# Penalties and losses -----------------------------------------------------------------------------
+
+
+@every_case(INTERVALS)
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_numbers_among_missing_values_lose_everything(case: Case, data: st.DataObject) -> None:
+    value = case[2].filter(lambda drawn: drawn != 127)
+    some = data.draw(st.lists(value, min_size=1, max_size=4), label="mixed with missing")
+    others = data.draw(st.lists(value, min_size=1, max_size=4), label="others")
+    release = Release([[*some, None], others, [None, None]], case, "interval")
+    assert release.penalties[0] == 1
+    assert release.penalties[2] == 0
+    require_sound_figures(release)
+
+
+def test_a_missing_value_counts_beside_a_constant_too_large_for_a_distance() -> None:
+    # 1e17 + 2 is 1e17: the position of missing values coincides with that of the others.
+    release = Release([[1e17, None], [1e17]], CASES["float64"], "interval")
+    assert (release.penalties, release.losses) == ([1, 0], [1, 0])
+
+
+INTEGERS = CASES["small integers"]
+
+
+def test_penalty_is_the_share_of_the_global_range() -> None:
+    release = Release([[0, 10], [4], [2, 3, 7]], INTEGERS, "interval")
+    assert release.penalties == [1, 0, 0.5]
+
+
+def test_penalty_of_categories_is_the_share_of_the_order() -> None:
+    release = Release([["a", "b"], ["a", "é"], ["", ""]], CASES["category"], "interval")
+    assert release.penalties == [pytest.approx(1 / 9), 1, 0]
+
+
+def test_penalty_of_a_constant_column_is_nothing() -> None:
+    release = Release([[7, 7], [7]], INTEGERS, "interval")
+    assert (release.penalties, release.losses) == ([0, 0], [0, 0])
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.integers(-1000, 1000), min_size=1, max_size=5), min_size=1, max_size=5))
+def test_loss_of_integers_counts_the_values_covered(classes: list[list[int]]) -> None:
+    # ILoss (Xiao and Tao 2006): (values covered - 1) / values of the domain.
+    release = Release(classes, INTEGERS, "interval")
+    everything = [value for members in classes for value in members]
+    domain = max(everything) - min(everything) + 1
+    expected = [(max(members) - min(members)) / domain for members in classes]
+    np.testing.assert_allclose(release.losses, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("case", "classes", "losses"),
+    [
+        pytest.param(
+            "decimal", [[decimal_of(0), decimal_of(9)], [decimal_of(3)] * 2], [0.9, 0], id="decimal"
+        ),
+        pytest.param(
+            "date",
+            [[datetime.date(2020, 1, 1), datetime.date(2020, 1, 4)], [datetime.date(2020, 1, 10)]],
+            [0.3, 0],
+            id="date",
+        ),
+        pytest.param(
+            "float64", [[0.0, 10.0], [2.0, 7.0]], [1, 0.5], id="float, a continuous domain"
+        ),
+        pytest.param("boolean", [[False, True], [True]], [0.5, 0], id="boolean"),
+        pytest.param("category", [["a", "é"], ["b", "", "b"], ["a"]], [0.1, 0.1, 0], id="category"),
+        pytest.param("category", [["a", None], ["b"]], [1 / 3, 0], id="category with missing"),
+        pytest.param(
+            "small integers", [[0, 8, None], [0, 4]], [8 / 9, 4 / 9], id="integers with missing"
+        ),
+    ],
+)
+def test_loss(case: str, classes: list[list[Any]], losses: list[float]) -> None:
+    np.testing.assert_allclose(Release(classes, CASES[case], "interval").losses, losses, rtol=1e-12)
+
+
+# Columns ------------------------------------------------------------------------------------------
+
+
+def columns_of(style: Style, *, tell_missing: bool) -> list[tuple[str, pa.DataType]]:
+    quasi_identifiers = (
+        QuasiIdentifier("age", "integer", pa.int32(), 17, 90),
+        QuasiIdentifier("born", "date", pa.date32(), 0, 100),
+        QuasiIdentifier("sex", "category", pa.string(), 0, 1, categories=("f", "m")),
+    )
+    generalizer = Generalizer(quasi_identifiers, style, tell_missing)
+    return [(column.name, column.arrow_type) for column in generalizer.columns()]
+
+
+@pytest.mark.parametrize(
+    ("style", "tell_missing", "expected"),
+    [
+        pytest.param(
+            "interval",
+            True,
+            [("age", pa.string()), ("born", pa.string()), ("sex", pa.string())],
+            id="interval",
+        ),
+        pytest.param(
+            "bounds",
+            False,
+            [
+                ("age_min", pa.int32()),
+                ("age_max", pa.int32()),
+                ("born_min", pa.date32()),
+                ("born_max", pa.date32()),
+                ("sex", pa.list_(pa.string())),
+            ],
+            id="bounds",
+        ),
+        pytest.param(
+            "mean",
+            True,
+            [
+                ("age", pa.float64()),
+                ("age_missing", pa.bool_()),
+                ("born", pa.date32()),
+                ("born_missing", pa.bool_()),
+                ("sex", pa.string()),
+            ],
+            id="mean, missing values told",
+        ),
+    ],
+)
+def test_published_columns(
+    style: Style, tell_missing: bool, expected: list[tuple[str, pa.DataType]]
+) -> None:
+    assert columns_of(style, tell_missing=tell_missing) == expected
+
+
+def test_several_attributes_and_classes_at_once() -> None:
+    quasi_identifiers = (
+        QuasiIdentifier("age", "integer", pa.int64(), 20, 60),
+        QuasiIdentifier("sex", "category", pa.string(), 0, 1, categories=("f", "m")),
+    )
+    generalizer = Generalizer(quasi_identifiers, "interval", tell_missing=False)
+    codes = np.array([[20, 0], [30, 1], [40, 1], [60, 1], [60, 1]])
+    columns, figures = generalizer.generalize(codes, np.array([0, 2, 4, 5]))
+    assert [column.to_pylist() for column in columns] == [
+        ["[20-30]", "[40-60]", "60"],
+        ["{f, m}", "m", "m"],
+    ]
+    assert figures.sizes.tolist() == [2, 2, 1]
+    assert figures.penalties.tolist() == [[0.25, 1], [0.5, 0], [0, 0]]
+    assert [column.to_pylist() for column in figures.lowest] == [[20, 40, 60], ["f", "m", "m"]]
+    assert [column.to_pylist() for column in figures.highest] == [[30, 60, 60], ["m", "m", "m"]]
