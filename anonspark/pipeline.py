@@ -26,7 +26,7 @@ from anonspark.prepare.snapshot import Snapshot, inspect_input, take_snapshot
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.manifest import versions, write_manifest
-from anonspark.publish.paths import require_usable_output
+from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.tables import (
     ATTRIBUTES_SCHEMA,
     ROUNDS_SCHEMA,
@@ -195,6 +195,7 @@ def run(
     with open_staging(files, configuration.output.path, run_id) as staging, writing_output():
         with progress.stage("prepare"), reading_input(configuration.input.paths):
             snapshot = take_snapshot(spark, configuration, f"{staging.records}/snapshot")
+        require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer)
         results, finished = run_rounds(
@@ -226,7 +227,7 @@ def run(
         rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
         attributes = [row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)]
         with progress.stage("metrics"):
-            classes = class_table(heads, snapshot.quasi_identifiers)
+            classes = class_table(heads, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows, schema in (

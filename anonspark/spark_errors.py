@@ -11,22 +11,37 @@ from pyspark.errors import PySparkException
 
 from anonspark.errors import DataError, PublishingError
 
-__all__ = ["reading_input", "writing_output"]
+__all__ = ["condition_of", "reading_input", "writing_output"]
 
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|disk is full", re.IGNORECASE)
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
 _UNREADABLE = re.compile(
-    r"MALFORMED_RECORD|FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
+    r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
+    r"FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
 )
 
 
+def condition_of(error: PySparkException) -> str | None:
+    """Return the name of an error's condition, which holds no data, in any version of Spark."""
+    named = getattr(error, "getCondition", None) or error.getErrorClass
+    condition: str | None = named()
+    return condition
+
+
 @contextmanager
-def reading_input(paths: tuple[str, ...]) -> Iterator[None]:
-    """Translate failures of reading the input.
+def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator[None]:
+    """Translate failures of reading.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        What is read.
+    key : str
+        Put before them: the configuration key that named them.
 
     Raises
     ------
@@ -35,7 +50,7 @@ def reading_input(paths: tuple[str, ...]) -> Iterator[None]:
     PublishingError
         If the disk of the staging directory is full.
     """
-    where = "input.path: " + ", ".join(paths)
+    where = key + ", ".join(paths)
     with writing_output():
         try:
             yield
@@ -50,9 +65,9 @@ def reading_input(paths: tuple[str, ...]) -> Iterator[None]:
                 ) from error
             if _UNREADABLE.search(text):
                 raise DataError(
-                    f"{where}: files cannot be read in this format; check input.format, "
-                    "input.options, permissions and the files themselves (the details, with "
-                    "--debug, may show data)"
+                    f"{where}: files cannot be read in this format, or there are none; check the "
+                    "path, input.format, input.options, permissions and the files themselves "
+                    "(the details, with --debug, may show data)"
                 ) from error
             raise
 

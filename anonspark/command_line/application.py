@@ -351,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
         return _fail(
             1,
-            f"unexpected {type(error).__name__}: a bug of anonspark, nothing was published. "
+            f"unexpected {type(error).__name__}: a bug of anonspark. "
             "Please report it; --debug shows the details, which may contain data",
             debug,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]])
         numeric = bool(rows) and all(
             isinstance(row[columns.index(name)], (int, float)) for row in rows
         )
-        table.add_column(name, justify="right" if numeric else "left")
+        justify: JustifyMethod = "right" if numeric else "left"
+        table.add_column(name, justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(_text(value) for value in row))
     return table

@@ -158,7 +158,9 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
     return rows
 
 
-def class_table(heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> DataFrame:
+def class_table(
+    heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
+) -> DataFrame:
     """Return the table ``classes``: one row a class, with its bounds and its penalty.
 
     Parameters
@@ -166,6 +168,7 @@ def class_table(heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) 
     heads : DataFrame
         Records that carry a class's figures, with the round in column ``round``.
     quasi_identifiers : sequence of QuasiIdentifier
+    run_id : str
 
     Returns
     -------
@@ -181,6 +184,7 @@ def class_table(heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) 
         sf.col(f"{CLASS_SUMMARY}.penalty_{index}") for index in range(len(quasi_identifiers))
     ]
     return heads.select(
+        sf.lit(run_id).alias("run_id"),
         sf.format_string("%016x", CLASS_ID).alias("class_id"),
         "round",
         sf.col(f"{CLASS_SUMMARY}.size").alias("size"),

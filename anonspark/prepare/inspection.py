@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,8 @@ __all__ = [
     "kept_rows",
     "require_sound_values",
 ]
+
+_LOGGER = logging.getLogger("anonspark")
 
 _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
@@ -140,6 +143,12 @@ def require_sound_values(
         if plan.kind == "category":
             numeric = found[f"numeric_{index}"]
             present = kept - (found[f"missing_{index}"] if configuration.missing != "drop" else 0)
+            if plan.undeclared_text and 0 < present == numeric:
+                _LOGGER.warning(
+                    "%s: a text column with nothing but numbers; its values are ordered as text. "
+                    "Set its type to number, or to text to confirm",
+                    where,
+                )
             if plan.undeclared_text and present / 2 <= numeric < present:
                 problems.append(
                     f"{where}: a text column in which {numeric:,} of {present:,} values are "

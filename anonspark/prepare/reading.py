@@ -16,10 +16,21 @@ from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
 from anonspark.prepare.encoding import Kind
+from anonspark.spark_errors import condition_of
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 
 _CATEGORY_TYPES = (st.StringType, st.VarcharType, st.CharType)
+
+_PUBLISHABLE_TYPES = (
+    st.NumericType,
+    st.DateType,
+    st.TimestampType,
+    st.TimestampNTZType,
+    st.BooleanType,
+    st.BinaryType,
+    *_CATEGORY_TYPES,
+)
 
 _CAST_TYPES = {
     "number": ("double", "float"),
@@ -110,7 +121,7 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
         paths = ", ".join(options.paths)
         raise DataError(
             f"input.path: cannot read {paths} as {options.format} "
-            f"({error.getCondition() or 'no reason given'}); check input.format and input.options"
+            f"({condition_of(error) or 'no reason given'}); check input.format and input.options"
         ) from error
     except Py4JError as error:
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
@@ -144,7 +155,7 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
         raise DataError(*problems)
     payload = _payload_names(configuration)
     for name in payload:
-        if _holds_map(available[name].dataType):
+        if not _publishable(available[name].dataType):
             problems.append(
                 f"attributes.{name}: columns of type {available[name].dataType.simpleString()} "
                 "cannot be published; convert it to an array or a text first, or leave it out"
@@ -173,9 +184,13 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _holds_map(data_type: st.DataType) -> bool:
-    text = data_type.simpleString()
-    return "map<" in text or "variant" in text or "interval" in text or text == "void"
+def _publishable(data_type: st.DataType) -> bool:
+    """Return whether values of a type can be hashed, compared and written."""
+    if isinstance(data_type, st.ArrayType):
+        return _publishable(data_type.elementType)
+    if isinstance(data_type, st.StructType):
+        return all(_publishable(field.dataType) for field in data_type)
+    return isinstance(data_type, _PUBLISHABLE_TYPES)
 
 
 def plan_columns(selected: DataFrame, configuration: Configuration) -> list[ColumnPlan]:

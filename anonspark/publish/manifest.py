@@ -16,9 +16,10 @@ from anonspark import __version__
 from anonspark.errors import DataError
 from anonspark.filesystem import FileSystem
 
-__all__ = ["read_manifest", "versions", "write_manifest"]
+__all__ = ["MANIFEST", "read_manifest", "versions", "write_manifest"]
 
-_NAME = "manifest.json"
+MANIFEST = "manifest.json"
+"""Name of the file that makes a directory a release."""
 
 
 def versions(spark_version: str) -> dict[str, str]:
@@ -44,7 +45,7 @@ def versions(spark_version: str) -> dict[str, str]:
 def write_manifest(files: FileSystem, release: str, manifest: dict[str, Any]) -> None:
     """Write a release's manifest as readable JSON."""
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    files.write_text(f"{release}/{_NAME}", text)
+    files.write_text(f"{release}/{MANIFEST}", text)
 
 
 def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
@@ -55,10 +56,10 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
     DataError
         If there is none, or it is not one of ours.
     """
-    path = f"{release.rstrip('/')}/{_NAME}"
+    path = f"{release.rstrip('/')}/{MANIFEST}"
     if not files.exists(path):
         raise DataError(
-            f"{release}: no {_NAME} there, so it is not a complete release; give the directory "
+            f"{release}: no {MANIFEST} there, so it is not a complete release; give the directory "
             "that output.path named"
         )
     try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
+from anonspark.publish.manifest import MANIFEST
 
-__all__ = ["require_usable_output"]
+__all__ = ["require_replaceable_output", "require_usable_output"]
 
 _GLOB_CHARACTERS = "*?[{"
 
@@ -41,3 +42,19 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
         )
     if problems:
         raise ConfigurationError(*problems)
+
+
+def require_replaceable_output(files: FileSystem, configuration: Configuration) -> None:
+    """Check that what an overwriting run would replace is a release, not somebody's other data.
+
+    Raises
+    ------
+    ConfigurationError
+        If a file or a directory without a manifest is at the output path.
+    """
+    output = configuration.output.path
+    if files.exists(output) and not files.exists(f"{output.rstrip('/')}/{MANIFEST}"):
+        raise ConfigurationError(
+            f"output.path: what is at {output} is not a release (it has no {MANIFEST}), so it is "
+            "not overwritten; choose another path or remove it yourself"
+        )

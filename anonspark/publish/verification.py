@@ -110,8 +110,8 @@ def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None =
     """
     if rows is not None and published.rows != rows:
         raise GuaranteeError(
-            f"the release holds {published.rows:,} records, expected {rows:,}: records were lost "
-            "or doubled on the way; nothing may be published. Please report this as a bug"
+            f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
+            "lost or doubled on the way; nothing was published. Please report this as a bug"
         )
     if published.smallest < k:
         raise GuaranteeError(
