@@ -7,13 +7,13 @@ import logging
 import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from anonspark.configuration import Configuration
+    from anonspark.pipeline import Plan, Release
+    from anonspark.verify import Verification
 
 __all__ = ["application", "main"]
 
@@ -56,27 +58,40 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
 
 
-class _EndedError(BaseException):
-    """A signal arrived: unwind, so that staging is removed, and end.
+Result = TypeVar("Result")
 
-    Not a KeyboardInterrupt, which py4j would log with its stack trace.
-    """
+
+class _EndedError(BaseException):
+    """A signal arrived: clean up and end."""
 
     def __init__(self, number: int) -> None:
         self.exit_code = 128 + number
-        super().__init__(f"{_SIGNALS[signal.Signals(number)]}; nothing was published, "
-                         "staging is removed")  # fmt: skip
+        name = _SIGNALS[signal.Signals(number)]
+        super().__init__(f"{name}; nothing was published, staging is removed")
 
 
-@contextmanager
-def _spark(master: str | None) -> Iterator[SparkSession]:
+def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Result:
+    """Open a session and work with it, in a thread of its own.
+
+    A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
+    be taken for that of the next call. So the main thread waits here; on a signal it cancels
+    Spark's jobs until the work has failed and cleaned up behind itself, or has finished after all.
+    """
     from anonspark.session import open_session
 
-    with open_session(master) as session:
-        # Spark's own handler, set at its start, asks Java over the connection that the call it
-        # interrupts is using: the call fails, or goes on as if nothing had happened.
-        signal.signal(signal.SIGINT, _end)
-        yield session
+    with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+        signal.signal(signal.SIGINT, _end)  # the start of Spark has set a handler of its own
+        working = pool.submit(work, session)
+        try:
+            wait([working])
+            _ignore_signals()
+        except _EndedError:
+            while not working.done():
+                session.sparkContext.cancelAllJobs()
+                wait([working], timeout=0.2)
+            if working.exception() is not None:
+                raise
+        return working.result()
 
 
 def _load(path: Path, overrides: Sequence[str] | None) -> Configuration:
@@ -123,10 +138,14 @@ def run(
     from anonspark.command_line.display import show_release
 
     configuration = _load(config, overrides)
-    with _spark(master) as spark:
+    progress = _progress(quiet=quiet)
+
+    def anonymize(spark: SparkSession) -> Release:
         from anonspark import pipeline
 
-        release = pipeline.run(spark, configuration, run_id=run_id, progress=_progress(quiet=quiet))
+        return pipeline.run(spark, configuration, run_id=run_id, progress=progress)
+
+    release = _on_spark(master, anonymize)
     if as_json:
         _print_json(
             {
@@ -150,10 +169,13 @@ def check(
 ) -> None:
     """Validate configuration and data without anonymizing."""
     configuration = _load(config, overrides)
-    with _spark(master) as spark:
+
+    def inspect(spark: SparkSession) -> dict[str, Any]:
         from anonspark import pipeline
 
-        found = pipeline.check(spark, configuration)
+        return pipeline.check(spark, configuration)
+
+    found = _on_spark(master, inspect)
     _OUT.print(f"{config}: configuration and data are fine")
     _OUT.print(f"{found['rows']:,} rows, {found['rows'] - found['kept']:,} to be dropped")
     for index, name in enumerate(configuration.quasi_identifiers):
@@ -172,10 +194,13 @@ def plan(
     from anonspark.command_line.display import show_plan
 
     configuration = _load(config, overrides)
-    with _spark(master) as spark:
+
+    def look_ahead(spark: SparkSession) -> Plan:
         from anonspark import pipeline
 
-        planned = pipeline.plan(spark, configuration)
+        return pipeline.plan(spark, configuration)
+
+    planned = _on_spark(master, look_ahead)
     show_plan(_OUT, planned)
 
 
@@ -192,10 +217,13 @@ def verify(
     from anonspark.command_line.display import show_verification
 
     configuration = None if config is None else _load(config, None)
-    with _spark(master) as spark:
+
+    def prove(spark: SparkSession) -> Verification:
         from anonspark.verify import verify as verify_release
 
-        verification = verify_release(spark, published, configuration)
+        return verify_release(spark, published, configuration)
+
+    verification = _on_spark(master, prove)
     if as_json:
         _print_json(
             {
@@ -218,11 +246,14 @@ def demo(
     """Anonymize generated people with an embedded Spark, and show the result."""
     from anonspark.command_line.display import show_records, show_release
 
-    with _spark(None) as spark:
+    progress = _progress(quiet=False)
+
+    def generate_and_anonymize(
+        spark: SparkSession,
+    ) -> tuple[Path, Release, list[Any], list[Any]]:
         from anonspark import pipeline
         from anonspark.demonstration.demo import prepare_demo
 
-        progress = _progress(quiet=False)
         with progress.stage("generate people", rows=rows):
             path, configuration = prepare_demo(spark, out, rows)
         release = pipeline.run(spark, configuration, progress=progress)
@@ -231,6 +262,9 @@ def demo(
         shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
         before = people.select("full_name", *shown).limit(5).collect()
         after = published.select(*shown).limit(5).collect()
+        return path, release, before, after
+
+    path, release, before, after = _on_spark(None, generate_and_anonymize)
     show_records(_OUT, "Before: five of the invented people", before)
     show_records(_OUT, "After: five published records, which share their class", after)
     show_release(_OUT, release)
@@ -270,11 +304,15 @@ def generate(
     master: Master = None,
 ) -> None:
     """Write a table of invented people, of any size, in parallel."""
-    with _spark(master) as spark:
+    progress = _progress(quiet=False)
+
+    def write(spark: SparkSession) -> None:
         from anonspark.demonstration.people import write_people
 
-        with _progress(quiet=False).stage("generate people", rows=rows):
+        with progress.stage("generate people", rows=rows):
             write_people(spark, rows, out, seed, format)
+
+    _on_spark(master, write)
     _OUT.print(f"{rows:,} people at {out}")
 
 
@@ -345,6 +383,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.exit_code, str(error), debug)
     except _EndedError as error:
         return _fail(error.exit_code, str(error), debug)
+    except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
+        return _fail(128 + signal.SIGINT, str(_EndedError(signal.SIGINT)), debug)
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
@@ -362,9 +402,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _end(number: int, _frame: FrameType | None) -> None:
     # Staging holds raw records: an impatient second signal must not stop its removal.
-    for each in _SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
+    _ignore_signals()
     raise _EndedError(number)
+
+
+def _ignore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _fail(code: int, message: str, debug: bool) -> int:

@@ -165,10 +165,12 @@ def visit_order(points, members, nodes, splits, query, radius, found, distances)
                     count += 1
             continue
         offset = points[query, axis] - splits[node]
-        if offset <= radius:
+        # Rounded and underflowed as distances are, so that no point within the radius is missed.
+        gap = np.sqrt(offset * offset)
+        if offset <= 0.0 or gap <= radius:
             stack[depth] = node + 1
             depth += 1
-        if -offset <= radius:
+        if offset >= 0.0 or gap <= radius:
             stack[depth] = nodes[node, 3]
             depth += 1
     return count

@@ -280,9 +280,7 @@ class TestWrongData:
 
     @pytest.mark.parametrize("damage", ["footer", "middle", "other-format"])
     @pytest.mark.parametrize("format", ["parquet", "orc"])
-    def test_damaged_file(
-        self, refused: Refused, tmp_path: Path, format: str, damage: str
-    ) -> None:
+    def test_damaged_file(self, refused: Refused, tmp_path: Path, format: str, damage: str) -> None:
         folder = tmp_path / "input"
         write_table(folder / f"a.{format}", people(), format)
         source = write_table(folder / f"b.{format}", people(5000), format)
@@ -290,7 +288,9 @@ class TestWrongData:
         if damage == "footer":
             source.write_bytes(whole[: len(whole) // 2])
         elif damage == "middle":
-            source.write_bytes(whole[:50] + b"\xff" * (len(whole) // 2) + whole[50 + len(whole) // 2 :])
+            source.write_bytes(
+                whole[:50] + b"\xff" * (len(whole) // 2) + whole[50 + len(whole) // 2 :]
+            )
         else:
             source.write_text("name,age\nZebediah,987654321\n" * 100)
         path = configuration_file(
@@ -422,7 +422,9 @@ class TestWrongConfiguration:
                 ["model.name", "did you mean 'su-mondrian'?"],
                 id="unknown-model",
             ),
-            pytest.param({"privacy": {"k": 0}}, ["privacy.k", "found the whole number 0"], id="k-0"),
+            pytest.param(
+                {"privacy": {"k": 0}}, ["privacy.k", "found the whole number 0"], id="k-0"
+            ),
             pytest.param({"privacy": {"k": -5}}, ["privacy.k"], id="k-negative"),
             pytest.param(
                 {"privacy": {"k": "five"}}, ["privacy.k", "found the text 'five'"], id="k-five"
@@ -452,7 +454,9 @@ class TestWrongConfiguration:
     def test_two_roles_for_one_attribute(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
         path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        path.write_text(path.read_text().replace("attributes:\n", "attributes:\n  age: sensitive\n"))
+        path.write_text(
+            path.read_text().replace("attributes:\n", "attributes:\n  age: sensitive\n")
+        )
         refused(path, 2, "attributes.age: found two roles for one attribute", "one role")
 
     def test_several_problems_at_once(self, refused: Refused, tmp_path: Path) -> None:
@@ -544,9 +548,7 @@ class TestWrongConfiguration:
         )
         assert command(capsys, "check", path).code == 0
 
-    def test_configuration_file_that_does_not_exist(
-        self, refused: Refused, tmp_path: Path
-    ) -> None:
+    def test_configuration_file_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         missing = tmp_path / "nowhere.yaml"
         refused(missing, 2, f"{missing}: no such file", commands=("check", "plan", "run"))
 
@@ -569,9 +571,7 @@ class TestWrongConfiguration:
         pytest.param(["demo", "--rows", "5"], "--rows", id="too-few-rows"),
     ],
 )
-def test_wrong_usage(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
-) -> None:
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], told: str) -> None:
     outcome = command(capsys, *arguments)
     assert outcome.code == 2
     assert told in outcome.err

@@ -88,10 +88,11 @@ class Released:
 def read_release(path: Path) -> Released:
     (summary,) = pq.read_table(path / "metrics" / "summary").to_pylist()
     rounds = pq.read_table(path / "metrics" / "rounds").drop_columns("run_id")
+    classes = pq.read_table(path / "metrics" / "classes").drop_columns("run_id")
     return Released(
         {name: value for name, value in summary.items() if name not in OF_THE_RUN},
         rounds.sort_by("round").to_pylist(),
-        sorted_by_all_columns(pq.read_table(path / "metrics" / "classes")),
+        sorted_by_all_columns(classes),
         sorted_by_all_columns(pq.read_table(path / "data")),
     )
 
@@ -180,8 +181,9 @@ def test_adult_in_any_files_order_and_tasks(
 
     expected = run("one", 10**9, files=1, shuffled=False)
     assert expected.data.num_rows == adult.num_rows
-    assert_same_release(run("three", 2_000, files=3, shuffled=False), expected)
-    assert_same_release(run("seven", 20_000, files=7, shuffled=True), expected)
+    assert_same_release(run("seven", 2_000, files=7, shuffled=True), expected)
+    if span == "data":
+        assert_same_release(run("three", 20_000, files=3, shuffled=False), expected)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from helpers import command, configuration_file, contents, write_table
+from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 
 from anonspark import pipeline
 from anonspark.columns import RECORD_HASH, published_column
+from anonspark.filesystem import FileSystem
+from anonspark.staging import open_staging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,8 +33,6 @@ ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease"
 
 # Hidden files of the earlier release are part of it, too.
 EARLIER = {"manifest.json": b"earlier", "data/part-0.parquet": b"earlier data", "data/.crc": b"1"}
-
-MEBIBYTE = 2**20
 
 # For a machine that is busy with other things.
 PATIENCE = 300
@@ -161,7 +163,9 @@ def _one_record_twice(finished: Any) -> Any:
     ("spoil", "told"),
     [
         pytest.param(
-            _one_class_too_small, "the smallest class of the release has 1 records", id="small-class"
+            _one_class_too_small,
+            "the smallest class of the release has 1 records",
+            id="small-class",
         ),
         pytest.param(_one_record_lost, "the release holds 99 records, expected 100", id="lost"),
         pytest.param(_one_record_twice, "the release holds 101 records, expected 100", id="twice"),
@@ -199,8 +203,6 @@ def test_rename_that_fails_brings_the_earlier_release_back(
     capsys: pytest.CaptureFixture[str],
     failing: str,
 ) -> None:
-    from anonspark.filesystem import FileSystem
-
     renaming = FileSystem.rename
     calls: list[str] = []
 
@@ -245,6 +247,35 @@ def test_output_that_appears_during_the_run_stays(
     assert set(after) == before | {"release", "release/data"}
 
 
+def _fail_beside_a_slow_task(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        if batch.column(0)[0].as_py() == 0:
+            raise ValueError("this task fails at once")
+        for place in range(batch.num_rows):
+            time.sleep(0.05)
+            yield batch.slice(place, 1)
+
+
+def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_path: Path) -> None:
+    """A job fails with its first task, while others go on writing for a while."""
+    numbers = spark.range(0, 200, numPartitions=2).mapInArrow(_fail_beside_a_slow_task, "id long")
+    files = FileSystem(spark)
+    with (
+        pytest.raises(PythonException, match="fails at once"),
+        open_staging(files, str(tmp_path / "release"), "run") as staging,
+    ):
+        numbers.write.parquet(staging.records)
+    tracker = spark.sparkContext.statusTracker()
+    stages = [
+        tracker.getStageInfo(stage)
+        for job in tracker.getJobIdsForGroup("anonspark-run")
+        for stage in tracker.getJobInfo(job).stageIds
+    ]
+    assert [stage.numActiveTasks for stage in stages] == [0]
+    assert contents(tmp_path) == {}
+    assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
+
+
 @pytest.mark.parametrize(
     ("number", "code", "told", "moment"),
     [
@@ -253,17 +284,15 @@ def test_output_that_appears_during_the_run_stays(
         pytest.param(signal.SIGTERM, 143, "terminated", "prepare", id="sigterm-in-prepare"),
     ],
 )
-def test_signal(
-    tmp_path: Path, number: signal.Signals, code: int, told: str, moment: str
-) -> None:
+def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, moment: str) -> None:
     """A process that is ended in the middle of a Spark job cleans up and says so."""
-    write_people(tmp_path / "input.parquet", 60_000)
+    write_people(tmp_path / "input.parquet", 20_000)
     write_earlier_release(tmp_path / "release")
     path = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES,
         model={"name": "su-mondrian", "rho": 200},
-        execution={"task_rows": 5_000},
+        execution={"task_rows": 8_000},
         output={"mode": "overwrite"},
     )
     before = contents(tmp_path)

@@ -199,8 +199,9 @@ def test_the_ends_of_integers(arrow_type: pa.DataType, values: list[int]) -> Non
     assert quasi_identifier.normalized(positions)[[0, -1]].tolist() == [0.0, 1.0]
 
 
-def test_neighbouring_huge_integers_are_told_apart() -> None:
-    values = [INT64_MAX - 2, INT64_MAX - 1, INT64_MAX]
+@pytest.mark.parametrize("last", [INT64_MAX, INT64_MIN + 2, 2**53 + 2], ids=str)
+def test_neighbouring_huge_integers_are_told_apart(last: int) -> None:
+    values = [last - 2, last - 1, last]
     quasi_identifier = number("integer", pa.int64(), values)
     codes = quasi_identifier.encode(pa.array(values))
     assert quasi_identifier.normalized(quasi_identifier.positions(codes)).tolist() == [0, 0.5, 1]

@@ -140,3 +140,12 @@ def test_clouds_denser_than_the_neighbourhood(compute: object) -> None:
     expected = references.local_outlier_factors(np.repeat(points, weights, axis=0), 3)
     np.testing.assert_allclose(factors, expected[[0, 5, 10]], rtol=1e-9)
     assert factors[2] > 1e9
+
+
+@pytest.mark.parametrize("compute", [_with_matrix, _with_tree], ids=["matrix", "tree"])
+def test_distances_that_underflow(compute: object) -> None:
+    # The neighbour of 0 is at a distance of 0 after rounding, and beyond a cut of the tree.
+    points = np.concatenate([np.arange(-599.0, 1), [1e-170], np.arange(1.0, 600)])[:, None]
+    factors = compute(points, ones(len(points)), 1)  # type: ignore[operator]
+    assert np.isfinite(factors).all()
+    np.testing.assert_allclose(factors, _with_matrix(points, ones(len(points)), 1), rtol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -64,6 +66,21 @@ def test_points_within_a_radius(points: np.ndarray, data: st.DataObject) -> None
     count = visit_order(points, *tree, query, radius, found, lengths)
     assert sorted(found[:count].tolist()) == np.flatnonzero(everything[query] <= radius).tolist()
     assert lengths[:count].tolist() == everything[query, found[:count]].tolist()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_points_within_every_radius_of_a_grid(d: int) -> None:
+    # Whole numbers: points lie exactly on the cuts and exactly on the boundary of the balls.
+    axes = np.meshgrid(*[np.arange(math.ceil(200 ** (1 / d)), dtype=np.float64)] * d)
+    points = np.stack([axis.ravel() for axis in axes], axis=1)
+    points = np.ascontiguousarray(np.random.default_rng(d).permutation(points))
+    tree = build_tree(points)
+    everything = distance_matrix(points)
+    found, lengths = np.empty(len(points), np.int64), np.empty(len(points))
+    for query, row in enumerate(everything):
+        for radius in np.unique(row):
+            count = visit_order(points, *tree, query, radius, found, lengths)
+            assert count == (row <= radius).sum()
 
 
 @settings(deadline=None)

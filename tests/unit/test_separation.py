@@ -134,8 +134,8 @@ def test_ties_of_equal_records_go_by_hash() -> None:
     assert normal_records(codes, hashes, [[0, 1, 2, 3]], 2, 1) == [{1, 3}]
 
 
-def test_records_at_the_reference_come_before_all_others() -> None:
-    # Squares of the distances underflow: without a rule of its own the reference would tie.
+def test_distances_that_underflow() -> None:
+    # The points differ, yet the squares of their distances are 0.
     codes = np.array([[0], [1], [1], [1], [2]])
     order = np.arange(5)
     normal = separate_outliers(codes, codes * 1e-200, order, np.array([0, 5]), 3, 2)
