@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64, njit, void
 
 from anonspark.kernels.nearest_neighbors import (
     build_tree,
@@ -14,38 +14,45 @@ from anonspark.kernels.selection import select_float
 
 __all__ = ["local_outlier_factors"]
 
-# Below this many distinct points a matrix of all distances (at most 8 MB) is the fastest way.
-_MATRIX_POINTS = 1024
+# Up to here comparing all pairs is faster than a tree; so it is with many neighbours a point.
+_FEW_POINTS = 1024
+_MANY_NEIGHBORS = 64
 
 # Keeps the density of a record with at least as many duplicates as neighbours finite; the same
 # constant as scikit-learn's, so that the figures agree.
 _DENSITY_OFFSET = 1e-10
 
 
+@njit(void(float64[:, ::1], int64, float64[::1]), cache=True)
+def _measure_from(axes, a, distances):
+    """Fill in the distances of all points from one, given axis by axis.
+
+    Written without branches, so that the compiler makes vector instructions of it.
+    """
+    distances[:] = 0.0
+    for j in range(axes.shape[0]):
+        axis = axes[j]
+        own = axis[a]
+        for b in range(distances.shape[0]):
+            difference = axis[b] - own
+            distances[b] += difference * difference
+    for b in range(distances.shape[0]):
+        distances[b] = np.sqrt(distances[b])
+
+
 @njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
-def _with_matrix(points, weights, neighbors):
-    n, d = points.shape
-    # Axis by axis and without branches, so that the compiler makes vector instructions of it.
-    distances = np.zeros((n, n), np.float64)
+def _with_all_pairs(points, weights, neighbors):
+    n = points.shape[0]
     axes = points.T.copy()
-    for a in range(n):
-        row = distances[a]
-        for j in range(d):
-            axis = axes[j]
-            own = axis[a]
-            for b in range(n):
-                difference = axis[b] - own
-                row[b] += difference * difference
-        for b in range(n):
-            row[b] = np.sqrt(row[b])
+    distances = np.empty(n, np.float64)
     weighted = weights.max() > 1
 
     reach = np.empty(n, np.float64)
-    scratch = np.empty(n, np.float64)
     for a in range(n):
+        _measure_from(axes, a, distances)
         if weighted:
             total = weights[a] - 1
-            order = np.argsort(distances[a], kind="mergesort")
+            order = np.argsort(distances, kind="mergesort")
             reach[a] = 0.0
             for place in range(n):
                 if total >= neighbors:
@@ -53,29 +60,30 @@ def _with_matrix(points, weights, neighbors):
                 b = order[place]
                 if b != a:
                     total += weights[b]
-                    reach[a] = distances[a, b]
+                    reach[a] = distances[b]
         else:
-            scratch[:] = distances[a]
             # Rank 0 is the record itself, at distance 0.
-            reach[a] = select_float(scratch, 0, n, neighbors)
+            reach[a] = select_float(distances, 0, n, neighbors)
 
     # A record is not its own neighbour, so one is taken off the weight of its own point.
     density = np.empty(n, np.float64)
     for a in range(n):
+        _measure_from(axes, a, distances)
         records = -1
         total = -reach[a]
         for b in range(n):
-            near = weights[b] if distances[a, b] <= reach[a] else 0
+            near = weights[b] if distances[b] <= reach[a] else 0
             records += near
-            total += near * max(reach[b], distances[a, b])
+            total += near * max(reach[b], distances[b])
         density[a] = 1.0 / (total / records + _DENSITY_OFFSET)
 
     factors = np.empty(n, np.float64)
     for a in range(n):
+        _measure_from(axes, a, distances)
         records = -1
         total = -density[a]
         for b in range(n):
-            near = weights[b] if distances[a, b] <= reach[a] else 0
+            near = weights[b] if distances[b] <= reach[a] else 0
             records += near
             total += near * density[b]
         factors[a] = total / records / density[a]
@@ -139,9 +147,9 @@ def local_outlier_factors(points, weights, neighbors):
     -----
     As published: the neighbourhood holds every record at most as far as the ``neighbors``-th
     nearest, so ties need no rule. Points are summed up in an order that depends on their order in
-    ``points`` alone. O(n^2) time below 1,024 distinct points, O(n log n) expected above; memory
-    linear in n beyond 8 MB.
+    ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or beyond 64
+    neighbours, O(n log n) expected otherwise; n counts distinct points, duplicates cost nothing.
     """
-    if points.shape[0] <= _MATRIX_POINTS:
-        return _with_matrix(points, weights, neighbors)
+    if points.shape[0] <= _FEW_POINTS or neighbors > _MANY_NEIGHBORS:
+        return _with_all_pairs(points, weights, neighbors)
     return _with_tree(points, weights, neighbors)

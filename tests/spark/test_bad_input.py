@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
+from anonspark import pipeline
 from anonspark.prepare import snapshot as snapshot_module
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-# Spark leaves the sockets of collect() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("spark"),
+    # Spark leaves the sockets of collect() to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 
 SECRETS = ("Zebediah", "987654321", "1234.5678", "Kryptonitis")
 
@@ -51,7 +52,7 @@ def earlier_release(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def refused(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
     """Require commands to fail with a code and a message, and to leave everything as it was."""
 
     def require(
@@ -368,13 +369,10 @@ class TestWrongData:
 
 
 def test_input_may_vanish_after_it_was_read(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from anonspark import pipeline
-
     source = write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     taking = pipeline.take_snapshot
@@ -389,9 +387,7 @@ def test_input_may_vanish_after_it_was_read(
     assert summary(tmp_path / "release")["rows_published"] == 40
 
 
-def test_nan_is_missing(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nan_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = people()
     columns["height"][3:6] = [None, float("nan"), -float("nan")]
     columns["weight"] = pa.array([float("nan")] + [1.5] * 39, pa.float32())
@@ -537,7 +533,7 @@ class TestWrongConfiguration:
         refused(path, 2, f"file://{second}", "lie inside one another")
 
     def test_neighbours_with_one_prefix_are_apart(
-        self, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         source = write_table(tmp_path / "table" / "a.parquet", people())
         path = configuration_file(

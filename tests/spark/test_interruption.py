@@ -26,8 +26,11 @@ from anonspark.staging import open_staging
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark leaves the sockets of collect() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("spark"),
+    # Spark leaves the sockets of collect() to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
 
 ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
 
@@ -85,7 +88,6 @@ def fill(folder: Path) -> None:
 
 @pytest.mark.parametrize("stage", ["prepare", "publish", "metrics", "manifest"])
 def test_disk_full(
-    spark: SparkSession,
     small_disk: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -124,7 +126,7 @@ def test_disk_full(
 
 
 def test_disk_full_before_the_first_byte(
-    spark: SparkSession, small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A staging directory that cannot be made names the place."""
     write_people(tmp_path / "input.parquet", 100)
@@ -167,12 +169,11 @@ def _one_record_twice(finished: Any) -> Any:
             "the smallest class of the release has 1 records",
             id="small-class",
         ),
-        pytest.param(_one_record_lost, "the release holds 99 records, expected 100", id="lost"),
-        pytest.param(_one_record_twice, "the release holds 101 records, expected 100", id="twice"),
+        pytest.param(_one_record_lost, "99 records, expected 100", id="lost"),
+        pytest.param(_one_record_twice, "101 records, expected 100", id="twice"),
     ],
 )
 def test_release_that_fails_its_verification_is_not_published(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -197,7 +198,6 @@ def test_release_that_fails_its_verification_is_not_published(
 
 @pytest.mark.parametrize("failing", ["set-aside", "publish"])
 def test_rename_that_fails_brings_the_earlier_release_back(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -224,7 +224,6 @@ def test_rename_that_fails_brings_the_earlier_release_back(
 
 
 def test_output_that_appears_during_the_run_stays(
-    spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -247,18 +246,18 @@ def test_output_that_appears_during_the_run_stays(
     assert set(after) == before | {"release", "release/data"}
 
 
-def _fail_beside_a_slow_task(batches: Iterator[Any]) -> Iterator[Any]:
-    for batch in batches:
-        if batch.column(0)[0].as_py() == 0:
-            raise ValueError("this task fails at once")
-        for place in range(batch.num_rows):
-            time.sleep(0.05)
-            yield batch.slice(place, 1)
-
-
 def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_path: Path) -> None:
     """A job fails with its first task, while others go on writing for a while."""
-    numbers = spark.range(0, 200, numPartitions=2).mapInArrow(_fail_beside_a_slow_task, "id long")
+
+    def fail_or_take_long(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if batch.column(0)[0].as_py() == 0:
+                raise ValueError("this task fails at once")
+            for place in range(batch.num_rows):
+                time.sleep(0.05)
+                yield batch.slice(place, 1)
+
+    numbers = spark.range(0, 200, numPartitions=2).mapInArrow(fail_or_take_long, "id long")
     files = FileSystem(spark)
     with (
         pytest.raises(PythonException, match="fails at once"),

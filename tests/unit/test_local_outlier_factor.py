@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import LocalOutlierFactor
 
 from anonspark.kernels.local_outlier_factor import (
-    _with_matrix,
+    _with_all_pairs,
     _with_tree,
     local_outlier_factors,
 )
@@ -49,7 +49,7 @@ def weighted_points(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
         pytest.param(9, 8, id="all others are neighbours"),
         pytest.param(200, 1, id="200 points, 1 neighbour"),
         pytest.param(200, 4, id="200 points, 4 neighbours"),
-        pytest.param(1024, 29, id="1024 points, the largest matrix"),
+        pytest.param(1024, 29, id="1024 points, all pairs"),
         pytest.param(1025, 29, id="1025 points, the smallest tree"),
         pytest.param(3000, 4, id="3000 points, 4 neighbours"),
         pytest.param(3000, 99, id="3000 points, 99 neighbours"),
@@ -82,10 +82,10 @@ def test_equals_the_reference_with_records_repeated(
 
 @settings(deadline=None)
 @given(weighted_points())
-def test_matrix_and_tree_agree(drawn: tuple[np.ndarray, np.ndarray, int]) -> None:
+def test_all_pairs_and_tree_agree(drawn: tuple[np.ndarray, np.ndarray, int]) -> None:
     points, weights, neighbors = drawn
     np.testing.assert_allclose(
-        _with_matrix(points, weights, neighbors),
+        _with_all_pairs(points, weights, neighbors),
         _with_tree(points, weights, neighbors),
         rtol=1e-12,
     )
@@ -93,11 +93,11 @@ def test_matrix_and_tree_agree(drawn: tuple[np.ndarray, np.ndarray, int]) -> Non
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["records", "weights"])
 @pytest.mark.parametrize("neighbors", [1, 10, 300])
-def test_matrix_and_tree_agree_on_many_points(neighbors: int, weighted: bool) -> None:
+def test_all_pairs_and_tree_agree_on_many_points(neighbors: int, weighted: bool) -> None:
     points = two_clusters(1200, 3, seed=8)
     weights = np.random.default_rng(8).integers(1, 6, 1200) if weighted else ones(1200)
     np.testing.assert_allclose(
-        _with_matrix(points, weights, neighbors),
+        _with_all_pairs(points, weights, neighbors),
         _with_tree(points, weights, neighbors),
         rtol=1e-12,
     )
@@ -126,13 +126,13 @@ def test_duplicates_are_counted_not_stored() -> None:
 
 
 @pytest.mark.parametrize("neighbors", [1, 3, 6])
-@pytest.mark.parametrize("compute", [_with_matrix, _with_tree], ids=["matrix", "tree"])
+@pytest.mark.parametrize("compute", [_with_all_pairs, _with_tree], ids=["all pairs", "tree"])
 def test_records_at_one_point(compute: object, neighbors: int) -> None:
     factors = compute(np.array([[0.25, 0.5]]), np.array([7]), neighbors)  # type: ignore[operator]
     np.testing.assert_allclose(factors, [1.0])
 
 
-@pytest.mark.parametrize("compute", [_with_matrix, _with_tree], ids=["matrix", "tree"])
+@pytest.mark.parametrize("compute", [_with_all_pairs, _with_tree], ids=["all pairs", "tree"])
 def test_clouds_denser_than_the_neighbourhood(compute: object) -> None:
     points = np.array([[0.0], [1.0], [2.0]])
     weights = np.array([5, 5, 1])
@@ -142,10 +142,10 @@ def test_clouds_denser_than_the_neighbourhood(compute: object) -> None:
     assert factors[2] > 1e9
 
 
-@pytest.mark.parametrize("compute", [_with_matrix, _with_tree], ids=["matrix", "tree"])
+@pytest.mark.parametrize("compute", [_with_all_pairs, _with_tree], ids=["all pairs", "tree"])
 def test_distances_that_underflow(compute: object) -> None:
     # The neighbour of 0 is at a distance of 0 after rounding, and beyond a cut of the tree.
     points = np.concatenate([np.arange(-599.0, 1), [1e-170], np.arange(1.0, 600)])[:, None]
     factors = compute(points, ones(len(points)), 1)  # type: ignore[operator]
     assert np.isfinite(factors).all()
-    np.testing.assert_allclose(factors, _with_matrix(points, ones(len(points)), 1), rtol=1e-12)
+    np.testing.assert_allclose(factors, _with_all_pairs(points, ones(len(points)), 1), rtol=1e-12)
