@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark import __version__
 from anonspark.columns import CLASS_SUMMARY
 from anonspark.configuration import Configuration
+from anonspark.errors import ConfigurationError
 from anonspark.evaluate.decision_rules import decide
 from anonspark.evaluate.metrics import Totals, class_table, round_rows, sum_up
 from anonspark.filesystem import FileSystem
@@ -44,6 +46,9 @@ from anonspark.spark_errors import reading_input, writing_output
 from anonspark.staging import open_staging
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
+
+# It names the staging directory.
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,11 @@ def run(
     and one write of its records; publishing reads and writes all records once more.
     """
     run_id = run_id or uuid.uuid4().hex[:12]
+    if not _RUN_ID.fullmatch(run_id):
+        raise ConfigurationError(
+            "run id: expected at most 100 letters, digits, dots, hyphens and underscores, the "
+            "first of them a letter or digit; choose another"
+        )
     progress = progress or Progress()
     started = datetime.now(UTC)
     files = FileSystem(spark)

@@ -62,11 +62,17 @@ def open_staging(files: FileSystem, output: str, run_id: str) -> Iterator[Stagin
     Raises
     ------
     PublishingError
-        If the directory cannot be created.
+        If the directory cannot be created, or is there already.
     """
     output = files.qualified(output).rstrip("/")
     parent, _, name = output.rpartition("/")
     staging = Staging(f"{parent}/.{name}.anonspark-{run_id}")
+    if files.exists(staging.root):
+        raise PublishingError(
+            f"output.path: {staging.root} is there already: a run of this id is going on, or was "
+            "killed and left raw records; see to it that none is, remove the directory, and run "
+            "again"
+        )
     created = _first_missing_parent(files, parent)
     try:
         try:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from anonspark.configuration import Configuration
     from anonspark.pipeline import Plan, Release
+    from anonspark.progress import Progress
     from anonspark.verify import Verification
 
 __all__ = ["application", "main"]
@@ -100,7 +101,7 @@ def _load(path: Path, overrides: Sequence[str] | None) -> Configuration:
     return load_configuration(path, overrides or ())
 
 
-def _progress(*, quiet: bool) -> Any:
+def _progress(*, quiet: bool) -> Progress:
     from anonspark.progress import Progress
 
     if not _ERR.is_terminal:
