@@ -136,7 +136,7 @@ class BlockwiseModel(Model):
             task_rows=self.task.task_rows,
         )
         published = [
-            StructField(column.name, from_arrow_type(column.arrow_type))
+            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
             for column in generalizer.columns()
         ]
         schema = assigned_schema(table.records.schema, published, len(quasi_identifiers))

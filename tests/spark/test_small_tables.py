@@ -1,0 +1,676 @@
+"""Where others fail: small and awkward tables, judged by the files that a run wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from chispa import assert_df_equality
+from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+
+from anonspark.command_line.application import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.usefixtures("spark"),
+    # Spark leaves the sockets of collect() to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+QI = "quasi_identifier"
+
+# Just before and after the epoch, where codes change their sign.
+START = datetime(1969, 12, 31, 23, 59, 59, 980_000)
+
+# Shortest form of a number, as labels have it.
+NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+
+Anonymize = Callable[..., Path]
+
+
+@pytest.fixture
+def anonymize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Anonymize:
+    """Write a table, anonymize it and return the release's directory."""
+
+    def run(table: Any, *, name: str = "release", code: int = 0, **sections: Any) -> Path:
+        if table is not None:
+            write_table(tmp_path / "input.parquet", table)
+        sections["output"] = {"path": str(tmp_path / name)} | sections.get("output", {})
+        outcome = command(capsys, "run", configuration_file(tmp_path, **sections))
+        assert outcome.code == code, outcome.err
+        return tmp_path / name
+
+    return run
+
+
+def class_sizes(release: Path, *names: str) -> list[int]:
+    """Count the records of every published tuple."""
+    table = published(release).select(names)
+    return list(Counter(map(str, table.to_pylist())).values())
+
+
+def bounds_of_label(label: str) -> tuple[float, float]:
+    match = re.fullmatch(rf"\[{NUMBER}-{NUMBER}\]", label)
+    low, high = match.groups() if match else (label, label)
+    return float(low), float(high)
+
+
+class TestMissingValues:
+    """200 rows, 3 of them without a value: no class below k, and no row lost unseen."""
+
+    @pytest.fixture
+    def table(self) -> dict[str, Any]:
+        random = np.random.default_rng(1)
+        age = [int(value) for value in random.integers(20, 70, 200)]
+        return {
+            "age": [None if place in (3, 77, 150) else value for place, value in enumerate(age)],
+            "height": random.normal(170, 10, 200),
+            "disease": ["flu", "cold"] * 100,
+        }
+
+    @pytest.mark.parametrize(("policy", "dropped"), [("drop", 3), ("category", 0)])
+    @pytest.mark.parametrize("model", ["smondrian", "su-mondrian"])
+    def test_every_row_is_accounted_for(
+        self, anonymize: Anonymize, table: dict[str, Any], policy: str, dropped: int, model: str
+    ) -> None:
+        attributes = {"age": QI, "height": QI, "disease": "sensitive"}
+        release = anonymize(table, attributes=attributes, missing=policy, model={"name": model})
+        row = summary(release)
+        assert row["rows_in"] == 200
+        assert row["rows_dropped_missing"] == dropped
+        assert row["rows_published"] == published(release).num_rows == 200 - dropped
+        sizes = class_sizes(release, "age", "height")
+        assert min(sizes) >= 5
+        assert min(sizes) == row["published_min_class_size"]
+        assert len(sizes) == row["published_classes"]
+        missing = [attribute["missing_rows"] for attribute in metrics(release, "attributes")]
+        assert missing == [3, 0]
+        labels = published(release)["age"].to_pylist()
+        assert any("missing" in label for label in labels) == (policy == "category")
+
+    def test_refused(self, anonymize: Anonymize, table: dict[str, Any]) -> None:
+        attributes = {"age": QI, "height": QI, "disease": "sensitive"}
+        release = anonymize(table, attributes=attributes, missing="error", code=3)
+        assert not release.exists()
+
+    def test_five_missing_values_are_a_class(self, anonymize: Anonymize) -> None:
+        table = {"age": [None] * 5 + [30] * 5 + [40] * 5}
+        release = anonymize(
+            table, attributes={"age": QI}, missing="category", model={"name": "smondrian"}
+        )
+        assert Counter(published(release)["age"].to_pylist()) == {"missing": 5, "30": 5, "40": 5}
+        assert summary(release)["gcp"] == 0
+
+    def test_markers(self, anonymize: Anonymize) -> None:
+        table = {"city": ["Ulm"] * 7 + [" ? ", "", "n/a", None, "?"] + ["Rom"] * 6}
+        release = anonymize(
+            table,
+            input={"missing_markers": ["?", "", "n/a"]},
+            attributes={"city": QI},
+            missing="category",
+            model={"name": "smondrian"},
+        )
+        counts = Counter(published(release)["city"].to_pylist())
+        assert counts == {"missing": 5, "Rom": 6, "Ulm": 7}
+
+
+def test_fewer_rows_than_k(anonymize: Anonymize, tmp_path: Path) -> None:
+    anonymize({"age": [1, 2, 3]}, attributes={"age": QI}, code=3)
+    assert set(contents(tmp_path)) == {"configuration.yaml", "input.parquet"}
+
+
+@pytest.mark.parametrize("split", ["strict", "relaxed"])
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian"])
+def test_more_than_half_zeros(anonymize: Anonymize, model: str, split: str) -> None:
+    """The median is the smallest value: a cut rule that looks above it only never cuts."""
+    table = {"amount": [0] * 60 + list(range(1, 41))}
+    release = anonymize(table, attributes={"amount": QI}, model={"name": model, "split": split})
+    sizes = class_sizes(release, "amount")
+    assert len(sizes) > 1
+    assert min(sizes) >= 5
+    assert sum(sizes) == 100
+    if split == "strict" and model == "smondrian":
+        assert published(release)["amount"].to_pylist().count("0") == 60
+
+
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian"])
+def test_figures_of_negative_and_tiny_numbers(anonymize: Anonymize, model: str) -> None:
+    """The metrics agree with the bounds in their tables, and with the labels read back."""
+    random = np.random.default_rng(2)
+    table = {
+        "balance": random.integers(-50, 51, 300),
+        "share": random.choice([-3e-05, -1e-05, 0.0, 1e-05, 2.5e-05, 1e-04], 300),
+        "big": random.normal(0, 1e20, 300),
+    }
+    names = list(table)
+    ranges = [float(np.ptp(table[name])) for name in names]
+    release = anonymize(table, attributes=dict.fromkeys(names, QI), model={"name": model})
+    row = summary(release)
+
+    classes = metrics(release, "classes")
+    by_bounds = 0.0
+    for one in classes:
+        widths = [one[f"{name}_max"] - one[f"{name}_min"] for name in names]
+        penalty = sum(width / span for width, span in zip(widths, ranges, strict=True))
+        assert one["ncp"] == pytest.approx(penalty, abs=1e-9)
+        by_bounds += one["size"] * penalty
+    assert row["classes"] == len(classes)
+    assert row["dm"] == sum(one["size"] ** 2 for one in classes)
+    assert row["gcp_total"] == pytest.approx(by_bounds, rel=1e-9)
+
+    by_labels = 0.0
+    for record in published(release).to_pylist():
+        for name, span in zip(names, ranges, strict=True):
+            low, high = bounds_of_label(record[name])
+            by_labels += (high - low) / span
+    assert row["gcp_total"] == pytest.approx(by_labels, rel=1e-9)
+    assert row["gcp"] == pytest.approx(by_labels / (3 * 300), rel=1e-9)
+    assert row["aecs"] == pytest.approx(300 / (len(classes) * 5))
+    assert row["mean_class_size"] == pytest.approx(300 / len(classes))
+
+
+@pytest.mark.parametrize(
+    ("table", "sections"),
+    [
+        pytest.param({"a": [7] * 20, "b": [0.5] * 20}, {}, id="all-equal"),
+        pytest.param({"a": [0, 1] * 10, "b": [1.0, -1.0] * 10}, {"privacy": {"k": 20}}, id="whole"),
+        pytest.param({"a": [-1.7e308, 1.7e308] * 10, "b": [0.0] * 20}, {}, id="widest-floats"),
+        pytest.param({"a": [-(2**63), 2**63 - 1] * 10, "b": [1] * 20}, {}, id="widest-integers"),
+        pytest.param({"a": [5e-324, 0.0] * 10, "b": [-0.0, 0.0] * 10}, {}, id="smallest-floats"),
+        pytest.param(
+            {"a": [None, 1] * 10, "b": [2, None] * 10}, {"missing": "category"}, id="half-missing"
+        ),
+        pytest.param(
+            {"a": pa.nulls(20, pa.int64()), "b": pa.nulls(20, pa.string())},
+            {"missing": "category"},
+            id="all-missing",
+        ),
+        pytest.param({"a": ["x", "y"] * 10, "b": [True, False] * 10}, {}, id="categories"),
+    ],
+)
+def test_gcp_is_a_share(
+    anonymize: Anonymize, table: dict[str, Any], sections: dict[str, Any]
+) -> None:
+    release = anonymize(table, attributes={"a": QI, "b": QI}, **sections)
+    row = summary(release)
+    assert 0 <= row["gcp"] <= 1
+    assert 0 <= row["iloss"] <= 1
+    assert row["gcp_total"] == pytest.approx(row["gcp"] * 2 * 20)
+    assert row["rows_published"] == 20
+    for attribute in metrics(release, "attributes"):
+        assert 0 <= attribute["ncp"] <= 1
+        assert 0 <= attribute["iloss"] <= 1
+
+
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian"])
+def test_order_tells_nothing_of_the_input(anonymize: Anonymize, model: str) -> None:
+    """Rows come sorted by everything; their published order is unrelated to it."""
+    rows = 2_000
+    table = {"age": sorted(np.arange(rows) % 50), "number": np.arange(rows)}
+    attributes = {"age": QI, "number": "insensitive"}
+    release = anonymize(table, attributes=attributes, privacy={"k": 10}, model={"name": model})
+    data = published(release)
+    assert data.column_names == ["age", "number"]
+    numbers = data["number"].to_numpy()
+    assert sorted(numbers) == list(range(rows))
+    # 50 groups in random order have a correlation of 0 +- 0.14.
+    assert abs(np.corrcoef(numbers, np.arange(rows))[0, 1]) < 0.5
+    # Neither does the order inside a class follow the input's: half of all steps go up.
+    labels = data["age"].to_pylist()
+    steps = [
+        numbers[place + 1] > numbers[place]
+        for place in range(rows - 1)
+        if labels[place] == labels[place + 1]
+    ]
+    assert 0.4 < np.mean(steps) < 0.6
+    for name in ("classes", "rounds", "attributes", "summary"):
+        assert not {"number", "record_hash", "occurrence"} & set(metrics(release, name)[0])
+
+
+def test_styles(anonymize: Anonymize) -> None:
+    """The same classes three times: as labels, as bounds and sets, and as means."""
+    random = np.random.default_rng(3)
+    rows = 60
+    table = {
+        "age": random.integers(20, 70, rows),
+        "height": random.normal(170, 10, rows).round(1),
+        "born": [date(1950, 1, 1) + timedelta(int(n)) for n in random.integers(0, 9999, rows)],
+        "city": random.choice(["Ulm", "Rom", "São, Paulo"], rows),
+        "number": np.arange(rows),
+    }
+    attributes = dict.fromkeys(["age", "height", "born", "city"], QI) | {"number": "insensitive"}
+    releases = {
+        style: anonymize(
+            table, name=style, attributes=attributes, missing="category", output={"style": style}
+        )
+        for style in ("interval", "bounds", "mean")
+    }
+    tables = {style: published(release) for style, release in releases.items()}
+
+    assert tables["interval"].column_names == list(attributes)
+    with_bounds, with_means = [], []
+    for name in ("age", "height", "born"):
+        with_bounds += [f"{name}_min", f"{name}_max", f"{name}_missing"]
+        with_means += [name, f"{name}_missing"]
+    assert tables["bounds"].column_names == [*with_bounds, "city", "number"]
+    assert tables["mean"].column_names == [*with_means, "city", "number"]
+    schema = tables["bounds"].schema
+    assert schema.field("age_min").type == pa.int64()
+    assert schema.field("born_max").type == pa.date32()
+    assert schema.field("city").type.value_type == pa.string()
+    assert tables["mean"].schema.field("age").type == pa.float64()
+    assert tables["mean"].schema.field("born").type == pa.date32()
+
+    by_number = {
+        style: {record["number"]: record for record in published_table.to_pylist()}
+        for style, published_table in tables.items()
+    }
+    members: dict[str, list[int]] = {}
+    for number, labels in by_number["interval"].items():
+        members.setdefault(str([labels[name] for name in attributes if name != "number"]), [])
+        members[str([labels[name] for name in attributes if name != "number"])].append(number)
+    for numbers in members.values():
+        assert len(numbers) >= 5
+        for number in numbers:
+            label, bound, mean = (by_number[style][number] for style in tables)
+            ages = [int(table["age"][other]) for other in numbers]
+            assert bound["age_min"] == min(ages)
+            assert bound["age_max"] == max(ages)
+            assert bounds_of_label(label["age"]) == (min(ages), max(ages))
+            assert mean["age"] == pytest.approx(np.mean(ages))
+            born = [table["born"][other] for other in numbers]
+            span = (min(born), max(born))
+            assert (bound["born_min"], bound["born_max"]) == span
+            assert label["born"] == (
+                f"[{span[0]}/{span[1]}]" if span[0] < span[1] else str(span[0])
+            )
+            assert span[0] <= mean["born"] <= span[1]
+            cities = sorted({str(table["city"][other]) for other in numbers})
+            assert bound["city"] == cities
+            assert label["city"] == mean["city"]
+            assert all(city.partition(",")[0] in label["city"] for city in cities)
+            assert not any(record.get("age_missing") for record in (bound, mean))
+
+
+def test_formats_and_paths_give_one_release(
+    spark: SparkSession, anonymize: Anonymize, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(4)
+    table = pa.table(
+        {
+            "height": random.normal(170, 10, 120).round(1) + 0.05,
+            "share": random.normal(0, 1e-5, 120) + 0.5e-9,
+            "city": random.choice(["Ulm", "Rom", "Köln"], 120),
+            "disease": random.choice(["flu", "cold"], 120),
+        }
+    )
+    attributes = {"height": QI, "share": QI, "city": QI, "disease": "sensitive"}
+    inputs: dict[str, dict[str, Any]] = {}
+    for format in ("parquet", "orc", "json", "csv"):
+        path = write_table(tmp_path / f"whole.{format}", table, format)
+        inputs[format] = {"path": str(path), "format": format}
+    inputs["csv"]["options"] = {"header": True, "inferSchema": True}
+    parts = [
+        write_table(tmp_path / f"part-{place}", table.slice(start, 50))
+        for place, start in enumerate((50, 100, 0))
+    ]
+    inputs["several"] = {"path": [str(part) for part in parts]}
+    inputs["pattern"] = {"path": f"{write_table(tmp_path / 'in' / 'a.pq', table).parent}/*.pq"}
+
+    prints = {}
+    expected = None
+    for name, source in inputs.items():
+        release = anonymize(None, name=f"from-{name}", input=source, attributes=attributes)
+        row = summary(release)
+        prints[name] = (row["input_fingerprint"], row["output_fingerprint"])
+        data = spark.read.parquet(f"{release}/data")
+        expected = expected or data
+        assert_df_equality(data, expected, ignore_row_order=True, ignore_nullable=True)
+    assert len(set(prints.values())) == 1, prints
+
+
+ORDER = ["low", "middle", "high", "top"]
+
+# Every type that a quasi-identifier may have.
+TYPES: dict[str, tuple[pa.Array, dict[str, Any]]] = {
+    "byte": (pa.array(range(-20, 20), pa.int8()), {}),
+    "short": (pa.array(range(-20, 20), pa.int16()), {}),
+    "int": (pa.array(range(-20, 20), pa.int32()), {}),
+    "long": (pa.array([2**62 + n for n in range(40)], pa.int64()), {}),
+    "float": (pa.array([n / 10 for n in range(40)], pa.float32()), {}),
+    "double": (pa.array([-n / 7 for n in range(40)], pa.float64()), {}),
+    "decimal-10-2": (
+        pa.array([Decimal(n) / 4 for n in range(-20, 20)], pa.decimal128(10, 2)),
+        {},
+    ),
+    "decimal-38-18": (
+        pa.array([Decimal(n) / 8 for n in range(-20, 20)], pa.decimal128(38, 18)),
+        {},
+    ),
+    "date": (pa.array([date(1969, 12, 15) + timedelta(n) for n in range(40)]), {}),
+    "timestamp": (
+        pa.array(
+            [START.replace(tzinfo=UTC) + timedelta(milliseconds=n) for n in range(40)],
+            pa.timestamp("us", "UTC"),
+        ),
+        {},
+    ),
+    "timestamp-without-zone": (
+        pa.array([START + timedelta(milliseconds=n) for n in range(40)], pa.timestamp("us")),
+        {},
+    ),
+    "boolean": (pa.array([n % 3 == 0 for n in range(40)]), {}),
+    "text": (pa.array([f"city {n % 9}" for n in range(40)]), {}),
+    "text-in-order": (pa.array(ORDER * 10), {"order": ORDER}),
+    "number-as-text": (pa.array([f" {n}.5" for n in range(40)]), {"type": "number"}),
+    "date-as-text": (pa.array([f"2020-02-{n % 28 + 1:02}" for n in range(40)]), {"type": "date"}),
+    "code": (pa.array([1001, 1002] * 20), {"type": "text"}),
+}
+
+CATEGORIES = ("boolean", "text", "text-in-order", "code")
+
+
+@pytest.fixture(scope="module")
+def typed(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
+    """Publish the bounds of all types, and of one record without any value."""
+    folder = tmp_path_factory.mktemp("types")
+    columns = {
+        name: pa.concat_arrays([values, pa.nulls(1, values.type)])
+        for name, (values, _) in TYPES.items()
+    }
+    write_table(folder / "input.parquet", columns | {"number": range(41)})
+    attributes = {name: {"role": QI} | declared for name, (_, declared) in TYPES.items()}
+    configuration = configuration_file(
+        folder,
+        attributes=attributes | {"number": "insensitive"},
+        missing="category",
+        output={"style": "bounds"},
+    )
+    assert main(["run", str(configuration), "--quiet"]) == 0
+    assert summary(folder / "release")["rows_published"] == 41
+    assert summary(folder / "release")["classes"] > 5
+    return published(folder / "release")
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_record_lies_in_what_is_published_of_it(typed: pa.Table, name: str) -> None:
+    values, declared = TYPES[name]
+    originals = [*values.to_pylist(), None]
+    convert = {"number": float, "date": date.fromisoformat}.get(declared.get("type", ""))
+    if convert is not None:
+        originals = [value and convert(value.strip()) for value in originals]
+    for record in typed.to_pylist():
+        original = originals[record["number"]]
+        if name in CATEGORIES:
+            text = original if original is None else str(original)
+            assert (text.lower() if name == "boolean" else text) in record[name]
+        elif original is None:
+            assert record[f"{name}_missing"] is True
+        else:
+            assert record[f"{name}_min"] <= original <= record[f"{name}_max"]
+            assert {record[f"{name}_min"], record[f"{name}_max"]} <= set(originals)
+    if name not in CATEGORIES and convert is None:
+        assert typed.schema.field(f"{name}_min").type == values.type
+
+
+def test_sets_are_in_order(typed: pa.Table) -> None:
+    orders = {
+        "boolean": ["false", "true"],
+        "text": [f"city {n}" for n in range(9)],
+        "text-in-order": ORDER,
+        "code": ["1001", "1002"],
+    }
+    for name, order in orders.items():
+        for values in typed[name].to_pylist():
+            assert values == [value for value in [*order, None] if value in values]
+
+
+def test_decimals_of_too_many_digits(anonymize: Anonymize) -> None:
+    values = pa.array([Decimal(n) + Decimal("1e-18") for n in range(40)], pa.decimal128(38, 18))
+    release = anonymize({"value": values}, attributes={"value": QI}, code=3)
+    assert not release.exists()
+
+
+@pytest.mark.parametrize("style", ["interval", "bounds"])
+def test_column_names(
+    anonymize: Anonymize, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
+) -> None:
+    names = ["a.b", "with blank", "back`tick", "Straße", "UPPER", "lower", "class_id", "round"]
+    random = np.random.default_rng(5)
+    table = {name: random.integers(0, 30, 60) for name in names} | {"se.cret `x`": ["flu"] * 60}
+    attributes = dict.fromkeys(names, QI) | {"se.cret `x`": "sensitive"}
+    release = anonymize(table, attributes=attributes, output={"style": style})
+    expected = [
+        column
+        for name in names
+        for column in ([name] if style == "interval" else [f"{name}_min", f"{name}_max"])
+    ]
+    assert published(release).column_names == [*expected, "se.cret `x`"]
+    assert min(class_sizes(release, *expected)) >= 5
+    assert command(capsys, "verify", release).code == 0
+    assert command(capsys, "plan", tmp_path / "configuration.yaml", "--set",
+                   "output.mode=overwrite").code == 0  # fmt: skip
+    columns = list(metrics(release, "classes")[0])
+    assert columns[:6] == ["run_id", "class_id", "round", "size", "a.b_min", "a.b_max"]
+    assert [row["attribute"] for row in metrics(release, "attributes")] == names
+
+
+def test_baseline_is_the_model_without_outlier_handling(anonymize: Anonymize) -> None:
+    random = np.random.default_rng(6)
+    table = {"age": random.integers(0, 90, 400), "income": random.lognormal(10, 1, 400)}
+    attributes = {"age": QI, "income": QI}
+    baseline = summary(
+        anonymize(table, name="without", attributes=attributes, model={"name": "smondrian"})
+    )
+    compared = summary(
+        anonymize(
+            table,
+            name="with",
+            attributes=attributes,
+            model={"name": "su-mondrian"},
+            evaluate={"compare_baseline": True},
+        )
+    )
+    for name in ("classes", "dm", "gcp_total", "mean_class_size"):
+        assert compared[f"baseline_{name}"] == baseline[name]
+        assert baseline[f"baseline_{name}"] is None
+    for rule, name in (("a", "dm"), ("b", "mean_class_size"), ("c", "gcp_total")):
+        assert compared[f"rule_{rule}"] == int(compared[name] < baseline[name])
+    assert compared["rule_a"] == compared["rule_b"] == 1
+
+    itself = summary(
+        anonymize(
+            table,
+            name="itself",
+            attributes=attributes,
+            model={"name": "smondrian"},
+            evaluate={"compare_baseline": True},
+        )
+    )
+    assert [itself[f"rule_{rule}"] for rule in "abc"] == [0, 0, 0]
+
+
+def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
+    """DESIGN section 7: one row, a row a round, a row a class, a row a quasi-identifier."""
+    random = np.random.default_rng(7)
+    table = {
+        "age": pa.array(random.integers(0, 90, 300), pa.int16()),
+        "born": [date(1950, 1, 1) + timedelta(int(n)) for n in random.integers(0, 9999, 300)],
+        "city": random.choice(["Ulm", "Rom"], 300),
+    }
+    release = anonymize(table, attributes=dict.fromkeys(table, QI))
+
+    schemas = {
+        name: pa.parquet.read_table(release / "metrics" / name).schema
+        for name in ("summary", "rounds", "classes", "attributes")
+    }
+    long, double, text = pa.int64(), pa.float64(), pa.string()
+    big = pa.decimal128(38, 0)
+    for name, data_type in {
+        "run_id": text,
+        "model": text,
+        "k": pa.int32(),
+        "rho": pa.int32(),
+        "rows_in": long,
+        "rows_published": long,
+        "rows_suppressed": long,
+        "classes": long,
+        "published_classes": long,
+        "dm": big,
+        "gcp_total": double,
+        "gcp": double,
+        "aecs": double,
+        "mean_class_size": double,
+        "min_class_size": long,
+        "max_class_size": long,
+        "seconds": double,
+    }.items():
+        assert schemas["summary"].field(name).type == data_type
+    assert list(zip(schemas["rounds"].names, schemas["rounds"].types, strict=True)) == [
+        ("run_id", text),
+        ("round", pa.int32()),
+        ("rows", long),
+        ("normal_rows", long),
+        ("outlier_rows", long),
+        ("classes", long),
+        ("classes_total", long),
+        ("dm", big),
+        ("dm_total", big),
+        ("gcp_total", double),
+        ("gcp_total_cumulative", double),
+        ("mean_class_size", double),
+    ]
+    assert list(zip(schemas["classes"].names, schemas["classes"].types, strict=True)) == [
+        ("run_id", text),
+        ("class_id", text),
+        ("round", pa.int32()),
+        ("size", long),
+        ("age_min", pa.int16()),
+        ("age_max", pa.int16()),
+        ("born_min", pa.date32()),
+        ("born_max", pa.date32()),
+        ("city_min", text),
+        ("city_max", text),
+        ("ncp", double),
+    ]
+    assert schemas["attributes"].names == [
+        "run_id",
+        "position",
+        "attribute",
+        "kind",
+        "missing_rows",
+        "generalized_rows",
+        "generalized_share",
+        "ncp_total",
+        "ncp",
+        "iloss",
+    ]
+
+    row = summary(release)
+    rounds = sorted(metrics(release, "rounds"), key=lambda one: one["round"])
+    classes = metrics(release, "classes")
+    attributes = metrics(release, "attributes")
+    assert [one["attribute"] for one in attributes] == list(table)
+    assert len({one["class_id"] for one in classes}) == len(classes) == row["classes"]
+    assert rounds[0]["rows"] == 300
+    for this, following in zip(rounds, [*rounds[1:], None], strict=True):
+        own = [one["size"] for one in classes if one["round"] == this["round"]]
+        assert this["normal_rows"] + this["outlier_rows"] == this["rows"]
+        assert this["outlier_rows"] == (following["rows"] if following else 0)
+        assert (len(own), sum(own)) == (this["classes"], this["normal_rows"])
+        assert this["dm"] == sum(size**2 for size in own)
+    assert rounds[-1]["classes_total"] == row["classes"]
+    assert rounds[-1]["dm_total"] == row["dm"] == sum(one["size"] ** 2 for one in classes)
+    assert rounds[-1]["gcp_total_cumulative"] == pytest.approx(row["gcp_total"])
+    assert sum(one["ncp_total"] for one in attributes) == pytest.approx(row["gcp_total"])
+    assert sum(one["size"] * one["ncp"] for one in classes) == pytest.approx(row["gcp_total"])
+
+
+def test_manifest_holds_no_value_and_no_seed(anonymize: Anonymize) -> None:
+    rows = 40
+    table = {
+        "ssn": [f"Zebediah-{n}" for n in range(rows)],
+        "age": [987654000 + n for n in range(rows)],
+        "height": [1234.5678 + n for n in range(rows)],
+        "born": [date(1931, 7, 1) + timedelta(n) for n in range(rows)],
+        "city": ["Kryptonopolis", "Smallville"] * 20,
+        "grade": ["Qlow", "Qhigh"] * 20,
+        "disease": ["Kryptonitis"] * rows,
+    }
+    release = anonymize(
+        table,
+        attributes=dict.fromkeys(["age", "height", "born", "city"], QI)
+        | {
+            "ssn": "identifier",
+            "grade": {"role": QI, "order": ["Qlow", "Qhigh"]},
+            "disease": "sensitive",
+        },
+        execution={"seed": 4242424242424242},
+    )
+    text = (release / "manifest.json").read_text()
+    for secret in ("Zebediah", "987654", "1234.", "1931", "Krypton", "Small", "Qlow", "Qhigh"):
+        assert secret not in text
+    assert "4242424242" not in text
+    manifest = json.loads(text)
+    assert manifest["published"]["rows"] == rows
+    assert manifest["configuration"]["privacy"]["k"] == 5
+    assert manifest["run_id"] == summary(release)["run_id"]
+    assert "seed" not in manifest["configuration"]["execution"]
+    assert "ssn" not in published(release).column_names
+    for path, content in contents(release).items():
+        assert b"Zebediah" not in (content or b""), path
+
+
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian"])
+def test_all_equal_records(anonymize: Anonymize, model: str) -> None:
+    table = {"age": [30] * 40, "city": ["Ulm"] * 40, "disease": ["flu"] * 40}
+    release = anonymize(
+        table, attributes={"age": QI, "city": QI, "disease": "sensitive"}, model={"name": model}
+    )
+    row = summary(release)
+    assert row["gcp"] == 0
+    assert row["published_classes"] == 1
+    assert row["published_min_class_size"] == 40
+    assert row["min_class_size"] >= 5
+    assert published(release).to_pylist() == [{"age": "30", "city": "Ulm", "disease": "flu"}] * 40
+
+
+@pytest.mark.parametrize(("model", "split"), [("smondrian", "relaxed"), ("su-mondrian", "strict")])
+def test_k_of_all_records_gives_one_class(anonymize: Anonymize, model: str, split: str) -> None:
+    table = {"age": range(30), "height": [n / 3 for n in range(30)]}
+    release = anonymize(
+        table,
+        attributes={"age": QI, "height": QI},
+        privacy={"k": 30},
+        model={"name": model, "split": split},
+    )
+    row = summary(release)
+    assert (row["classes"], row["published_classes"], row["dm"]) == (1, 1, 900)
+    assert row["gcp"] == pytest.approx(1)
+    assert set(published(release)["age"].to_pylist()) == {"[0-29]"}
+
+
+@pytest.mark.parametrize(("model", "split"), [("smondrian", "relaxed"), ("su-mondrian", "strict")])
+def test_k_of_one_changes_nothing(anonymize: Anonymize, model: str, split: str) -> None:
+    table = {"age": [3, 1, 2, 2, 9], "city": ["b", "a", "b", "b", "c"], "x": [5, 4, 3, 2, 1]}
+    release = anonymize(
+        table,
+        attributes={"age": QI, "city": QI, "x": "sensitive"},
+        privacy={"k": 1},
+        model={"name": model, "split": split},
+    )
+    assert summary(release)["gcp"] == 0
+    found = {(row["age"], row["city"], row["x"]) for row in published(release).to_pylist()}
+    assert found == {("3", "b", 5), ("1", "a", 4), ("2", "b", 3), ("2", "b", 2), ("9", "c", 1)}
