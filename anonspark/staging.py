@@ -114,7 +114,10 @@ def _stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        context.cancelJobGroup(group)
+        tracker = context.statusTracker()
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
+        if any(job is not None and job.status == "RUNNING" for job in jobs):
+            context.cancelJobGroup(group)
         end = time.monotonic() + _PATIENCE_SECONDS
         while _has_running_tasks(context, group) and time.monotonic() < end:
             time.sleep(0.05)

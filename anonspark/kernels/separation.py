@@ -8,7 +8,18 @@ from numba import boolean, float64, int64, njit
 from anonspark.kernels.local_outlier_factor import local_outlier_factors
 from anonspark.kernels.nearest_neighbors import distance
 
-__all__ = ["separate_outliers"]
+__all__ = ["separate_outliers", "without_noise"]
+
+
+@njit(float64(float64), cache=True)
+def without_noise(value):
+    """Round to 33 significant bits, a relative precision of 1e-10 (Veltkamp 1968).
+
+    What is equal but for the rounding of sums becomes a tie, which content decides: the order in
+    which a kernel sums up must not choose the records of a class.
+    """
+    shifted = value * 1048577.0  # 2^20 + 1
+    return shifted - (shifted - value)
 
 
 @njit(
@@ -41,8 +52,9 @@ def separate_outliers(codes, normalized, order, starts, k, neighbors):
     Notes
     -----
     The reference is the point with the smallest local outlier factor, the first in canonical order
-    on a tie; normal are the k records nearest to it, in canonical order on a tie. Duplicates are
-    counted, so a group of equal records costs linear time and memory.
+    on a tie; normal are the k records nearest to it, in canonical order on a tie. Factors are
+    tied if they are equal in their first 33 bits. Duplicates are counted, so a group of equal
+    records costs linear time and memory.
     """
     d = codes.shape[1]
     normal = np.ones(order.shape[0], np.bool_)
@@ -75,6 +87,8 @@ def separate_outliers(codes, normalized, order, starts, k, neighbors):
             points[p] = normalized[order[first[p]]]
             weights[p] = first[p + 1] - first[p]
         factors = local_outlier_factors(points, weights, min(neighbors, size - 1))
+        for p in range(distinct):
+            factors[p] = without_noise(factors[p])
         reference = np.argmin(factors)
         distances = np.empty(distinct, np.float64)
         for p in range(distinct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from functools import reduce
 from typing import Any
 
 import numba
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyspark
+from py4j.protocol import Py4JError
 
 from anonspark import __version__
 from anonspark.errors import DataError
@@ -20,6 +22,13 @@ __all__ = ["MANIFEST", "read_manifest", "versions", "write_manifest"]
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
+
+# What reading a release takes.
+_NEEDED = (
+    ("configuration", "privacy", "k"),
+    ("published", "quasi_identifier_columns"),
+    ("fingerprints", "output"),
+)
 
 
 def versions(spark_version: str) -> dict[str, str]:
@@ -63,9 +72,10 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
             "that output.path named"
         )
     try:
-        manifest = json.loads(files.read_text(path))
-        if not isinstance(manifest, dict) or "published" not in manifest:
-            raise ValueError("not a manifest")
-    except ValueError as error:
+        manifest: dict[str, Any] = json.loads(files.read_text(path))
+        for place in _NEEDED:
+            reduce(lambda found, key: found[key], place, manifest)
+    # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
+    except (ValueError, LookupError, TypeError, Py4JError) as error:
         raise DataError(f"{path}: not a manifest of anonspark; the file is damaged") from error
     return manifest

@@ -6,6 +6,7 @@ matrices of all distances. Tests that compare with these stay small.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -171,6 +172,12 @@ def local_outlier_factors(points: Figures, neighbors: int) -> Figures:
     return np.array([density[near].mean() / density[i] for i, near in enumerate(neighborhoods)])
 
 
+def round_to_33_bits(value: float) -> float:
+    """Return the nearest float64 with a mantissa of 33 bits."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(mantissa * 2**33), exponent - 33)
+
+
 def separate_outliers(
     codes: Codes,
     normalized: Figures,
@@ -186,7 +193,8 @@ def separate_outliers(
     ordered = sorted(group, key=lambda i: (*map(int, codes[i]), int(hashes[i])))
     points = normalized[ordered]
     scores = factors(points, min(neighbors, len(group) - 1))
-    reference = int(np.argmin(scores))
+    # Equal but for the rounding of sums is a tie, which content decides.
+    reference = int(np.argmin([round_to_33_bits(score) for score in scores]))
 
     def nearness(place: int) -> tuple[bool, float, int]:
         same_point = bool((codes[ordered[place]] == codes[ordered[reference]]).all())

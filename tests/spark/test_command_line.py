@@ -1,0 +1,470 @@
+"""The commands, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+
+from anonspark import __version__
+from anonspark.command_line import doctor
+from anonspark.command_line.application import main
+from anonspark.errors import EnvironmentProblem
+from anonspark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [
+    pytest.mark.usefixtures("spark"),
+    # Spark leaves the sockets of collect() to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+ATTRIBUTES = {
+    "age": "quasi_identifier",
+    "height": "quasi_identifier",
+    "name": "identifier",
+    "disease": "sensitive",
+}  # fmt: skip
+
+Spoil = Callable[[pa.Table], pa.Table]
+
+
+def write_input(folder: Path) -> Path:
+    """Write a table and its configuration; return the latter's path."""
+    random = np.random.default_rng(1)
+    table = {
+        "name": [f"Zebediah {number}" for number in range(200)],
+        "age": [None, *(int(age) for age in random.integers(20, 70, 199))],
+        "height": random.normal(170, 10, 200),
+        "disease": ["flu", "cold"] * 100,
+    }
+    write_table(folder / "input.parquet", table)
+    return configuration_file(folder, attributes=ATTRIBUTES)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    return write_input(tmp_path)
+
+
+def test_run_shows_figures_and_says_where_they_are(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = command(capsys, "run", configuration, "--run-id", "first")
+    assert outcome.code == 0, outcome.err
+    assert "Release first" in outcome.out
+    assert f"anonspark verify {tmp_path}/release" in outcome.out
+    assert "round 1 of 5: 199 rows: done" in outcome.err
+    assert "Zebediah" not in outcome.out + outcome.err
+    assert summary(tmp_path / "release")["run_id"] == "first"
+    assert metrics(tmp_path / "release", "rounds")[0]["run_id"] == "first"
+
+
+def test_run_quietly_with_json(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = command(capsys, "run", configuration, "--quiet", "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    told = json.loads(outcome.out)
+    assert told["path"] == str(tmp_path / "release")
+    written = summary(tmp_path / "release")
+    assert told["summary"]["dm"] == int(written["dm"])
+    assert told["summary"]["gcp"] == written["gcp"]
+    assert len(told["rounds"]) == len(metrics(tmp_path / "release", "rounds"))
+    assert [row["attribute"] for row in told["attributes"]] == ["age", "height"]
+    assert set(told["seconds"]) >= {"prepare", "publish", "verify"}
+
+
+def test_run_with_overrides(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overrides = (
+        "privacy.k=9",
+        "model={name: smondrian, split: relaxed}",
+        f"output.path={tmp_path}/elsewhere",
+        "output.style=bounds",
+        "missing=category",
+        'attributes."disease"=insensitive',
+    )
+    given = [part for override in overrides for part in ("--set", override)]
+    assert command(capsys, "run", configuration, *given).code == 0
+    row = summary(tmp_path / "elsewhere")
+    assert (row["k"], row["model"], row["rows_published"]) == (9, "smondrian", 200)
+    assert row["min_class_size"] >= 9
+    assert "age_min" in published(tmp_path / "elsewhere").column_names
+    assert not (tmp_path / "release").exists()
+    manifest = json.loads((tmp_path / "elsewhere" / "manifest.json").read_text())
+    assert manifest["configuration"]["attributes"]["disease"]["role"] == "insensitive"
+
+
+def test_overwriting_replaces_the_whole_release(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(capsys, "run", configuration).code == 0
+    (tmp_path / "release" / "data" / "part-from-before.parquet").write_bytes(b"no Parquet")
+    before = set(contents(tmp_path))
+    again = command(capsys, "run", configuration, "--set", "output.mode=overwrite")
+    assert again.code == 0, again.err
+    assert published(tmp_path / "release").num_rows == 199
+    assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}
+
+
+@pytest.mark.parametrize("name", ["check", "plan"])
+def test_looking_ahead_writes_nothing(
+    configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    before = contents(tmp_path)
+    outcome = command(capsys, name, configuration, "--set", "execution.task_rows=60")
+    assert outcome.code == 0, outcome.err
+    assert contents(tmp_path) == before
+    assert "200" in outcome.out
+    assert "Zebediah" not in outcome.out
+    if name == "check":
+        assert "attributes.age: 1 values are missing" in outcome.out
+        assert "1 to be dropped" in outcome.out
+    else:
+        # Without the frame of the tables, and however their lines were broken.
+        told = re.sub(r"[\s│]", "", outcome.out)
+        assert "rowsoftheinput200rowsdroppedformissingvalues1roundsatmost5" in told
+        assert "tasksofround1atleast4" in told
+        assert "columnspublishedage,height,disease" in told
+        assert f"outputfile:{tmp_path}/release" in told
+
+
+@pytest.fixture(scope="module")
+def published_once(
+    spark_session: SparkSession,  # noqa: ARG001 - the command attaches to it
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    folder = tmp_path_factory.mktemp("published")
+    assert main(["run", str(write_input(folder)), "--quiet"]) == 0
+    return folder / "release"
+
+
+@pytest.fixture
+def release(published_once: Path, tmp_path: Path) -> Path:
+    """Copy a release, to be spoilt."""
+    return shutil.copytree(published_once, tmp_path / "release")
+
+
+def test_verify(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 0, outcome.err
+    assert "k-anonymous" in outcome.out
+
+    outcome = command(capsys, "verify", f"{release}/", "--json")
+    found = json.loads(outcome.out)
+    row = summary(release)
+    assert found["k"] == 5
+    assert found["quasi_identifier_columns"] == ["age", "height"]
+    assert found["rows"] == row["rows_published"]
+    assert found["smallest"] == row["published_min_class_size"]
+    assert found["classes"] == row["published_classes"]
+    assert found["fingerprint"] == row["output_fingerprint"]
+
+
+def test_verify_reads_the_data_alone(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither the metrics nor the names and number of the files matter."""
+    data = published(release)
+    for part in (release / "data").iterdir():
+        part.unlink()
+    pq.write_table(data.slice(100), release / "data" / "b.parquet")
+    pq.write_table(data.slice(0, 100), release / "data" / "a.parquet")
+    for path in sorted((release / "metrics").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert command(capsys, "verify", release).code == 0
+
+
+def _without_one_row(data: pa.Table) -> pa.Table:
+    return data.slice(1)
+
+
+def _without_one_class(data: pa.Table) -> pa.Table:
+    return data.filter(pc.not_equal(data["age"], data["age"][0]))
+
+
+def _with_a_row_more(data: pa.Table) -> pa.Table:
+    return pa.concat_tables([data, data.slice(0, 1)])
+
+
+def _with_two_classes_merged(data: pa.Table) -> pa.Table:
+    first = (data["age"][0], data["height"][0])
+    rows = list(zip(data["age"], data["height"], strict=True))
+    second = next(row for row in rows if row != first)
+    merged = [first if row == second else row for row in rows]
+    for index, name in enumerate(("age", "height")):
+        data = data.set_column(index, name, pa.array([row[index].as_py() for row in merged]))
+    return data
+
+
+def _with_a_value_changed(data: pa.Table) -> pa.Table:
+    changed = ["cold", *data["disease"].to_pylist()[1:]]
+    if changed == data["disease"].to_pylist():
+        changed[0] = "flu"
+    return data.set_column(2, "disease", pa.array(changed))
+
+
+def _with_one_record_alone(data: pa.Table) -> pa.Table:
+    return data.set_column(0, "age", pa.array(["33", *data["age"].to_pylist()[1:]]))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(_without_one_row, id="row-removed"),
+        pytest.param(_without_one_class, id="class-removed"),
+        pytest.param(_with_a_row_more, id="row-added"),
+        pytest.param(_with_two_classes_merged, id="classes-merged"),
+        pytest.param(_with_a_value_changed, id="value-changed"),
+        pytest.param(_with_one_record_alone, id="record-alone"),
+    ],
+)
+def test_verify_notices_tampering(
+    release: Path, capsys: pytest.CaptureFixture[str], spoil: Spoil
+) -> None:
+    data = spoil(published(release))
+    for part in (release / "data").iterdir():
+        part.unlink()
+    pq.write_table(data, release / "data" / "part-0.parquet")
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 4, outcome.err
+    assert outcome.err.startswith("error: ")
+    assert "Zebediah" not in outcome.err
+    assert outcome.out == ""
+    if spoil is _with_one_record_alone:
+        assert "smallest class" in outcome.err
+
+
+def test_verify_requires_the_given_configuration(
+    release: Path, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(capsys, "verify", release, "--config", configuration).code == 0
+
+    document = yaml.safe_load(configuration.read_text())
+    document["privacy"]["k"] = 50
+    stricter = tmp_path / "stricter.yaml"
+    stricter.write_text(yaml.safe_dump(document))
+    outcome = command(capsys, "verify", release, "--config", stricter)
+    assert outcome.code == 4
+    assert "expected at least k = 50" in outcome.err
+
+    document["attributes"]["weight"] = "quasi_identifier"
+    stricter.write_text(yaml.safe_dump(document))
+    outcome = command(capsys, "verify", release, "--config", stricter)
+    assert outcome.code == 3
+    assert "lacks the published columns 'weight'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("no-release", "no manifest.json"),
+        ("no-manifest", "no manifest.json"),
+        ("broken-manifest", "not a manifest of anonspark"),
+        ("other-manifest", "not a manifest of anonspark"),
+        ("no-data", "data"),
+        ("empty-data", "data"),
+        ("broken-data", "data"),
+        ("column-removed", "lacks the published columns 'age'"),
+    ],
+)
+def test_verify_of_what_is_no_release(
+    release: Path, capsys: pytest.CaptureFixture[str], damage: str, told: str
+) -> None:
+    data = published(release)
+    target = release
+    manifest = release / "manifest.json"
+    parts = list((release / "data").iterdir())
+    match damage:
+        case "no-release":
+            target = release / "nowhere"
+        case "no-manifest":
+            manifest.unlink()
+        case "broken-manifest":
+            manifest.write_text(manifest.read_text()[:100])
+        case "other-manifest":
+            (release / ".manifest.json.crc").unlink()
+            manifest.write_text('{"published": {}}')
+        case _:
+            for part in parts:
+                part.unlink()
+    match damage:
+        case "no-data":
+            (release / "data").rmdir()
+        case "broken-data":
+            (release / "data" / "part-0.parquet").write_bytes(b"Zebediah" * 50)
+        case "column-removed":
+            # Spark would believe its own schema, which pyarrow hands on.
+            lacking = data.drop_columns("age").replace_schema_metadata(None)
+            pq.write_table(lacking, release / "data" / "part-0.parquet")
+    outcome = command(capsys, "verify", target)
+    assert outcome.code == 3, outcome.err
+    assert told in outcome.err
+    assert str(target) in outcome.err
+    assert "Zebediah" not in outcome.err
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "doctor")
+    assert outcome.code == 0, outcome.out + outcome.err
+    for name in ("Python", "Java", "pyspark", "pyarrow", "Numba", "embedded Spark"):
+        assert f"pass  {name}: " in outcome.out
+    assert "fail" not in outcome.out
+
+
+def test_doctor_names_the_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_none() -> None:
+        raise EnvironmentProblem("no Java was found. What to do: install one")
+
+    monkeypatch.setattr(doctor, "find_java", find_none)
+    outcome = command(capsys, "doctor")
+    assert outcome.code == 6
+    assert "fail  Java: no Java was found.\n      install one\n" in outcome.out
+    assert "fail  embedded Spark: not tried" in outcome.out
+    assert "2 of the checks above failed" in outcome.err
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str) -> None:
+    target = tmp_path / "people"
+    arguments = ("generate", "--rows", "300", "--out", target, "--format", format, "--seed", "3")
+    outcome = command(capsys, *arguments)
+    assert outcome.code == 0, outcome.err
+    assert f"300 people at {target}" in outcome.out.replace("\n", "")
+    if format == "parquet":
+        assert pq.read_table(target).num_rows == 300
+    before = contents(tmp_path)
+    outcome = command(capsys, *arguments)
+    assert outcome.code == 2, outcome.err
+    assert str(target) in outcome.err
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [(("--rows", "-5"), "rows"), (("--format", "xls"), "xls")]
+)
+def test_generate_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: tuple[str, str], told: str
+) -> None:
+    target = tmp_path / "people"
+    outcome = command(capsys, "generate", "--rows", "10", "--out", target, *wrong)
+    assert outcome.code == 2, outcome.err
+    assert told in outcome.err
+    assert not target.exists()
+
+
+def test_fetch_of_an_unknown_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "fetch", "adlut", "--out", tmp_path / "data")
+    assert outcome.code == 2
+    assert "'adlut'" in outcome.err
+    assert "adult" in outcome.err
+    assert contents(tmp_path) == {}
+
+
+def test_schema(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "schema")
+    assert outcome.code == 0
+    schema = json.loads(outcome.out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document = yaml.safe_load(configuration.read_text())
+    jsonschema.validate(document, schema)
+    document["privacy"]["k"] = 0
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema)
+    written = (REPOSITORY / "conf" / "anonspark.schema.json").read_text(encoding="utf-8")
+    assert written == outcome.out, "conf/anonspark.schema.json is outdated: make schema"
+
+
+@pytest.mark.parametrize("name", ["adult.yaml", "people.yaml"])
+def test_configurations_of_the_repository_fit_the_schema(name: str) -> None:
+    schema = json.loads((REPOSITORY / "conf" / "anonspark.schema.json").read_text())
+    jsonschema.validate(yaml.safe_load((REPOSITORY / "conf" / name).read_text()), schema)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(capsys, "--version") == (0, f"{__version__}\n", "")
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "--help")
+    assert outcome.code == 0
+    for name in ("run", "check", "plan", "verify", "demo", "doctor", "generate", "fetch", "schema"):
+        assert name in outcome.out
+
+
+def test_a_bug_of_ours_shows_no_data(
+    configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anonspark import pipeline
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("Zebediah is here")
+
+    monkeypatch.setattr(pipeline, "run", fail)
+    outcome = command(capsys, "run", configuration)
+    assert outcome.code == 1
+    assert "unexpected RuntimeError: a bug of anonspark" in outcome.err
+    assert "Zebediah" not in outcome.err
+    outcome = command(capsys, "run", configuration, "--debug")
+    assert outcome.code == 1
+    assert "Traceback" in outcome.err
+    assert "Zebediah is here" in outcome.err
+
+
+def test_spark_submit(configuration: Path, tmp_path: Path) -> None:
+    """The session that spark-submit makes is taken, and exit codes reach the shell."""
+    programs = Path(sys.executable).parent
+    environment = os.environ | {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    java = find_java().home
+    if java is not None:
+        environment["JAVA_HOME"] = str(java)
+
+    def submit(*arguments: object) -> subprocess.CompletedProcess[str]:
+        options = ["--master", "local[2]", "--driver-memory", "1g", "--name", "submitted"]
+        script = REPOSITORY / "jobs" / "anonymize.py"
+        return subprocess.run(
+            [programs / "spark-submit", *options, script, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            timeout=500,
+        )
+
+    done = submit(configuration, "--set", "privacy.k=7", "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["k"] == 7
+    assert summary(tmp_path / "release")["published_min_class_size"] >= 7
+
+    before = contents(tmp_path)
+    gone = f"{tmp_path}/gone.parquet"
+    done = submit(configuration, "--set", f"input.path={gone}", "--set", "output.mode=overwrite")
+    assert done.returncode == 3, done.stderr
+    # spark-submit sends both streams of a Python program to its standard output.
+    assert f"error: input.path: nothing is at {gone}" in done.stdout + done.stderr
+    assert contents(tmp_path) == before
