@@ -126,6 +126,12 @@ class TestWrongData:
         path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
         refused(path, 3, "privacy.k: 5 needs at least 5 rows, the input has 4")
 
+    def test_no_new_directory_is_left(self, refused: Refused, tmp_path: Path) -> None:
+        write_table(tmp_path / "input.parquet", people(4))
+        output = {"path": str(tmp_path / "new" / "deep" / "release")}
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=output)
+        refused(path, 3, "privacy.k")
+
     def test_fewer_rows_than_k_after_dropping(self, refused: Refused, tmp_path: Path) -> None:
         columns = people(6)
         columns["height"][2:4] = [None, float("nan")]
