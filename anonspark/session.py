@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -149,7 +150,8 @@ def _attach(master: str | None) -> SparkSession:
     with _plain_errors(master):
         from pyspark.sql import SparkSession
 
-        session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        with _interrupt_handler_kept():
+            session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     if master is not None:
         logger.warning("the master %s is ignored: a Spark session is there already", master)
     return session
@@ -180,7 +182,8 @@ def _start(master: str | None, application_name: str) -> SparkSession:
         gateway = None
         if getattr(SparkContext, "_gateway", None) is None:
             gateway = _launch_java(settings, messages, quiet=embedded)
-        SparkContext(conf=configuration, gateway=gateway)
+        with _interrupt_handler_kept():
+            SparkContext(conf=configuration, gateway=gateway)
         session = SparkSession.builder.getOrCreate()
         if embedded:
             if _own_log_configuration() is not None:
@@ -333,6 +336,22 @@ def _launch_environment(
     if embedded and "SPARK_LOCAL_IP" not in os.environ:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     return environment
+
+
+@contextmanager
+def _interrupt_handler_kept() -> Iterator[None]:
+    """Put back the handler of Ctrl-C, which a new SparkContext replaces by its own.
+
+    That one asks Java to cancel all jobs, over the connection that the call it interrupts is
+    using: the call fails as if Java had ended, or goes on as if nothing had happened.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        # Python allows it in the main thread alone, and so does Spark.
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Res
     from anonspark.session import open_session
 
     with open_session(master) as session, ThreadPoolExecutor(1) as pool:
-        signal.signal(signal.SIGINT, _end)  # the start of Spark has set a handler of its own
+        signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
         working = pool.submit(work, session)
         try:
             wait([working])
