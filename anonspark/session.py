@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
@@ -355,6 +356,36 @@ def _interrupt_handler_kept() -> Iterator[None]:
 
 
 @contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Keep a first Ctrl-C or SIGTERM until the end of the block.
+
+    pyspark, interrupted while it waits for the Java that it started, would leave that running.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals arrive in the main thread alone
+        return
+    arrived: list[int] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        handler = previous[signal.Signals(number)]
+        if arrived and callable(handler):
+            handler(number, frame)
+        arrived.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, keep)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, previous[number] or signal.SIG_DFL)
+    if arrived:
+        signal.raise_signal(arrived[0])
+
+
+@contextmanager
 def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
     """Set and remove environment variables for a while."""
     previous = {name: os.environ.get(name) for name in changes}
@@ -439,9 +470,10 @@ def _launch_java(settings: Mapping[str, str], messages: _Messages, *, quiet: boo
     messages.relay.start()
     try:
         # Its standard output, too: ours is for results alone.
-        gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
-            configuration, popen_kwargs={"stdout": writing, "stderr": writing}
-        )
+        with _signals_deferred():
+            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+                configuration, popen_kwargs={"stdout": writing, "stderr": writing}
+            )
     finally:
         os.close(writing)
     return gateway

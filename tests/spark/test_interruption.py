@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -329,4 +330,47 @@ def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, mo
     assert "Traceback" not in said
     assert "Kryptonitis" not in said
     assert out == ""
+    assert contents(tmp_path) == before
+
+
+def _java_of_group(group: int) -> bool:
+    """Tell whether a process group has a Java that has come as far as running its program."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, fields = status.read_text().partition(" (")[2].rpartition(") ")
+        except OSError:  # it has ended meanwhile
+            continue
+        if name == "java" and int(fields.split()[2]) == group:
+            return True
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+def test_ctrl_c_while_spark_starts_leaves_no_java(tmp_path: Path) -> None:
+    write_people(tmp_path / "input.parquet", 100)
+    path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    before = contents(tmp_path)
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("anonspark"), "run", path, "--master", "local[1]"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"SPARK_DRIVER_MEMORY": "1g"},
+        start_new_session=True,
+    )
+    end = time.monotonic() + PATIENCE
+    try:
+        while not _java_of_group(process.pid) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+        while _java_of_group(process.pid) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not _java_of_group(process.pid)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130, err
+    assert "error: interrupted" in err
+    assert "Traceback" not in err
     assert contents(tmp_path) == before
