@@ -87,7 +87,6 @@ def show_plan(console: Console, plan: Plan) -> None:
         ("tree levels cut on the cluster, round 1", plan.levels),
         ("tasks of round 1 at least", plan.tasks),
         ("columns published", ", ".join(plan.columns)),
-        ("output", plan.output),
     ]
     console.print(_table("Plan", ("what", "value"), lines))
     rows = [
@@ -95,6 +94,8 @@ def show_plan(console: Console, plan: Plan) -> None:
         for place, quasi_identifier in enumerate(plan.quasi_identifiers)
     ]
     console.print(_table("Quasi-identifiers", ("position", "name", "kind"), rows))
+    # Below the tables, where a terminal does not break it: to be copied.
+    console.print(f"Output: {plan.output}", markup=False, highlight=False)
 
 
 def show_verification(console: Console, release: str, verification: Verification) -> None:

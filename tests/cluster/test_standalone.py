@@ -26,11 +26,7 @@ from anonspark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.cluster,
-    # Spark leaves the sockets of collect() and toPandas() to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.cluster
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent

@@ -17,9 +17,6 @@ from anonspark.configuration import parse_configuration
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark leaves the sockets of collect() and toPandas() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 QUASI_IDENTIFIERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 ROWS = 30_162
 

@@ -17,11 +17,7 @@ from helpers import command, configuration_file, contents, summary, write_table
 from anonspark import pipeline
 from anonspark.prepare import snapshot as snapshot_module
 
-pytestmark = [
-    pytest.mark.usefixtures("spark"),
-    # Spark leaves the sockets of collect() to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("spark")
 
 SECRETS = ("Zebediah", "987654321", "1234.5678", "Kryptonitis")
 

@@ -30,11 +30,7 @@ from anonspark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.usefixtures("spark"),
-    # Spark leaves the sockets of collect() to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("spark")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-# Spark leaves the sockets of collect() and toPandas() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 # Without fnlwgt most people of Adult are equal to others in every column.
 ADULT_ATTRIBUTES = dict.fromkeys(
     ("age", "capital-gain", "capital-loss", "hours-per-week"), "quasi_identifier"

@@ -27,11 +27,7 @@ from anonspark.staging import open_staging
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.usefixtures("spark"),
-    # Spark leaves the sockets of collect() to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("spark")
 
 ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
 

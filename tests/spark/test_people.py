@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
-# Spark leaves the sockets of collect() and toPandas() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 ROWS = 10_000
 REPOSITORY = Path(__file__).parents[2]
 

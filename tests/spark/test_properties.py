@@ -27,9 +27,6 @@ from anonspark.errors import DataError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark leaves the sockets of collect() and toPandas() to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-
 # Every example is a run of some seconds.
 a_dozen_runs = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 a_few_runs = settings(a_dozen_runs, max_examples=6)

@@ -23,11 +23,7 @@ from anonspark.command_line.application import main
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [
-    pytest.mark.usefixtures("spark"),
-    # Spark leaves the sockets of collect() to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-]
+pytestmark = pytest.mark.usefixtures("spark")
 
 QI = "quasi_identifier"
 
