@@ -21,6 +21,7 @@ __all__ = [
     "payload_column",
     "published_column",
     "quasi_identifier_column",
+    "quoted",
 ]
 
 RECORD_HASH = "record_hash"
@@ -52,6 +53,11 @@ def payload_column(index: int) -> str:
 def published_column(index: int) -> str:
     """Return the staged column of a generalized quasi-identifier."""
     return f"published_{index}"
+
+
+def quoted(name: str) -> str:
+    """Return a column name as Spark reads it whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def key_matrix(

@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from anonspark.errors import ConfigurationError
+
 __all__ = ["FileSystem"]
+
+
+@contextmanager
+def _reaching(path: str) -> Iterator[None]:
+    """Translate what Hadoop says of a path that it cannot reach.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the path.
+    """
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise ConfigurationError(
+            f"path {path}: Hadoop cannot reach it; check scheme, host, spelling (a relative path "
+            "has no colon) and permissions, and that Spark has the package of its file system"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -25,9 +49,10 @@ class FileSystem:
 
     def _open(self, path: str) -> tuple[Any, Any]:
         gateway = self.spark._jvm
-        java_path = gateway.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
-        configuration = self.spark._jsc.hadoopConfiguration()
-        return java_path.getFileSystem(configuration), java_path
+        with _reaching(path):
+            java_path = gateway.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
+            configuration = self.spark._jsc.hadoopConfiguration()
+            return java_path.getFileSystem(configuration), java_path
 
     def qualified(self, path: str) -> str:
         """Return the absolute address of a path, with scheme and without dots."""
@@ -44,12 +69,14 @@ class FileSystem:
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
         file_system, java_path = self._open(path)
-        return bool(file_system.exists(java_path))
+        with _reaching(path):
+            return bool(file_system.exists(java_path))
 
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
         file_system, java_path = self._open(pattern)
-        found = file_system.globStatus(java_path)
+        with _reaching(pattern):
+            found = file_system.globStatus(java_path)
         return [str(status.getPath().toString()) for status in found or ()]
 
     def parent(self, path: str) -> str:

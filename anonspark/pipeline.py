@@ -24,7 +24,7 @@ from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.prepare.snapshot import Snapshot, inspect_input, take_snapshot
+from anonspark.prepare.snapshot import Snapshot, inspect_input, number_duplicates, take_snapshot
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.manifest import versions, write_manifest
@@ -133,9 +133,11 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     -----
     One or two passes over the input; nothing is written.
     """
-    require_usable_output(FileSystem(spark), configuration)
+    files = FileSystem(spark)
+    require_usable_output(files, configuration)
     with reading_input(configuration.input.paths):
         found, _ = inspect_input(spark, configuration)
+    require_replaceable_output(files, configuration)
     return found
 
 
@@ -145,6 +147,7 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
     require_usable_output(files, configuration)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
+    require_replaceable_output(files, configuration)
     generalizer = _generalizer(configuration, quasi_identifiers)
     rows, task_rows = found["kept"], configuration.execution.task_rows
     tasks = -(-rows // task_rows)
@@ -208,11 +211,13 @@ def run(
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer)
+        if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
+            with progress.stage("number duplicates", rows=snapshot.rows):
+                snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
         results, finished = run_rounds(
             model,
             snapshot,
             k=configuration.privacy.k,
-            task_rows=configuration.execution.task_rows,
             directory=f"{staging.records}/rounds",
             files=files,
             progress=progress,

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from anonspark.columns import FINISHED
 from anonspark.filesystem import FileSystem
 from anonspark.models.model import Model, Round
-from anonspark.prepare.snapshot import Snapshot, number_duplicates
+from anonspark.prepare.snapshot import Snapshot
 from anonspark.progress import Progress
 
 __all__ = ["RoundResult", "run_rounds"]
@@ -40,7 +40,6 @@ def run_rounds(
     snapshot: Snapshot,
     *,
     k: int,
-    task_rows: int,
     directory: str,
     files: FileSystem,
     progress: Progress,
@@ -54,8 +53,6 @@ def run_rounds(
         The prepared table.
     k : int
         Fewer records than this cannot have a round of their own.
-    task_rows : int
-        Records that one task takes.
     directory : str
         Where each round's result is staged; holds raw values.
     files : FileSystem
@@ -73,8 +70,6 @@ def run_rounds(
     A round is one job that writes its result, besides the passes of the model. A round that leaves
     fewer than k records is run again as the last one.
     """
-    if model.staged_ties and snapshot.rows > task_rows:
-        snapshot = number_duplicates(snapshot, f"{directory}/numbered")
     results: list[RoundResult] = []
     spark = snapshot.records.sparkSession
     records, rows = snapshot.records, snapshot.rows

@@ -54,6 +54,11 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # A round writes finished records and outliers side by side: two open files, no sort.
     "spark.sql.maxConcurrentOutputFileWriters": "2",
+    # A damaged or vanished file is an error, never a table with fewer rows.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # The number of a round, read back from a folder's name, is a number.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
 """SQL settings that every session gets while we use it."""
 

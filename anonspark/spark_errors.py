@@ -13,7 +13,10 @@ from anonspark.errors import DataError, PublishingError
 
 __all__ = ["condition_of", "reading_input", "writing_output"]
 
-_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|disk is full", re.IGNORECASE)
+_NO_SPACE = re.compile(
+    r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded",
+    re.IGNORECASE,
+)
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 

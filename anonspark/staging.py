@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from anonspark.errors import PublishingError
 from anonspark.filesystem import FileSystem
 
 __all__ = ["Staging", "open_staging"]
+
+_LOGGER = logging.getLogger("anonspark")
 
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
@@ -70,8 +73,9 @@ def open_staging(files: FileSystem, output: str, run_id: str) -> Iterator[Stagin
     if files.exists(staging.root):
         raise PublishingError(
             f"output.path: {staging.root} is there already: a run of this id is going on, or was "
-            "killed and left raw records; see to it that none is, remove the directory, and run "
-            "again"
+            "killed and left raw records; see to it that none is. If it holds a folder 'replaced', "
+            "that is the release that was there before: rename it back. Then remove the directory "
+            "and run again"
         )
     created = _first_missing_parent(files, parent)
     try:
@@ -86,9 +90,14 @@ def open_staging(files: FileSystem, output: str, run_id: str) -> Iterator[Stagin
         with _stoppable_jobs(files.spark.sparkContext, f"anonspark-{run_id}"):
             yield staging
     finally:
-        files.delete(staging.root)
-        if created is not None:
-            files.delete_if_empty(created)
+        try:
+            files.delete(staging.root)
+            if created is not None:
+                files.delete_if_empty(created)
+        except Exception:  # noqa: BLE001 - must not hide why the run ended
+            _LOGGER.error(  # noqa: TRY400 - a stack trace tells nothing more
+                "%s could not be removed; it may hold raw records: remove it", staging.root
+            )
 
 
 def _first_missing_parent(files: FileSystem, path: str) -> str | None:

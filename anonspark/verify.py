@@ -96,11 +96,12 @@ def verify(
 def _columns_of(configuration: Configuration, found: list[str]) -> list[str]:
     """Return the published columns of the configured quasi-identifiers, whatever the style."""
     columns = []
+    others = set(configuration.attributes) - set(configuration.quasi_identifiers)
     for name in configuration.quasi_identifiers:
         own = [
             column
             for column in (name, f"{name}_min", f"{name}_max", f"{name}_missing")
-            if column in found
+            if column in found and column not in others
         ]
         columns += own or [name]
     return columns

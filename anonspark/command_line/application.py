@@ -68,7 +68,7 @@ class _EndedError(BaseException):
     def __init__(self, number: int) -> None:
         self.exit_code = 128 + number
         name = _SIGNALS[signal.Signals(number)]
-        super().__init__(f"{name}; nothing was published, staging is removed")
+        super().__init__(f"{name}; no release was published, staging is removed")
 
 
 def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Result:

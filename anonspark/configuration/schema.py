@@ -421,22 +421,12 @@ class Configuration(_Section):
         return self._with_role("quasi_identifier")
 
     @property
-    def sensitive(self) -> list[str]:
-        """Names of the sensitive attributes, in configuration order."""
-        return self._with_role("sensitive")
+    def published_as_is(self) -> list[str]:
+        """Names of the sensitive and insensitive attributes, in configuration order."""
+        return self._with_role("sensitive", "insensitive")
 
-    @property
-    def insensitive(self) -> list[str]:
-        """Names of the insensitive attributes, in configuration order."""
-        return self._with_role("insensitive")
-
-    @property
-    def identifiers(self) -> list[str]:
-        """Names of the identifiers, in configuration order."""
-        return self._with_role("identifier")
-
-    def _with_role(self, role: Role) -> list[str]:
-        return [name for name, attribute in self.attributes.items() if attribute.role == role]
+    def _with_role(self, *roles: Role) -> list[str]:
+        return [name for name, attribute in self.attributes.items() if attribute.role in roles]
 
     def fingerprint(self) -> str:
         """Return what tells this configuration from every other one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import yaml
@@ -32,6 +33,7 @@ def prepare_demo(spark: SparkSession, directory: Path, rows: int) -> tuple[Path,
     """
     people = directory / f"people-{rows}"
     if not (people / "_SUCCESS").exists():
+        shutil.rmtree(people, ignore_errors=True)  # what an interrupted demo left
         write_people(spark, rows, str(people))
     document = {
         "input": {"path": str(people)},

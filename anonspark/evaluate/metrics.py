@@ -109,7 +109,7 @@ def sum_up(heads: DataFrame, d: int) -> list[Totals]:
     sums = [
         sf.sum(size).alias("rows"),
         sf.count(sf.lit(1)).alias("classes"),
-        sf.sum((size * size).cast("decimal(38,0)")).alias("discernibility"),
+        sf.sum(size.cast("decimal(18,0)") * size.cast("decimal(18,0)")).alias("discernibility"),
         sf.min(size).alias("smallest"),
         sf.max(size).alias("largest"),
     ]

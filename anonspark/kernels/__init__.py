@@ -37,7 +37,9 @@ def _cache_directory() -> str:
     try:
         user.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return str(Path(tempfile.gettempdir()) / f"anonspark-{os.getuid()}" / name)
+        # Not a fixed name in the shared temporary folder: machine code that somebody else put
+        # there would run.
+        return tempfile.mkdtemp(prefix="anonspark-")
     return str(user)
 
 

@@ -8,15 +8,16 @@ from numba import float64, int64, njit, void
 from anonspark.kernels.nearest_neighbors import (
     build_tree,
     neighbor_distances,
-    visit_order,
+    points_within,
 )
 from anonspark.kernels.selection import select_float
 
 __all__ = ["local_outlier_factors"]
 
-# Up to here comparing all pairs is faster than a tree; so it is with many neighbours a point.
+# Up to here comparing all pairs is faster than a tree; so it is where a good share of all points
+# are neighbours.
 _FEW_POINTS = 1024
-_MANY_NEIGHBORS = 64
+_FEW_POINTS_A_NEIGHBOR = 16
 
 # Keeps the density of a record with at least as many duplicates as neighbours finite; the same
 # constant as scikit-learn's, so that the figures agree.
@@ -100,7 +101,7 @@ def _with_tree(points, weights, neighbors):
 
     density = np.empty(n, np.float64)
     for a in range(n):
-        count = visit_order(points, members, nodes, splits, a, reach[a], found, distances)
+        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
         records = weights[a] - 1
         total = records * reach[a]
         for i in range(count):
@@ -112,7 +113,7 @@ def _with_tree(points, weights, neighbors):
 
     factors = np.empty(n, np.float64)
     for a in range(n):
-        count = visit_order(points, members, nodes, splits, a, reach[a], found, distances)
+        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
         records = weights[a] - 1
         total = records * density[a]
         for i in range(count):
@@ -147,9 +148,9 @@ def local_outlier_factors(points, weights, neighbors):
     -----
     As published: the neighbourhood holds every record at most as far as the ``neighbors``-th
     nearest, so ties need no rule. Points are summed up in an order that depends on their order in
-    ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or beyond 64
-    neighbours, O(n log n) expected otherwise; n counts distinct points, duplicates cost nothing.
+    ``points`` alone. O(n d) memory. O(n^2) time up to 1,024 distinct points or 16 a
+    neighbour, O(n log n) expected above; n counts distinct points, duplicates cost nothing.
     """
-    if points.shape[0] <= _FEW_POINTS or neighbors > _MANY_NEIGHBORS:
+    if points.shape[0] <= max(_FEW_POINTS, _FEW_POINTS_A_NEIGHBOR * neighbors):
         return _with_all_pairs(points, weights, neighbors)
     return _with_tree(points, weights, neighbors)

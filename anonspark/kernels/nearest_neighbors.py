@@ -7,7 +7,7 @@ from numba import float64, int64, njit, types
 
 from anonspark.kernels.selection import select_float
 
-__all__ = ["build_tree", "distance", "neighbor_distances", "visit_order"]
+__all__ = ["build_tree", "distance", "neighbor_distances", "points_within"]
 
 _LEAF_POINTS = 16
 
@@ -126,7 +126,7 @@ def build_tree(points):
     ),
     cache=True,
 )
-def visit_order(points, members, nodes, splits, query, radius, found, distances):
+def points_within(points, members, nodes, splits, query, radius, found, distances):
     """Find all points within a radius of a point, itself among them.
 
     Parameters

@@ -196,7 +196,12 @@ class _FinishBlocks:
 
         records = records.drop_columns(BLOCK)
         yield from self._finished(
-            records, codes, np.concatenate(kept), np.concatenate(classes), np.concatenate(paths)
+            records,
+            codes,
+            hashes,
+            np.concatenate(kept),
+            np.concatenate(classes),
+            np.concatenate(paths),
         )
         yield from self._left_over(records, np.concatenate(left_over))
 
@@ -226,6 +231,7 @@ class _FinishBlocks:
         self,
         records: pa.Table,
         codes: Codes,
+        hashes: Codes,
         order: Codes,
         sizes: Codes,
         paths: npt.NDArray[np.uint64],
@@ -233,7 +239,11 @@ class _FinishBlocks:
         """Yield the records of finished classes, generalized."""
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = self.generalizer.generalize(codes[order], starts)
-        owner = pa.array(np.repeat(np.arange(len(sizes)), sizes))
+        owners = np.repeat(np.arange(len(sizes)), sizes)
+        # From here on no order of raw values is left: a file that ends inside a class must not
+        # divide it by them.
+        order = order[np.lexsort((hashes[order], owners))]
+        owner = pa.array(owners)
         heads = np.zeros(len(order), bool)
         heads[starts[:-1]] = True
         summaries = self._summaries(figures).take(pa.array(np.cumsum(heads) - 1, mask=~heads))

@@ -73,11 +73,13 @@ class MondrianOptions(ModelOptions):
     rho: int = Field(
         default=5,
         ge=1,
+        le=1000,
         description="Number of rounds; the last one keeps its groups whole. Not for smondrian.",
     )
     lof_neighbors: int | None = Field(
         default=None,
         ge=1,
+        le=1_000_000,
         description="Neighbours of the local outlier factor; null means k - 1. Not for smondrian.",
     )
 

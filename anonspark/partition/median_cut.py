@@ -132,8 +132,8 @@ class MedianCut:
                 (*boundary.keys, key), (*boundary.thresholds, threshold), equal_goes_left=True
             )
             if missing == tied_rows:
-                break
-        return _children(node, chosen, median, left_rows, boundary)
+                return _children(node, chosen, median, left_rows, boundary)
+        raise ValueError("records that are equal in every key have no occurrence numbers")
 
 
 def _tightened(own: list[int], bounds: Sequence[int | None]) -> list[int]:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import payload_column, quasi_identifier_column
+from anonspark.columns import payload_column, quasi_identifier_column, quoted
 from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
@@ -133,7 +133,7 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
 
 
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return the listed columns under their staged names; identifiers are not read at all.
+    """Return what may be published, under staged names; identifiers and unlisted columns are left.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
             )
     if problems:
         raise DataError(*problems)
-    payload = _payload_names(configuration)
+    payload = configuration.published_as_is
     for name in payload:
         if not _publishable(available[name].dataType):
             problems.append(
@@ -163,25 +163,13 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     if problems:
         raise DataError(*problems)
     columns = [
-        sf.col(_quoted(name)).alias(quasi_identifier_column(index))
+        sf.col(quoted(name)).alias(quasi_identifier_column(index))
         for index, name in enumerate(configuration.quasi_identifiers)
     ]
     columns += [
-        sf.col(_quoted(name)).alias(payload_column(index)) for index, name in enumerate(payload)
+        sf.col(quoted(name)).alias(payload_column(index)) for index, name in enumerate(payload)
     ]
     return table.select(*columns)
-
-
-def _payload_names(configuration: Configuration) -> list[str]:
-    return [
-        name
-        for name, attribute in configuration.attributes.items()
-        if attribute.role in ("sensitive", "insensitive")
-    ]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _publishable(data_type: st.DataType) -> bool:

@@ -57,10 +57,10 @@ class Snapshot:
     fingerprint: str
 
 
-def _staged(
+def _open_and_plan(
     spark: SparkSession, configuration: Configuration
 ) -> tuple[DataFrame, list[ColumnPlan]]:
-    """Return the selected columns with typed quasi-identifiers and record hash, and their plans."""
+    """Return the listed columns as they are, and how the quasi-identifiers among them are read."""
     selected = select_attributes(open_input(spark, configuration.input), configuration)
     plans = plan_columns(selected, configuration)
     return selected, plans
@@ -86,7 +86,7 @@ def inspect_input(
     -----
     One pass over the input, two where a text quasi-identifier needs its categories.
     """
-    selected, plans = _staged(spark, configuration)
+    selected, plans = _open_and_plan(spark, configuration)
     kept = kept_rows(plans, configuration)
     row = selected.agg(*inspection_columns(plans, kept)).first()
     found = row.asDict() if row is not None else {}
@@ -122,7 +122,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories.
     """
-    selected, plans = _staged(spark, configuration)
+    selected, plans = _open_and_plan(spark, configuration)
     kept = kept_rows(plans, configuration)
     d = len(plans)
     payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]

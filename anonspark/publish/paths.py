@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonspark.configuration import Configuration
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.manifest import MANIFEST
 
@@ -18,9 +18,17 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
     Raises
     ------
     ConfigurationError
-        If the output lies inside the input, holds it, or exists and may not be replaced.
+        If the output lies inside the input, holds it, exists and may not be replaced, or cannot be
+        named.
+    DataError
+        If the input's path cannot be reached.
     """
     output = configuration.output.path
+    if set(output) & set(f"{_GLOB_CHARACTERS}]}}"):
+        raise ConfigurationError(
+            f"output.path: {output} holds one of the characters * ? [ ] {{ }}, which Spark would "
+            "take for a pattern; choose another path"
+        )
     problems = []
     target = files.resolved(output).rstrip("/")
     for path in configuration.input.paths:
@@ -29,7 +37,10 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
             fixed = fixed.split(character)[0]
         if fixed != path:
             fixed = fixed.rpartition("/")[0] or "."
-        source = files.resolved(fixed).rstrip("/")
+        try:
+            source = files.resolved(fixed).rstrip("/")
+        except ConfigurationError as error:
+            raise DataError(f"input.path: {error}") from error
         if target == source or target.startswith(f"{source}/") or source.startswith(f"{target}/"):
             problems.append(
                 f"output.path: {output} and the input {path} lie inside one another; "

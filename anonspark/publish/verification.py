@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.columns import published_column, quoted
 from anonspark.errors import GuaranteeError
 
 __all__ = ["PublishedClasses", "count_published_classes", "require_guarantee"]
@@ -55,25 +56,30 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
     -----
     One job; one shuffle of one row a class and task. Nothing but the files is trusted.
     """
-    columns = [sf.col(_quoted(name)) for name in data.columns]
-    tuple_columns = [sf.col(_quoted(name)) for name in quasi_identifiers]
+    columns = [sf.col(quoted(name)) for name in data.columns]
+    # Numbered, so that no published name clashes with ours.
+    tuple_columns = [
+        sf.col(quoted(name)).alias(published_column(index))
+        for index, name in enumerate(quasi_identifiers)
+    ]
+    names = [published_column(index) for index in range(len(quasi_identifiers))]
     # The hash skips nulls, so which values are null is hashed, too.
     content = sf.xxhash64(*columns, *(column.isNull() for column in columns))
     row = (
-        data.select(*tuple_columns, content.alias("__content_hash__"))
-        .groupBy(*tuple_columns)
+        data.select(*tuple_columns, content.alias("content_hash"))
+        .groupBy(*names)
         .agg(
-            sf.count(sf.lit(1)).alias("__size__"),
-            sf.sum(sf.col("__content_hash__").cast("decimal(38,0)")).alias("__sum__"),
-            sf.bit_xor("__content_hash__").alias("__xor__"),
+            sf.count(sf.lit(1)).alias("size"),
+            sf.sum(sf.col("content_hash").cast("decimal(38,0)")).alias("hash_sum"),
+            sf.bit_xor("content_hash").alias("hash_xor"),
         )
         .agg(
-            sf.sum("__size__").alias("rows"),
+            sf.sum("size").alias("rows"),
             sf.count(sf.lit(1)).alias("classes"),
-            sf.min("__size__").alias("smallest"),
-            sf.max("__size__").alias("largest"),
-            sf.sum("__sum__").alias("hash_sum"),
-            sf.bit_xor("__xor__").alias("hash_xor"),
+            sf.min("size").alias("smallest"),
+            sf.max("size").alias("largest"),
+            sf.sum("hash_sum").alias("hash_sum"),
+            sf.bit_xor("hash_xor").alias("hash_xor"),
         )
         .collect()[0]
     )
@@ -85,10 +91,6 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         largest=row["largest"] or 0,
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),
     )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None = None) -> None:

@@ -21,7 +21,6 @@ def _published_columns(
     configuration: Configuration, generalizer: Generalizer
 ) -> list[tuple[str, Column]]:
     columns = []
-    payload = 0
     for name, attribute in configuration.attributes.items():
         if attribute.role == "quasi_identifier":
             index = configuration.quasi_identifiers.index(name)
@@ -30,9 +29,9 @@ def _published_columns(
                 for place, column in enumerate(generalizer.columns())
                 if column.attribute == index
             ]
-        elif attribute.role in ("sensitive", "insensitive"):
-            columns.append((name, sf.col(payload_column(payload))))
-            payload += 1
+        elif name in configuration.published_as_is:
+            place = configuration.published_as_is.index(name)
+            columns.append((name, sf.col(payload_column(place))))
     return columns
 
 

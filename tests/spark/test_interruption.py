@@ -322,7 +322,7 @@ def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, mo
             process.wait()
     said = "".join(told_before) + err
     assert process.returncode == code, said
-    assert f"error: {told}; nothing was published" in said
+    assert f"error: {told}; no release was published" in said
     assert "Traceback" not in said
     assert "Kryptonitis" not in said
     assert out == ""

@@ -20,8 +20,8 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def people(spark: SparkSession) -> pd.DataFrame:
-    return generate_people(spark, ROWS).toPandas()
+def people(spark_session: SparkSession) -> pd.DataFrame:
+    return generate_people(spark_session, ROWS).toPandas()
 
 
 def test_same_people_for_any_number_of_partitions(spark: SparkSession) -> None:

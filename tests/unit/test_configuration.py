@@ -109,9 +109,8 @@ def test_the_example_of_the_contract(file: Path) -> None:
     assert configuration.input.format == "csv"
     assert configuration.input.options == {"header": "true", "inferSchema": "true"}
     assert configuration.quasi_identifiers == ["age", "workclass", "education"]
-    assert configuration.sensitive == ["income"]
-    assert configuration.insensitive == []
-    assert configuration.identifiers == ["ssn"]
+    assert configuration.published_as_is == ["income"]
+    assert configuration.attributes["ssn"].role == "identifier"
     assert configuration.attributes["education"].order == ["Preschool", "1st-4th", "5th-6th"]
     assert configuration.privacy.k == 5
     assert configuration.model == MondrianOptions()
@@ -642,8 +641,7 @@ def test_an_override_expands_the_short_form() -> None:
 def test_an_override_with_a_dot_in_a_name() -> None:
     overrides = ['attributes."capital.gain".role=sensitive', "attributes.'a=\"b'=insensitive"]
     configuration = parse_configuration(MINIMAL, overrides)
-    assert configuration.sensitive == ["capital.gain"]
-    assert configuration.insensitive == ['a="b']
+    assert sorted(configuration.published_as_is) == ['a="b', "capital.gain"]
 
 
 def test_of_two_overrides_the_later_wins() -> None:

@@ -14,7 +14,7 @@ from anonspark.kernels.nearest_neighbors import (
     build_tree,
     distance,
     neighbor_distances,
-    visit_order,
+    points_within,
 )
 
 # Steps of 1/64: many exact ties among distances, and none of the squares underflows.
@@ -63,7 +63,7 @@ def test_points_within_a_radius(points: np.ndarray, data: st.DataObject) -> None
     radius = everything[query, data.draw(st.integers(0, len(points) - 1), label="boundary")]
     found = np.empty(len(points), np.int64)
     lengths = np.empty(len(points))
-    count = visit_order(points, *tree, query, radius, found, lengths)
+    count = points_within(points, *tree, query, radius, found, lengths)
     assert sorted(found[:count].tolist()) == np.flatnonzero(everything[query] <= radius).tolist()
     assert lengths[:count].tolist() == everything[query, found[:count]].tolist()
 
@@ -79,7 +79,7 @@ def test_points_within_every_radius_of_a_grid(d: int) -> None:
     found, lengths = np.empty(len(points), np.int64), np.empty(len(points))
     for query, row in enumerate(everything):
         for radius in np.unique(row):
-            count = visit_order(points, *tree, query, radius, found, lengths)
+            count = points_within(points, *tree, query, radius, found, lengths)
             assert count == (row <= radius).sum()
 
 

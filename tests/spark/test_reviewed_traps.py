@@ -1,0 +1,138 @@
+"""Traps that a review of the code found, each as the input that fell into it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, summary, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
+
+
+@pytest.fixture
+def small_files(spark: SparkSession) -> Iterator[None]:
+    """Make every staged file and every partition that reads it tiny."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("parquet.block.size", str(64 * 1024))
+    hadoop.set("parquet.page.size.row.check.min", "100")
+    previous = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", str(64 * 1024))
+    yield
+    spark.conf.set("spark.sql.files.maxPartitionBytes", previous)
+    hadoop.unset("parquet.block.size")
+    hadoop.unset("parquet.page.size.row.check.min")
+
+
+@pytest.mark.usefixtures("small_files")
+def test_no_file_ends_where_raw_values_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ages = np.random.default_rng(0).permutation(20_000)
+    write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages})
+    configuration = configuration_file(
+        tmp_path, attributes=ATTRIBUTES, privacy={"k": 2000}, model={"name": "smondrian"}
+    )
+    outcome = command(capsys, "run", configuration)
+    assert outcome.code == 0, outcome.err
+    parts: dict[str, list[np.ndarray]] = {}
+    for file in sorted((tmp_path / "release" / "data").glob("*.parquet")):
+        table = pq.read_table(file)
+        labels = np.array(table["age"].to_pylist())
+        values = table["exact_age"].to_numpy()
+        for label in np.unique(labels):
+            parts.setdefault(label, []).append(values[labels == label])
+    divided = [part for part in parts.values() if len(part) > 1]
+    assert divided, "no class is divided between files: the test tests nothing"
+    for part in divided:
+        for one, other in pairwise(part):
+            apart = one.max() < other.min() or other.max() < one.min()
+            assert not apart
+
+
+def test_baseline_of_relaxed_models_counts_duplicates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ages = [7] * 150 + list(range(100, 350))
+    write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": [1] * 400})
+    common = {"attributes": ATTRIBUTES, "execution": {"task_rows": 60}}
+    relaxed = {"split": "relaxed"}
+    configuration = configuration_file(
+        tmp_path,
+        **common,
+        model=relaxed | {"name": "su-mondrian"},
+        evaluate={"compare_baseline": True},
+    )
+    assert command(capsys, "run", configuration).code == 0
+    with_baseline = summary(tmp_path / "release")
+    configuration = configuration_file(
+        tmp_path, **common, model=relaxed | {"name": "smondrian"}, output={"mode": "overwrite"}
+    )
+    assert command(capsys, "run", configuration).code == 0
+    alone = summary(tmp_path / "release")
+    assert with_baseline["baseline_classes"] == alone["classes"]
+    assert with_baseline["baseline_dm"] == alone["dm"]
+    assert with_baseline["baseline_gcp_total"] == alone["gcp_total"]
+
+
+def test_published_names_like_those_of_generated_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attributes = {
+        "h": "quasi_identifier",
+        "h_max": "insensitive",
+        "size": "quasi_identifier",
+        "content_hash": "insensitive",
+    }
+    numbers = list(range(40))
+    write_table(tmp_path / "input.parquet", dict.fromkeys(attributes, numbers))
+    configuration = configuration_file(tmp_path, attributes=attributes)
+    assert command(capsys, "run", configuration).code == 0
+    outcome = command(capsys, "verify", tmp_path / "release", "--config", configuration)
+    assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "code"),
+    [
+        pytest.param("output.path", "s3a://bucket/release", 2, id="file-system-without-package"),
+        pytest.param("output.path", "release-2024-01-01T10:00:00", 2, id="colon"),
+        pytest.param("output.path", "{tmp_path}/release[1]", 2, id="pattern"),
+        pytest.param("input.path", "hdsf://host/table", 3, id="misspelt-scheme"),
+    ],
+)
+def test_paths_that_cannot_be_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, path: str, code: int
+) -> None:
+    write_table(tmp_path / "input.parquet", {"age": [1] * 10, "exact_age": [1] * 10})
+    configuration = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    path = path.replace("{tmp_path}", str(tmp_path))
+    outcome = command(capsys, "run", configuration, "--set", f"{key}='{path}'")
+    assert outcome.code == code, outcome.err
+    assert path in outcome.err
+
+
+def test_check_refuses_what_run_would_not_overwrite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(tmp_path / "input.parquet", {"age": [1] * 10, "exact_age": [1] * 10})
+    write_table(tmp_path / "release" / "thesis.parquet", {"text": ["precious"]})
+    configuration = configuration_file(
+        tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"}
+    )
+    for name in ("check", "plan", "run"):
+        outcome = command(capsys, name, configuration)
+        assert outcome.code == 2, outcome.err
+        assert "is not a release" in outcome.err
+    assert (tmp_path / "release" / "thesis.parquet").exists()
