@@ -411,13 +411,13 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
         (
             "model.rho",
             0,
-            "model.rho: found the whole number 0; expected a whole number of at least 1",
+            "model.rho: found the whole number 0; expected a whole number from 1 to 1000",
         ),
         (
             "model.lof_neighbors",
             0,
             "model.lof_neighbors: found the whole number 0; "
-            "expected a whole number of at least 1 or null",
+            "expected a whole number from 1 to 1000000 or null",
         ),
         ("model.splt", "strict", "model.splt: unknown key; did you mean 'split'?"),
         (
