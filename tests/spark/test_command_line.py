@@ -144,7 +144,7 @@ def test_looking_ahead_writes_nothing(
         assert "rowsoftheinput200rowsdroppedformissingvalues1roundsatmost5" in told
         assert "tasksofround1atleast4" in told
         assert "columnspublishedage,height,disease" in told
-        assert f"outputfile:{tmp_path}/release" in told
+        assert f"Output: file:{tmp_path}/release" in outcome.out
 
 
 @pytest.fixture(scope="module")
