@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -323,7 +324,8 @@ def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, mo
     said = "".join(told_before) + err
     assert process.returncode == code, said
     assert f"error: {told}; no release was published" in said
-    assert "Traceback" not in said
+    # Spark's worker daemon complains on its own when the task that it forks for was cancelled.
+    assert all("pyspark" in file for file in re.findall(r'File "([^"]+)"', said)), said
     assert "Kryptonitis" not in said
     assert out == ""
     assert contents(tmp_path) == before
