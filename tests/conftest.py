@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,12 @@ os.environ["TZ"] = "UTC"
 time.tzset()
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Continuous integration judges a change, so it draws the same examples every time; developers'
+# machines look for new ones.
+settings.register_profile("same-examples", derandomize=True)
+if os.environ.get("CI") == "true":
+    settings.load_profile("same-examples")
 
 # The suite runs many small queries: the light compiler alone and one thread for garbage
 # halve the time that starting and warming up takes.
