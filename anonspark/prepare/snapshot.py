@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
@@ -12,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 
 from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
 from anonspark.configuration import Configuration
+from anonspark.fingerprints import content_hash, table_fingerprint
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.inspection import (
     describe_quasi_identifier,
@@ -128,10 +128,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
     staged = [plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans)]
     content = [*(plan.value for plan in plans), *(sf.col(name) for name in payload)]
-    # The hash skips nulls, so which values are null is hashed, too.
-    keyed_hash = sf.xxhash64(
-        sf.lit(configuration.execution.seed), *content, *(column.isNull() for column in content)
-    )
+    keyed_hash = content_hash(content, sf.lit(configuration.execution.seed))
     observation = Observation("prepare")
     hashed = selected.withColumn(RECORD_HASH, keyed_hash)
     (
@@ -150,14 +147,13 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     found = observation.get
     require_sound_values(found, plans, configuration)
     records = spark.read.parquet(path)
-    text = f"{found['kept']} {found['hash_sum']} {found['hash_xor']}"
     return Snapshot(
         records=records,
         rows_read=found["rows"],
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
         quasi_identifiers=_describe(records, plans, found, configuration),
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+        fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
     )
 
 
@@ -213,12 +209,4 @@ def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
     window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
     numbered = snapshot.records.withColumn(OCCURRENCE, sf.row_number().over(window).cast("long"))
     numbered.write.parquet(path)
-    records = snapshot.records.sparkSession.read.parquet(path)
-    return Snapshot(
-        records,
-        snapshot.rows_read,
-        snapshot.rows,
-        snapshot.missing,
-        snapshot.quasi_identifiers,
-        snapshot.fingerprint,
-    )
+    return replace(snapshot, records=snapshot.records.sparkSession.read.parquet(path))

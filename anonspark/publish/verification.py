@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
 from anonspark.errors import GuaranteeError
+from anonspark.fingerprints import content_hash, table_fingerprint
 
 __all__ = ["PublishedClasses", "count_published_classes", "require_guarantee"]
 
@@ -63,10 +63,8 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]
-    # The hash skips nulls, so which values are null is hashed, too.
-    content = sf.xxhash64(*columns, *(column.isNull() for column in columns))
     row = (
-        data.select(*tuple_columns, content.alias("content_hash"))
+        data.select(*tuple_columns, content_hash(columns).alias("content_hash"))
         .groupBy(*names)
         .agg(
             sf.count(sf.lit(1)).alias("size"),
@@ -83,13 +81,12 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         )
         .collect()[0]
     )
-    text = f"{row['rows']} {row['hash_sum']} {row['hash_xor']}"
     return PublishedClasses(
         rows=row["rows"] or 0,
         classes=row["classes"],
         smallest=row["smallest"] or 0,
         largest=row["largest"] or 0,
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+        fingerprint=table_fingerprint(row["rows"], row["hash_sum"], row["hash_xor"]),
     )
 
 
