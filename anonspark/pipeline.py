@@ -18,19 +18,27 @@ from anonspark.columns import CLASS_SUMMARY
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError
 from anonspark.evaluate.decision_rules import decide
-from anonspark.evaluate.metrics import Totals, class_table, round_rows, sum_up
+from anonspark.evaluate.metrics import (
+    RoundResult,
+    Totals,
+    class_table,
+    round_rows,
+    sum_up,
+)
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.snapshot import Snapshot, inspect_input, number_duplicates, take_snapshot
+from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.manifest import versions, write_manifest
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.tables import (
     ATTRIBUTES_SCHEMA,
+    PRIVACY_SCHEMA,
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
     write_rows,
@@ -41,9 +49,10 @@ from anonspark.publish.verification import (
     require_guarantee,
 )
 from anonspark.publish.writing import published_names, write_records
-from anonspark.rounds import RoundResult, run_rounds
+from anonspark.rounds import run_rounds
 from anonspark.spark_errors import reading_input, writing_output
 from anonspark.staging import open_staging
+from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
 
@@ -157,7 +166,7 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
         quasi_identifiers=quasi_identifiers,
         levels=(tasks - 1).bit_length(),
         tasks=tasks,
-        rounds=_model(configuration, generalizer).rounds,
+        rounds=_model(configuration, generalizer, Criteria(configuration.privacy.k)).rounds,
         columns=published_names(configuration, generalizer),
         output=files.qualified(configuration.output.path),
     )
@@ -210,21 +219,21 @@ def run(
             snapshot = take_snapshot(spark, configuration, f"{staging.records}/snapshot")
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
-        model = _model(configuration, generalizer)
+        model = _model(configuration, generalizer, snapshot.criteria)
         if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
             with progress.stage("number duplicates", rows=snapshot.rows):
                 snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
         results, finished = run_rounds(
             model,
             snapshot,
-            k=configuration.privacy.k,
+            snapshot.criteria,
             directory=f"{staging.records}/rounds",
             files=files,
             progress=progress,
         )
         with progress.stage("evaluate"):
             heads = finished.filter(sf.col(CLASS_SUMMARY).isNotNull())
-            totals = sum_up(heads, len(snapshot.quasi_identifiers))
+            totals = sum_up(heads, _weights(snapshot))
             baseline = None
             if configuration.evaluate.compare_baseline:
                 baseline = _without_outlier_handling(model, snapshot)
@@ -233,14 +242,21 @@ def run(
             write_records(finished, configuration, generalizer, data)
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
-            published = count_published_classes(spark.read.parquet(data), names)
-            require_guarantee(published, k=configuration.privacy.k, rows=snapshot.rows)
+            table = spark.read.parquet(data)
+            published = count_published_classes(table, names)
+            measured = measure_criteria(table, names, snapshot.criteria.of_release())
+            require_guarantee(
+                published, k=configuration.privacy.k, measured=measured, rows=snapshot.rows
+            )
         summary = _summary(configuration, model, snapshot, results, totals, baseline, published) | {
             "run_id": run_id,
             "started": started,
         }
         rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
         attributes = [row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)]
+        privacy = [
+            row | {"run_id": run_id} for row in _privacy_rows(configuration, published, measured)
+        ]
         with progress.stage("metrics"):
             classes = class_table(heads, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
@@ -249,6 +265,7 @@ def run(
                 ("summary", [summary], SUMMARY_SCHEMA),
                 ("rounds", rounds, ROUNDS_SCHEMA),
                 ("attributes", attributes, ATTRIBUTES_SCHEMA),
+                ("privacy", privacy, PRIVACY_SCHEMA),
             ):
                 write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
             manifest = _manifest(spark, configuration, generalizer, summary, progress)
@@ -272,10 +289,14 @@ def _generalizer(
     )
 
 
-def _model(configuration: Configuration, generalizer: Generalizer) -> Model:
+def _weights(snapshot: Snapshot) -> list[float]:
+    return [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
+
+
+def _model(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Model:
     task = Task(
         generalizer,
-        configuration.privacy.k,
+        criteria,
         configuration.execution.seed,
         configuration.execution.task_rows,
     )
@@ -286,7 +307,7 @@ def _without_outlier_handling(model: Model, snapshot: Snapshot) -> Totals:
     """Return the figures of the same model without outlier handling: one round, all kept."""
     assigned: DataFrame = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
     heads = assigned.filter(sf.col(CLASS_SUMMARY).isNotNull()).withColumn("round", sf.lit(1))
-    (totals,) = sum_up(heads, len(snapshot.quasi_identifiers))
+    (totals,) = sum_up(heads, _weights(snapshot))
     return totals
 
 
@@ -301,7 +322,6 @@ def _summary(
 ) -> dict[str, Any]:
     total = reduce(Totals.__add__, totals)
     k = configuration.privacy.k
-    d = len(snapshot.quasi_identifiers)
     summary: dict[str, Any] = {
         "model": configuration.model.name,
         "k": k,
@@ -316,7 +336,7 @@ def _summary(
         "dm": total.discernibility,
         "gcp_total": total.certainty_penalty,
         "gcp": total.global_certainty_penalty,
-        "iloss": float(sum(total.losses)) / (d * total.rows),
+        "iloss": total.information_loss,
         "aecs": total.mean_class_size / k,
         "mean_class_size": total.mean_class_size,
         "min_class_size": total.smallest,
@@ -345,6 +365,30 @@ def _summary(
     return summary
 
 
+def _privacy_rows(
+    configuration: Configuration,
+    published: PublishedClasses,
+    measured: Sequence[MeasuredCriterion],
+) -> list[dict[str, object]]:
+    size: dict[str, object] = {
+        "criterion": "k",
+        "required": float(configuration.privacy.k),
+        "measured": float(published.smallest),
+    }
+    rows: list[dict[str, object]] = [size]
+    for one in measured:
+        rows.append(
+            {
+                "attribute": one.criterion.attribute,
+                "criterion": one.criterion.kind,
+                "required": one.criterion.bound,
+                "c": one.criterion.c if one.criterion.kind == "recursive" else None,
+                "measured": one.measured,
+            }
+        )
+    return rows
+
+
 def _attribute_rows(snapshot: Snapshot, totals: Sequence[Totals]) -> list[dict[str, object]]:
     total = reduce(Totals.__add__, totals)
     return [
@@ -352,6 +396,7 @@ def _attribute_rows(snapshot: Snapshot, totals: Sequence[Totals]) -> list[dict[s
             "position": index + 1,
             "attribute": quasi_identifier.name,
             "kind": quasi_identifier.kind,
+            "weight": quasi_identifier.weight,
             "missing_rows": snapshot.missing[index],
             "generalized_rows": total.generalized[index],
             "generalized_share": total.generalized[index] / total.rows,

@@ -15,21 +15,64 @@ from anonspark.configuration.schema import (
 
 __all__ = ["json_schema"]
 
+
+def _hierarchy_type(rule: dict[str, Any], value_type: str) -> dict[str, Any]:
+    """Say that a hierarchy allows one declared type only."""
+    return {
+        "if": {"required": ["hierarchy"], "properties": {"hierarchy": rule}},
+        "then": {"properties": {"type": {"enum": [value_type, None]}}},
+    }
+
+
+def _given(key: str, kind: str = "array") -> dict[str, Any]:
+    return {"type": "object", "required": [key], "properties": {key: {"type": kind}}}
+
+
+# The rules between the keys of a hierarchy's rule.
+_HIERARCHY_RULES: list[dict[str, Any]] = [
+    {"oneOf": [_given("intervals"), _given("prefix"), _given("calendar")]},
+    {"if": _given("origin", "number"), "then": _given("intervals")},
+]
+
 # The rules between the keys of one attribute, which the fields alone do not say.
 _ATTRIBUTE_RULES: list[dict[str, Any]] = [
     {
         "if": {"required": ["order"], "properties": {"order": {"type": "array"}}},
         "then": {
             "properties": {
-                "role": {"const": "quasi_identifier"},
+                "role": {"enum": ["quasi_identifier", "sensitive"]},
                 "type": {"enum": ["text", None]},
             }
         },
     },
     {
+        "if": {"required": ["weight"], "properties": {"weight": {"not": {"const": 1}}}},
+        "then": {"properties": {"role": {"const": "quasi_identifier"}}},
+    },
+    {
         "if": {"required": ["type"], "properties": {"type": {"type": "string"}}},
         "then": {"properties": {"role": {"const": "quasi_identifier"}}},
     },
+    {
+        "if": {
+            "required": ["hierarchy"],
+            "properties": {"hierarchy": {"type": ["string", "object"]}},
+        },
+        "then": {
+            "properties": {
+                "role": {"enum": ["quasi_identifier", "sensitive"]},
+                "order": {"type": "null"},
+            }
+        },
+    },
+    {
+        "if": {"required": ["hierarchy"], "properties": {"hierarchy": {"type": "object"}}},
+        "then": {"properties": {"role": {"const": "quasi_identifier"}}},
+    },
+    _hierarchy_type({"type": "string"}, "text"),
+    _hierarchy_type(_given("prefix"), "text"),
+    _hierarchy_type(_given("intervals"), "number"),
+    _hierarchy_type(_given("calendar"), "date"),
 ]
 
 
@@ -79,8 +122,19 @@ def json_schema() -> dict[str, Any]:
         "description": model["description"],
     }
 
+    for name, section in definitions["PrivacyOptions"]["properties"].items():
+        if section.get("type") == "array":
+            # One mapping is short for a list of one.
+            items, described = section["items"], section["description"]
+            definitions["PrivacyOptions"]["properties"][name] = {
+                "anyOf": [items, {"type": "array", "items": items}],
+                "default": [],
+                "description": described,
+            }
+
     attribute = definitions["Attribute"]
     attribute["allOf"] = _ATTRIBUTE_RULES
+    definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
     root["properties"]["attributes"]["additionalProperties"] = {
         "anyOf": [
             {

@@ -47,6 +47,9 @@ _STAND_INS: dict[Location, Any] = {
     ("attributes",): {"-": {"role": "quasi_identifier"}},
     ("attributes", "*", "type"): "text",
     ("attributes", "*", "order"): ["-"],
+    ("attributes", "*", "hierarchy", "intervals"): [1],
+    ("attributes", "*", "hierarchy", "prefix"): [1],
+    ("attributes", "*", "hierarchy", "calendar"): ["year"],
     ("privacy",): {"k": 1},
     ("privacy", "k"): 1,
     ("output",): {"path": "-"},
@@ -255,7 +258,11 @@ def _check(document: dict[str, Any]) -> tuple[Configuration | None, list[Finding
             return (None if findings else configuration), findings
         # An attribute whose role cannot be read may be the quasi-identifier.
         unsure = any(_is_role(place) for place in taken_out)
-        findings += [f for f in new if not (unsure and f.location == ("attributes",))]
+        findings += [
+            f
+            for f in new
+            if not (unsure and (f.location == ("attributes",) or f.location[-1] == "attribute"))
+        ]
         if any(detail["loc"] == () for detail in details):
             # The check of the whole document, which is the last one, has run.
             break
@@ -318,6 +325,9 @@ def _take_out(
         pattern = (place[0], "*", *place[2:]) if place[0] == "attributes" and place[2:] else place
         if pattern in _STAND_INS and place not in taken_out:
             section[keys[-1]] = deepcopy(_STAND_INS[pattern])
+        elif section == {} and pattern[2:-1] == ("hierarchy",):
+            # Nobody knows which rule was meant.
+            del document["attributes"][keys[1]]["hierarchy"]
     return place
 
 

@@ -208,6 +208,8 @@ def explain(
         In the order of the schema.
     """
     details = error.errors(include_url=False)
+    for detail in details:
+        detail["loc"] = _as_written(detail["loc"], document)
     findings: list[Finding] = []
     meant = set(reported)
     for detail in details:
@@ -227,7 +229,7 @@ def explain(
             findings.append(Finding(location, f"missing; expected {expected}; add it"))
         elif detail["type"] == _FINDINGS:
             findings.extend(
-                Finding((*location, *finding.location), finding.text)
+                Finding(_as_written((*location, *finding.location), document), finding.text)
                 for finding in detail["ctx"][_FINDINGS]
             )
         elif detail["type"] in ("value_error", "assertion_error"):
@@ -239,6 +241,21 @@ def explain(
     # A misspelt required key is one mistake, not two.
     missing = {detail["loc"] for detail in details if detail["type"] == "missing"}
     return [finding for finding in findings if finding.location not in meant & missing]
+
+
+def _as_written(location: Location, document: Any) -> Location:
+    """Leave out list positions where the document has the only entry without a list."""
+    written: list[str | int] = []
+    value = document
+    for step in location:
+        if isinstance(step, int) and isinstance(value, Mapping):
+            continue
+        written.append(step)
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            value = None
+    return tuple(written)
 
 
 def _misfit(value: object, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
@@ -333,6 +350,16 @@ def _expectation(node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     return _alternatives(list(dict.fromkeys(texts)))
 
 
+def _entries(node: Mapping[str, Any]) -> str:
+    """Say in words what the entries of a list must be."""
+    if _names(node):
+        return f" of {one_of(_names(node))}"
+    texts = "non-empty texts" if node.get("minLength") else "texts"
+    words = {"string": texts, "integer": "whole numbers", "number": "numbers"}
+    kind = node.get("type")
+    return f" of {words[kind]}" if kind in words else ""
+
+
 def _single_expectation(node: Mapping[str, Any]) -> str:
     names = _names(node)
     if names:
@@ -344,15 +371,16 @@ def _single_expectation(node: Mapping[str, Any]) -> str:
             return f"a whole number from {low} to {high}"
         return "a whole number" if low is None else f"a whole number of at least {low}"
     if kind == "array":
-        texts = "non-empty texts" if node["items"].get("minLength") else "texts"
-        entries = f" of {texts}" if node["items"].get("type") == "string" else ""
+        entries = _entries(node["items"])
         return f"a non-empty list{entries}" if node.get("minItems") else f"a list{entries}"
     if kind == "object":
         keys = [repr(key) for key in node.get("properties", {})]
         if not keys:
             return "a mapping"
         return f"a mapping with the key{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
-    words = {"boolean": "true or false", "null": "null", "number": "a number"}
+    words = {"boolean": "true or false", "null": "null", "number": "a finite number"}
     if kind == "string":
         return "a non-empty text" if node.get("minLength") else "a text"
+    if kind == "number" and "exclusiveMinimum" in node:
+        return f"a finite number greater than {node['exclusiveMinimum']}"
     return words.get(str(kind), "another value")

@@ -11,11 +11,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -25,7 +26,9 @@ from pydantic import (
     model_validator,
 )
 
+from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.configuration.problems import Finding, found, impossible, nearest, one_of
+from anonspark.configuration.section import Section
 from anonspark.models.options import ModelOptions
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "Configuration",
     "EvaluateOptions",
     "ExecutionOptions",
+    "HierarchyRule",
     "InputOptions",
     "MissingPolicy",
     "OutputMode",
@@ -47,6 +51,7 @@ __all__ = [
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
+CalendarLevel = Literal["month", "quarter", "year"]
 MissingPolicy = Literal["drop", "error", "category"]
 OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
@@ -59,15 +64,10 @@ _USER_INFORMATION = re.compile(r"(?<=://)[^/@]*@")
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
 _PATH: TypeAdapter[str] = TypeAdapter(NonEmptyText, config=ConfigDict(strict=True))
+_FILE: TypeAdapter[str | None] = TypeAdapter(NonEmptyText | None, config=ConfigDict(strict=True))
 _PATHS: TypeAdapter[list[str]] = TypeAdapter(
     Annotated[list[NonEmptyText], Field(min_length=1)], config=ConfigDict(strict=True)
 )
-
-
-class _Section(BaseModel):
-    """Base of all sections: frozen, strict, and closed to unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def _path_or_paths(value: object) -> str | list[str]:
@@ -98,7 +98,7 @@ def _unique_entries(schema: dict[str, Any]) -> None:
             branch["uniqueItems"] = True
 
 
-class InputOptions(_Section):
+class InputOptions(Section):
     """Where the table comes from.
 
     Attributes
@@ -158,7 +158,139 @@ class InputOptions(_Section):
         return (self.path,) if isinstance(self.path, str) else tuple(self.path)
 
 
-class Attribute(_Section):
+class HierarchyRule(Section):
+    """A hierarchy that is built from a rule, over the values that occur.
+
+    Attributes
+    ----------
+    intervals : list of float or None
+        Widths of intervals of numbers, from fine to coarse.
+    origin : float or None
+        An end of the intervals of all widths; None means 0.
+    prefix : list of int or None
+        Numbers of characters masked at the end of codes.
+    calendar : list of str or None
+        Levels above a date.
+    """
+
+    intervals: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=_unique_entries,
+        description=(
+            "For numbers: widths of half-open intervals from fine to coarse, each a multiple of "
+            "the one before, such as [5, 10, 20]."
+        ),
+    )
+    origin: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="With intervals: a number at which intervals of all widths begin; null: 0.",
+    )
+    prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=_unique_entries,
+        description=(
+            "For codes such as postal codes: numbers of characters masked at the end, ascending, "
+            "such as [1, 2, 3]."
+        ),
+    )
+    calendar: list[CalendarLevel] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=_unique_entries,
+        description="For dates: the levels above the day, among month, quarter, year, in order.",
+    )
+
+    @property
+    def kind(self) -> Literal["intervals", "prefix", "calendar"]:
+        """Which rule it is."""
+        if self.intervals is not None:
+            return "intervals"
+        return "prefix" if self.prefix is not None else "calendar"
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings: list[Finding] = []
+        given = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
+        if len(given) != 1:
+            findings.append(
+                Finding(
+                    (),
+                    f"found {' and '.join(map(repr, given)) or 'no rule'}; expected exactly one "
+                    f"of {one_of(_HIERARCHY_RULES)}; "
+                    + ("keep one of them" if given else "add one, or give the path of a file"),
+                )
+            )
+        elif self.origin is not None and self.intervals is None:
+            findings.append(
+                Finding(
+                    ("origin",),
+                    f"found 'origin' together with {given[0]!r}; expected it with 'intervals' "
+                    "only; remove it",
+                )
+            )
+        for finer, coarser in pairwise(self.intervals or ()):
+            if coarser <= finer or Fraction(repr(coarser)) % Fraction(repr(finer)):
+                findings.append(
+                    Finding(
+                        ("intervals",),
+                        f"found {_width(coarser)} after {_width(finer)}; expected widths from fine "
+                        "to coarse, each a multiple of the one before; correct one of the two",
+                    )
+                )
+        findings += [
+            Finding(
+                ("prefix",),
+                f"found {found(more)} after {found(fewer)}; expected ascending numbers of masked "
+                "characters; sort them, each once",
+            )
+            for fewer, more in pairwise(self.prefix or ())
+            if more <= fewer
+        ]
+        in_order = [level for level in get_args(CalendarLevel) if level in (self.calendar or ())]
+        if self.calendar is not None and self.calendar != in_order:
+            findings.append(
+                Finding(
+                    ("calendar",),
+                    "found levels in another order or more than once; expected them from fine to "
+                    f"coarse; write [{', '.join(in_order)}]",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+
+_HIERARCHY_RULES = ("intervals", "prefix", "calendar")
+
+# What the values must be for a hierarchy: type that may be declared, and words for it.
+_TYPE_FOR_HIERARCHY: dict[str, tuple[AttributeType, str]] = {
+    "intervals": ("number", "intervals need a number"),
+    "prefix": ("text", "a prefix takes the text of the value"),
+    "calendar": ("date", "a calendar needs a date"),
+    "file": ("text", "a file takes the text of the value"),
+}
+
+
+def _width(width: float) -> str:
+    """Say what a width is, as it was written."""
+    return found(int(width) if width.is_integer() else width)
+
+
+def _file_or_rule(value: object) -> object:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if value is None or isinstance(value, HierarchyRule):
+        return value
+    if isinstance(value, Mapping):
+        return HierarchyRule.model_validate(value)
+    return _FILE.validate_python(value)
+
+
+_FileOrRule = Annotated[NonEmptyText | HierarchyRule | None, BeforeValidator(_file_or_rule)]
+
+
+class Attribute(Section):
     """What a column is.
 
     Attributes
@@ -169,6 +301,10 @@ class Attribute(_Section):
         What the values are, where the type of the column does not say it.
     order : list of str or None
         Order of the values of a text column.
+    weight : float
+        How much a quasi-identifier counts.
+    hierarchy : str or HierarchyRule or None
+        Path of a CSV file with the groups of each value, or a rule that makes them.
     """
 
     role: Role = Field(
@@ -188,7 +324,29 @@ class Attribute(_Section):
         default=None,
         min_length=1,
         json_schema_extra=_unique_entries,
-        description="All values of a text quasi-identifier in their order, lowest first.",
+        description=(
+            "All values of a text quasi-identifier in their order, lowest first; of a sensitive "
+            "attribute for t-closeness with the ordered distance."
+        ),
+    )
+    weight: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1e6,
+        allow_inf_nan=False,
+        description=(
+            "What the widths, distances and penalties of a quasi-identifier are multiplied by: the "
+            "larger, the less of it is lost."
+        ),
+    )
+    hierarchy: _FileOrRule | None = Field(
+        default=None,
+        description=(
+            "Groups of values, from fine to coarse, by which a quasi-identifier is generalized: "
+            "the path of a CSV file (each line a value and its groups), or one of the rules "
+            "{intervals: [5, 10, 20]}, {prefix: [1, 2, 3]}, {calendar: [month, quarter, year]}. "
+            "A file may describe a sensitive attribute, too."
+        ),
     )
 
     @model_validator(mode="before")
@@ -206,8 +364,12 @@ class Attribute(_Section):
                     f"found '{key}' on an attribute with the role '{self.role}'; expected it on a "
                     f"quasi_identifier only; remove '{key}' or change the role",
                 )
-                for key in ("type", "order")
-                if getattr(self, key) is not None
+                for key, is_there in (
+                    ("type", self.type is not None),
+                    ("order", self.order is not None and self.role != "sensitive"),
+                    ("weight", self.weight != 1.0),
+                )
+                if is_there
             ]
         twice = [value for value, count in Counter(self.order or ()).items() if count > 1]
         if twice:
@@ -219,6 +381,7 @@ class Attribute(_Section):
                     "repetitions",
                 )
             )
+        findings += self._hierarchy_findings()
         if self.order is not None and self.type not in (None, "text"):
             findings.append(
                 Finding(
@@ -231,20 +394,57 @@ class Attribute(_Section):
             raise impossible(findings)
         return self
 
+    @property
+    def hierarchy_kind(self) -> Literal["file", "intervals", "prefix", "calendar"] | None:
+        """Where the hierarchy comes from, None where there is none."""
+        if self.hierarchy is None:
+            return None
+        return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
 
-class PrivacyOptions(_Section):
-    """What the release guarantees.
+    def _hierarchy_findings(self) -> list[Finding]:
+        """Find what does not go together with the hierarchy."""
+        if self.hierarchy_kind is None:
+            return []
+        findings: list[Finding] = []
+        where = ("hierarchy",)
+        expected, need = _TYPE_FOR_HIERARCHY[self.hierarchy_kind]
+        if self.role not in ("quasi_identifier", "sensitive"):
+            findings.append(
+                Finding(
+                    where,
+                    f"found 'hierarchy' on an attribute with the role '{self.role}'; expected it "
+                    "on a quasi_identifier, or a file on a sensitive attribute; remove "
+                    "'hierarchy' or change the role",
+                )
+            )
+        elif self.role == "sensitive" and self.hierarchy_kind != "file":
+            findings.append(
+                Finding(
+                    where,
+                    f"found the rule '{self.hierarchy_kind}' on a sensitive attribute; expected "
+                    "the path of a file there; write the groups of its values into a file",
+                )
+            )
+        elif self.type not in (None, expected):
+            findings.append(
+                Finding(
+                    where,
+                    f"found a hierarchy together with the type '{self.type}', but {need}; expected "
+                    f"no type or '{expected}'; correct 'type' or remove 'hierarchy'",
+                )
+            )
+        if self.order is not None:
+            findings.append(
+                Finding(
+                    where,
+                    "found a hierarchy together with an order; expected one of the two, for a "
+                    "hierarchy orders the values itself; remove 'order' or 'hierarchy'",
+                )
+            )
+        return findings
 
-    Attributes
-    ----------
-    k : int
-        Smallest class size allowed.
-    """
 
-    k: int = Field(ge=1, description="Smallest class size allowed.")
-
-
-class EvaluateOptions(_Section):
+class EvaluateOptions(Section):
     """What is measured beyond the usual.
 
     Attributes
@@ -262,7 +462,7 @@ class EvaluateOptions(_Section):
     )
 
 
-class OutputOptions(_Section):
+class OutputOptions(Section):
     """Where the release goes, and what it looks like.
 
     Attributes
@@ -289,7 +489,7 @@ class OutputOptions(_Section):
     )
 
 
-class ExecutionOptions(_Section):
+class ExecutionOptions(Section):
     """How the work is done.
 
     Attributes
@@ -349,7 +549,7 @@ def _model_options(value: object) -> object:
     return classes[name].model_validate({**value, "name": name})
 
 
-class Configuration(_Section):
+class Configuration(Section):
     """A complete configuration.
 
     Attributes
@@ -401,6 +601,7 @@ class Configuration(_Section):
     def _check_combinations(self) -> Self:
         findings = [
             *_unusable_names(self.attributes),
+            *_unusable_criteria(self.attributes, self.privacy),
             *_generated_columns(self.attributes, self.output.style, self.missing),
         ]
         if not self.quasi_identifiers:
@@ -466,6 +667,8 @@ class Configuration(_Section):
             if order is not None:
                 attribute["order_entries"] = len(order)
                 attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
+            if isinstance(attribute["hierarchy"], str):
+                attribute["hierarchy"] = _redact_path(attribute["hierarchy"])
         options = document["input"]["options"]
         for option in options:
             if _SECRET_OPTION.search(option):
@@ -514,6 +717,42 @@ def _unusable_names(attributes: Mapping[str, Attribute]) -> list[Finding]:
                     ("attributes", name),
                     f"found the name {other!r} again, but for upper and lower case, which Spark "
                     "does not tell apart; expected each column once; remove one of the two",
+                )
+            )
+    return findings
+
+
+def _unusable_criteria(
+    attributes: Mapping[str, Attribute], privacy: PrivacyOptions
+) -> list[Finding]:
+    """Find criteria about attributes that are not sensitive, or lack what the criterion needs."""
+    findings = []
+    sensitive = [name for name, attribute in attributes.items() if attribute.role == "sensitive"]
+    for location, name in privacy.locations():
+        if name not in sensitive:
+            role = f"has the role '{attributes[name].role}'" if name in attributes else "is none"
+            near = nearest(name, sensitive)
+            hint = f"; did you mean {near!r}?" if near else ""
+            findings.append(
+                Finding(
+                    ("privacy", *location),
+                    f"found {found(name)}, which {role}; expected the name of an attribute with "
+                    f"the role 'sensitive'{hint or '; list it among the attributes'}",
+                )
+            )
+    for place, closeness in enumerate(privacy.t_closeness):
+        attribute = attributes.get(closeness.attribute)
+        if (
+            closeness.distance == "hierarchical"
+            and attribute is not None
+            and attribute.role == "sensitive"
+            and attribute.hierarchy is None
+        ):
+            findings.append(
+                Finding(
+                    ("privacy", "t_closeness", place, "distance"),
+                    "found 'hierarchical' for an attribute without a hierarchy; expected 'equal' "
+                    "or 'ordered'; give the attribute a hierarchy file or change the distance",
                 )
             )
     return findings

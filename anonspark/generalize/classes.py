@@ -13,9 +13,11 @@ import pyarrow as pa
 from anonspark.generalize.labels import (
     MISSING,
     category_label,
+    hierarchy_label,
     interval_label,
     value_labels,
 )
+from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
 
 __all__ = ["ClassFigures", "Generalizer", "PublishedColumn", "Style"]
@@ -157,6 +159,25 @@ class Generalizer:
         ]
         return published, ClassFigures(np.diff(starts), lowest, highest, penalties, losses)
 
+    def penalty(self, codes: Codes, starts: Codes) -> Figures:
+        """Return what groups would add to ``gcp_total`` as classes.
+
+        Parameters
+        ----------
+        codes, starts
+            As for :meth:`generalize`.
+
+        Returns
+        -------
+        float64 ndarray of shape (groups,)
+            Records times the weighted sum of the certainty penalties.
+        """
+        total = np.zeros(len(starts) - 1)
+        for index, quasi_identifier in enumerate(self.quasi_identifiers):
+            extent = _extent(quasi_identifier, codes[:, index], starts)
+            total += quasi_identifier.weight * _span(quasi_identifier, extent)
+        return total * np.diff(starts)
+
     def _column(
         self, column: PublishedColumn, extent: _Extent, codes: Codes, starts: Codes
     ) -> pa.Array:
@@ -172,10 +193,13 @@ class Generalizer:
                 return _mean(quasi_identifier, extent, codes, starts, column.arrow_type)
             case "set":
                 return pa.array(_category_sets(quasi_identifier, codes, starts), column.arrow_type)
+            case "label" if quasi_identifier.hierarchy is not None:
+                labels = _hierarchy_labels(quasi_identifier.hierarchy, extent)
+                return pa.array(labels, pa.string())
             case "label" if quasi_identifier.is_category:
                 sets = _category_sets(quasi_identifier, codes, starts)
-                labels = {categories: category_label(categories) for categories in set(sets)}
-                return pa.array([labels[categories] for categories in sets], pa.string())
+                label_of = {categories: category_label(categories) for categories in set(sets)}
+                return pa.array([label_of[categories] for categories in sets], pa.string())
             case "label":
                 return pa.array(_interval_labels(quasi_identifier, extent), pa.string())
 
@@ -208,7 +232,15 @@ def _decode(
 
 
 def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
-    """Return the share of the global range that each class covers, in [0, 1]."""
+    """Return the share of the global range that each class covers, in [0, 1].
+
+    With a hierarchy, the share of all leaves that the lowest common ancestor covers, 0 for one.
+    """
+    if quasi_identifier.hierarchy is not None:
+        covered = _covered_leaves(quasi_identifier.hierarchy, extent)
+        share = np.where(covered > 1, covered / max(len(quasi_identifier.categories), 1), 0.0)
+        # Anything may be missing: such a class tells nothing for sure.
+        return np.where(extent.some_missing & ~extent.all_missing, 1.0, share)
     last = extent.highest
     if quasi_identifier.is_category:
         last = np.where(extent.some_missing, quasi_identifier.missing_code, last)
@@ -223,6 +255,11 @@ def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
 def _loss(
     quasi_identifier: QuasiIdentifier, extent: _Extent, codes: Codes, starts: Codes
 ) -> Figures:
+    if quasi_identifier.hierarchy is not None:
+        # Missing is one more value of the domain, as it is for other categories.
+        covered = _covered_leaves(quasi_identifier.hierarchy, extent) + extent.some_missing
+        domain = len(quasi_identifier.categories) + int(quasi_identifier.has_missing)
+        return (covered - 1) / domain
     if quasi_identifier.is_category:
         domain = quasi_identifier.highest - quasi_identifier.lowest + 1
         domain += int(quasi_identifier.has_missing)
@@ -249,6 +286,26 @@ def _category_sets(
     distinct, bounds = _distinct_codes(codes, starts)
     values = quasi_identifier.decode(distinct).cast(pa.string()).to_pylist()
     return [tuple(values[start:stop]) for start, stop in pairwise(bounds)]
+
+
+def _covered_leaves(hierarchy: Hierarchy, extent: _Extent) -> Codes:
+    """Return how many leaves the lowest common ancestor of each class covers, 0 for none."""
+    present = np.flatnonzero(~extent.all_missing)
+    low, high = extent.lowest[present], extent.highest[present]
+    covered = np.zeros(len(extent.all_missing), np.int64)
+    covered[present] = hierarchy.leaf_counts(hierarchy.lowest_common_level(low, high), low)
+    return covered
+
+
+def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
+    """Return the label of the lowest common ancestor of each class."""
+    present = np.flatnonzero(~extent.all_missing)
+    labels = [MISSING] * len(extent.all_missing)
+    low, high = extent.lowest[present], extent.highest[present]
+    ancestors = hierarchy.labels(hierarchy.lowest_common_level(low, high), low)
+    for place, label in zip(present.tolist(), ancestors, strict=True):
+        labels[place] = hierarchy_label(label, with_missing=bool(extent.some_missing[place]))
+    return labels
 
 
 def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> list[str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from anonspark.prepare.encoding import Kind
 
-__all__ = ["MISSING", "category_label", "interval_label", "value_labels"]
+__all__ = ["MISSING", "category_label", "hierarchy_label", "interval_label", "value_labels"]
 
 MISSING = "missing"
 """Label of missing values where they are a category of their own."""
@@ -85,6 +85,28 @@ def category_label(values: Sequence[str | None]) -> str:
         return _quoted(value, special='{["') if value is not None else MISSING
     labels = (MISSING if value is None else _quoted(value, special='{}[]",') for value in values)
     return "{" + ", ".join(labels) + "}"
+
+
+def hierarchy_label(label: str, *, with_missing: bool) -> str:
+    """Return the label of a value or group of a hierarchy, as the hierarchy has it.
+
+    Parameters
+    ----------
+    label : str
+        Of the lowest common ancestor of the values.
+    with_missing : bool
+        Whether the class holds missing values, too.
+
+    Notes
+    -----
+    A label that could be taken for something else (an empty one, or one that looks like a quoted
+    one or like the mark of missing values) is quoted as in JSON. Braces and brackets are not: with
+    a hierarchy there are no sets, and a hierarchy has one meaning for each of its labels.
+    """
+    mark = f" or {MISSING}"
+    if label in ("", MISSING) or label.startswith('"') or label.endswith(mark):
+        label = json.dumps(label, ensure_ascii=False)
+    return f"{label}{mark}" if with_missing else label
 
 
 def _quoted(value: str, special: str) -> str:

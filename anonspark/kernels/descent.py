@@ -3,47 +3,92 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, njit, types, uint64
+from numba import boolean, float64, int32, int64, njit, types, uint64
 
-__all__ = ["accumulate_histograms", "find_leaves"]
+from anonspark.kernels.paths import priority
+from anonspark.kernels.vantage_points import distance_key
+
+__all__ = [
+    "BEFORE",
+    "BEFORE_OR_EQUAL",
+    "DISTANCE",
+    "EQUAL",
+    "accumulate_histograms",
+    "draw_records",
+    "find_leaves",
+]
+
+DISTANCE = -2
+"""In place of a column of the keys: the distance to a vantage point."""
+
+_END = -1
+
+EQUAL, BEFORE, BEFORE_OR_EQUAL = 0, 1, 2
+"""Which records a histogram counts: those at its boundary, before it, or both."""
 
 
-@njit(int64(int64[:, ::1], int64, int64[::1], int64[::1]), cache=True)
-def compare(keys, record, attributes, thresholds):
+@njit(int64(int64[:, ::1], float64[:, ::1], int64, int64, float64[::1]), cache=True)
+def _value(keys, normalized, record, attribute, point):
+    if attribute == DISTANCE:
+        return distance_key(normalized, record, point)
+    return keys[record, attribute]
+
+
+@njit(
+    int64(int64[:, ::1], float64[:, ::1], int64, int64[::1], int64[::1], float64[::1]),
+    cache=True,
+)
+def compare(keys, normalized, record, attributes, thresholds, point):
     """Compare a record with a boundary, key by key: -1 before, 0 equal, 1 behind.
 
     Parameters
     ----------
-    keys : int64 ndarray of shape (n, d + 2)
-        Codes of the quasi-identifiers, then record hash, then occurrence number.
+    keys : int64 ndarray of shape (n, width)
+        See :func:`anonspark.columns.key_matrix`.
+    normalized : float64 ndarray of shape (n, d)
+        Normalized positions; without rows where no key is a distance.
     record : int
         Row of ``keys``.
     attributes, thresholds : int64 ndarray
-        Columns to look at in turn, -1 ends them; the boundary's value of each.
+        Columns to look at in turn, :data:`DISTANCE` among them, -1 ends them; the boundary's value
+        of each.
+    point : float64 ndarray of shape (d,)
+        The vantage point.
     """
     for level in range(attributes.shape[0]):
         attribute = attributes[level]
-        if attribute < 0:
+        if attribute == _END:
             break
-        value = keys[record, attribute]
+        value = _value(keys, normalized, record, attribute, point)
         if value != thresholds[level]:
             return -1 if value < thresholds[level] else 1
     return 0
 
 
 @njit(
-    int32[::1](int64[:, ::1], int64[:, ::1], int64[:, ::1], boolean[::1], int64[:, ::1]),
+    int32[::1](
+        int64[:, ::1],
+        float64[:, ::1],
+        int64[:, ::1],
+        int64[:, ::1],
+        float64[:, ::1],
+        boolean[::1],
+        int64[:, ::1],
+    ),
     cache=True,
 )
-def find_leaves(keys, attributes, thresholds, equal_goes_left, children):
+def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_left, children):
     """Walk every record down the tree.
 
     Parameters
     ----------
-    keys : int64 ndarray of shape (n, d + 2)
+    keys : int64 ndarray of shape (n, width)
+    normalized : float64 ndarray of shape (n, d)
         See :func:`compare`.
-    attributes, thresholds : int64 ndarray of shape (nodes, d + 2)
+    attributes, thresholds : int64 ndarray of shape (nodes, keys)
         The boundary of each node.
+    points : float64 ndarray of shape (nodes, d)
+        The vantage point of each node.
     equal_goes_left : bool ndarray of shape (nodes,)
         Where records on the boundary go.
     children : int64 ndarray of shape (nodes, 2)
@@ -58,7 +103,9 @@ def find_leaves(keys, attributes, thresholds, equal_goes_left, children):
     for record in range(keys.shape[0]):
         node = 0
         while children[node, 0] >= 0:
-            side = compare(keys, record, attributes[node], thresholds[node])
+            side = compare(
+                keys, normalized, record, attributes[node], thresholds[node], points[node]
+            )
             if side < 0 or (side == 0 and equal_goes_left[node]):
                 node = children[node, 0]
             else:
@@ -70,11 +117,13 @@ def find_leaves(keys, attributes, thresholds, equal_goes_left, children):
 @njit(
     types.Tuple((int64[::1], int64[::1]))(
         int64[:, ::1],
+        float64[:, ::1],
         int32[::1],
         int64[::1],
         int64[:, ::1],
         int64[:, ::1],
         int64[:, ::1],
+        float64[:, ::1],
         int64[::1],
         int64[::1],
         int64[::1],
@@ -82,23 +131,37 @@ def find_leaves(keys, attributes, thresholds, equal_goes_left, children):
     cache=True,
 )
 def accumulate_histograms(
-    keys, leaves, first_request, requests, attributes, thresholds, counts, minima, maxima
+    keys,
+    normalized,
+    leaves,
+    first_request,
+    requests,
+    attributes,
+    thresholds,
+    points,
+    counts,
+    minima,
+    maxima,
 ):
     """Add a batch of records to the histograms that were asked for.
 
     Parameters
     ----------
-    keys : int64 ndarray of shape (n, d + 2)
+    keys : int64 ndarray of shape (n, width)
+    normalized : float64 ndarray of shape (n, d)
         See :func:`compare`.
     leaves : int32 ndarray of shape (n,)
         See :func:`find_leaves`.
     first_request : int64 ndarray of shape (nodes + 1,)
         Where the requests of each node begin.
-    requests : int64 ndarray of shape (requests, 5)
-        Column of ``keys``, lowest and highest value looked at, bits to shift (bin =
-        (value - lowest) >> bits, or -1: list the values themselves), first bin in ``counts``.
-    attributes, thresholds : int64 ndarray of shape (requests, d + 2)
-        Only records equal to this boundary are counted.
+    requests : int64 ndarray of shape (requests, 6)
+        Column of ``keys`` or :data:`DISTANCE`, lowest and highest value looked at, bits to shift
+        (bin = (value - lowest) >> bits, or -1: list the values themselves), first bin in
+        ``counts``, and which side of the boundary is counted.
+    attributes, thresholds : int64 ndarray of shape (requests, keys)
+        The boundary of each request.
+    points : float64 ndarray of shape (requests, d)
+        The vantage point of each request.
     counts, minima, maxima : int64 ndarray of shape (bins,)
         Records, smallest and largest value of each bin; added to in place.
 
@@ -114,10 +177,19 @@ def accumulate_histograms(
     for record in range(keys.shape[0]):
         leaf = leaves[record]
         for request in range(first_request[leaf], first_request[leaf + 1]):
-            value = keys[record, requests[request, 0]]
+            value = _value(keys, normalized, record, requests[request, 0], points[request])
             if value < requests[request, 1] or value > requests[request, 2]:
                 continue
-            if compare(keys, record, attributes[request], thresholds[request]) != 0:
+            side = compare(
+                keys,
+                normalized,
+                record,
+                attributes[request],
+                thresholds[request],
+                points[request],
+            )
+            wanted = requests[request, 5]
+            if side > 0 or (side == 0 and wanted == BEFORE) or (side < 0 and wanted == EQUAL):
                 continue
             if requests[request, 3] < 0:
                 if listed == capacity:
@@ -135,3 +207,50 @@ def accumulate_histograms(
             minima[place] = min(minima[place], value)
             maxima[place] = max(maxima[place], value)
     return listed_requests[:listed].copy(), listed_values[:listed].copy()
+
+
+@njit(
+    types.Tuple((int64[::1], int64[::1], uint64[::1]))(
+        int64[::1], int32[::1], int64[::1], uint64[::1], uint64[::1]
+    ),
+    cache=True,
+)
+def draw_records(hashes, leaves, first_draw, salts, limits):
+    """Return the records of a batch that are drawn.
+
+    Parameters
+    ----------
+    hashes : int64 ndarray of shape (n,)
+        Keyed hash of each record.
+    leaves : int32 ndarray of shape (n,)
+    first_draw : int64 ndarray of shape (nodes + 1,)
+        Where the draws of each node begin.
+    salts, limits : uint64 ndarray of shape (draws,)
+        Salt of each draw, and the largest priority that it takes.
+
+    Returns
+    -------
+    draws, records : int64 ndarray
+    priorities : uint64 ndarray
+    """
+    capacity = 1024
+    draws = np.empty(capacity, np.int64)
+    records = np.empty(capacity, np.int64)
+    priorities = np.empty(capacity, np.uint64)
+    drawn = 0
+    for record in range(hashes.shape[0]):
+        leaf = leaves[record]
+        for draw in range(first_draw[leaf], first_draw[leaf + 1]):
+            own = priority(hashes[record], salts[draw])
+            if own > limits[draw]:
+                continue
+            if drawn == capacity:
+                capacity *= 2
+                draws = np.append(draws, np.empty(drawn, np.int64))
+                records = np.append(records, np.empty(drawn, np.int64))
+                priorities = np.append(priorities, np.empty(drawn, np.uint64))
+            draws[drawn] = draw
+            records[drawn] = record
+            priorities[drawn] = own
+            drawn += 1
+    return draws[:drawn].copy(), records[:drawn].copy(), priorities[:drawn].copy()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, njit, types, uint64
 
+from anonspark.kernels.criteria import REQUIREMENTS, group_satisfies
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
 
-__all__ = ["cut_into_groups"]
+__all__ = ["choose_boundaries", "cut_into_groups"]
 
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
+_BOUNDARY = types.Tuple((int64, boolean))
 
 
-@njit(
-    types.Tuple((int64, boolean))(int64, int64, int64, int64, boolean),
-    cache=True,
-)
-def choose_boundary(below, equal, size, k, balanced):
-    """Choose where a strict cut at the lower median goes.
+@njit(types.UniTuple(_BOUNDARY, 2)(int64, int64, int64, int64, boolean), cache=True)
+def choose_boundaries(below, equal, size, k, balanced):
+    """Choose where a strict cut at the lower median may go.
 
     Parameters
     ----------
@@ -33,26 +32,136 @@ def choose_boundary(below, equal, size, k, balanced):
 
     Returns
     -------
-    (int, bool)
-        Size of the left side, 0 where no boundary is allowed, and whether the run of the median
-        goes left.
+    ((int, bool), (int, bool))
+        The better boundary and the other one: size of the left side, 0 where there is none, and
+        whether the run of the median goes left.
 
     Notes
     -----
     DESIGN 4.1: of two allowed boundaries the one nearer to equal halves, on a tie the lower one.
     """
     upper = below + equal
-    upper_allowed = upper >= k and size - upper >= k
-    lower_allowed = balanced and below >= k and size - below >= k
-    if lower_allowed and upper_allowed:
-        if abs(2 * below - size) <= abs(2 * upper - size):
-            return below, False
-        return upper, True
-    if lower_allowed:
-        return below, False
-    if upper_allowed:
-        return upper, True
-    return 0, True
+    none = (0, True)
+    from_above = (upper, True) if upper >= k and size - upper >= k else none
+    from_below = (below, False) if balanced and below >= k and size - below >= k else none
+    if from_below[0] == 0:
+        return from_above, none
+    if from_above[0] == 0:
+        return from_below, none
+    if abs(2 * below - size) <= abs(2 * upper - size):
+        return from_below, from_above
+    return from_above, from_below
+
+
+@njit(
+    types.Tuple((int64, int64, int64))(
+        int64[:, ::1],
+        int64[::1],
+        int64[::1],
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+    ),
+    cache=True,
+)
+def _find_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch, tied_records):
+    """Find the record of rank floor(size / 2) by (attributes in ``tie_order``, hash).
+
+    Narrowed down attribute by attribute among the records that are still tied. Returns how many
+    attributes it took (their ``thresholds`` are filled in), the threshold of the hash, and how many
+    of the records equal to all of them go left.
+    """
+    d = codes.shape[1]
+    tied = stop - start
+    missing = tied // 2
+    tied_records[:tied] = order[start:stop]
+    levels = 0
+    while levels < d and missing < tied:
+        j = tie_order[levels]
+        for i in range(tied):
+            scratch[i] = codes[tied_records[i], j]
+        threshold = select(scratch, 0, tied, missing - 1)
+        thresholds[levels] = threshold
+        levels += 1
+        still_tied = 0
+        for i in range(tied):
+            record = tied_records[i]
+            if codes[record, j] < threshold:
+                missing -= 1
+            elif codes[record, j] == threshold:
+                tied_records[still_tied] = record
+                still_tied += 1
+        tied = still_tied
+    if missing == tied:
+        return levels, np.int64(np.iinfo(np.int64).max), tied
+    for i in range(tied):
+        scratch[i] = hashes[tied_records[i]]
+    threshold_hash = select(scratch, 0, tied, missing - 1)
+    equal_hash_left = missing
+    for i in range(tied):
+        if scratch[i] < threshold_hash:
+            equal_hash_left -= 1
+    return levels, threshold_hash, equal_hash_left
+
+
+@njit(
+    int64(
+        int64[:, ::1],
+        int64[::1],
+        int64[::1],
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        int64,
+        int64,
+        int64,
+        int64[::1],
+    ),
+    cache=True,
+)
+def _move(
+    codes,
+    hashes,
+    order,
+    start,
+    stop,
+    tie_order,
+    thresholds,
+    levels,
+    threshold_hash,
+    equal_hash_left,
+    moved,
+):
+    """Put the records before a boundary first, in place, and return where the others begin."""
+    left = start
+    right = 0
+    for i in range(start, stop):
+        record = order[i]
+        comparison = 0
+        for level in range(levels):
+            code = codes[record, tie_order[level]]
+            if code != thresholds[level]:
+                comparison = -1 if code < thresholds[level] else 1
+                break
+        if comparison != 0:
+            goes_left = comparison < 0
+        elif hashes[record] == threshold_hash:
+            goes_left = equal_hash_left > 0
+            equal_hash_left -= 1
+        else:
+            goes_left = hashes[record] < threshold_hash
+        if goes_left:
+            order[left] = record
+            left += 1
+        else:
+            moved[right] = record
+            right += 1
+    order[left:stop] = moved[:right]
+    return left
 
 
 @njit(
@@ -61,18 +170,32 @@ def choose_boundary(below, equal, size, k, balanced):
         float64[:, ::1],
         float64[::1],
         int64[::1],
+        int64[:, ::1],
         float64[::1],
         float64[::1],
         uint64,
-        int64,
+        REQUIREMENTS,
         boolean,
         boolean,
         boolean,
     ),
     cache=True,
 )
-def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxed, balanced, cell):
-    """Cut a node into groups of at least k records.
+def cut_into_groups(
+    codes,
+    positions,
+    units,
+    hashes,
+    values,
+    low,
+    high,
+    path,
+    requirements,
+    relaxed,
+    balanced,
+    cell,
+):
+    """Cut a node into groups that satisfy all requirements, as it does itself.
 
     Parameters
     ----------
@@ -80,16 +203,19 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
         Order-preserving code of each quasi-identifier; medians are taken on them, exactly.
     positions : float64 ndarray of shape (n, d)
         The same values on the real line; widths are measured on them.
-    ranges : float64 ndarray of shape (d,)
-        Global range of each quasi-identifier over the whole input, never 0.
+    units : float64 ndarray of shape (d,)
+        Difference of positions that counts as 1: the global range over the whole input, divided
+        by the weight; never 0.
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record's whole content; relaxed cuts break the last ties by it.
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
     low, high : float64 ndarray of shape (d,)
         Bounds of the node's cell (read where ``cell``).
     path : uint64
         Name of the node.
-    k : int
-        Smallest class size, at least 1.
+    requirements : Requirements
+        What both sides of every cut satisfy.
     relaxed : bool
         Share records equal to the median out, so that both halves have equal size (DESIGN 4.2).
     balanced : bool
@@ -108,16 +234,19 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
 
     Notes
     -----
-    O(n d depth) time, O(n d) memory. The groups depend on the set of records alone, not on their
+    O(n d depth) time, O(n d) memory; with criteria beyond k, each boundary that is tried costs what
+    :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side. The groups depend on the set of records alone, not on their
     order: records equal in code and hash are interchangeable.
     """
     n, d = codes.shape
+    k = requirements.k
     order = np.arange(n)
     scratch = np.empty(n, np.int64)
     moved = np.empty(n, np.int64)
     group_starts = np.empty(n // max(k, 1) + 2, np.int64)
     group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
     groups = 0
+    smallest, largest = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 
     # The larger child waits while the smaller one is cut, so the stack stays logarithmic in n.
     stack_size = 130
@@ -141,6 +270,8 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
     node_high = np.empty(d, np.float64)
     tie_order = np.empty(d, np.int64)
     thresholds = np.empty(d, np.int64)
+    counts = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
 
     while depth > 0:
         depth -= 1
@@ -148,19 +279,18 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
         stop = stack_stop[depth]
         node = stack_path[depth]
         size = stop - start
-        left_size = 0
+        middle = start
         attribute = -1
-        median = 0
-        run_left = True
 
         if size >= 2 * k and size > 1:
             node_low[:] = stack_low[depth]
             node_high[:] = stack_high[depth]
+            all_equal = True
             for j in range(d):
                 allowed[j] = True
             if cell:
                 for j in range(d):
-                    widths[j] = (node_high[j] - node_low[j]) / ranges[j]
+                    widths[j] = (node_high[j] - node_low[j]) / units[j]
             else:
                 first = order[start]
                 for j in range(d):
@@ -179,7 +309,7 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
                             maxima[j] = code
                             node_high[j] = positions[record, j]
                 for j in range(d):
-                    widths[j] = (node_high[j] - node_low[j]) / ranges[j]
+                    widths[j] = (node_high[j] - node_low[j]) / units[j]
 
             while True:
                 attribute = -1
@@ -203,134 +333,118 @@ def cut_into_groups(codes, positions, ranges, hashes, low, high, path, k, relaxe
                         elif code > maxima[attribute]:
                             maxima[attribute] = code
                             node_high[attribute] = positions[record, attribute]
-                if minima[attribute] == maxima[attribute]:
-                    allowed[attribute] = False
-                    continue
-                if relaxed:
-                    left_size = size // 2
-                    break
-                for i in range(start, stop):
-                    scratch[i] = codes[order[i], attribute]
-                median = select(scratch, start, stop, (size - 1) // 2)
-                below = 0
-                equal = 0
-                for i in range(start, stop):
-                    if scratch[i] < median:
-                        below += 1
-                    elif scratch[i] == median:
-                        equal += 1
-                left_size, run_left = choose_boundary(below, equal, size, k, balanced)
-                if left_size > 0:
-                    break
                 allowed[attribute] = False
+                if minima[attribute] == maxima[attribute]:
+                    continue
+                all_equal = False
+                if relaxed:
+                    # The chosen attribute, the others from wide to narrow, hash.
+                    place = 1
+                    tie_order[0] = attribute
+                    for j in np.argsort(-widths, kind="mergesort"):
+                        if j != attribute:
+                            tie_order[place] = j
+                            place += 1
+                    levels, threshold_hash, equal_hash_left = _find_half(
+                        codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
+                    )
+                    boundaries = 1
+                else:
+                    for i in range(start, stop):
+                        scratch[i] = codes[order[i], attribute]
+                    median = select(scratch, start, stop, (size - 1) // 2)
+                    below = 0
+                    equal = 0
+                    for i in range(start, stop):
+                        if scratch[i] < median:
+                            below += 1
+                        elif scratch[i] == median:
+                            equal += 1
+                    tie_order[0] = attribute
+                    thresholds[0] = median
+                    levels = 1
+                    best, other = choose_boundaries(below, equal, size, k, balanced)
+                    boundaries = int64(best[0] > 0) + int64(other[0] > 0)
+                for boundary in range(boundaries):
+                    if not relaxed:
+                        run_left = best[1] if boundary == 0 else other[1]
+                        # Above or below all hashes: the run of the median stays together.
+                        threshold_hash = largest if run_left else smallest
+                        equal_hash_left = size if run_left else 0
+                    middle = _move(
+                        codes,
+                        hashes,
+                        order,
+                        start,
+                        stop,
+                        tie_order,
+                        thresholds,
+                        levels,
+                        threshold_hash,
+                        equal_hash_left,
+                        moved,
+                    )
+                    if group_satisfies(
+                        requirements, values, order, start, middle, counts, present
+                    ) and group_satisfies(
+                        requirements, values, order, middle, stop, counts, present
+                    ):
+                        break
+                    middle = start
+                if middle > start:
+                    break
 
-            if relaxed and attribute < 0:
+            if relaxed and all_equal:
                 # All records are equal in every quasi-identifier: cut by the tie order alone.
                 attribute = 0
-                left_size = size // 2
+                tie_order[:] = np.arange(d)
+                levels, threshold_hash, equal_hash_left = _find_half(
+                    codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
+                )
+                middle = _move(
+                    codes,
+                    hashes,
+                    order,
+                    start,
+                    stop,
+                    tie_order,
+                    thresholds,
+                    levels,
+                    threshold_hash,
+                    equal_hash_left,
+                    moved,
+                )
+                if not group_satisfies(
+                    requirements, values, order, start, middle, counts, present
+                ) or not group_satisfies(
+                    requirements, values, order, middle, stop, counts, present
+                ):
+                    middle = start
 
-        if left_size == 0:
+        if middle == start:
             group_starts[groups] = start
             group_paths[groups] = node
             groups += 1
             continue
 
-        levels = 1
-        threshold_hash = np.int64(0)
-        equal_hash_left = np.int64(0)
-        if relaxed:
-            # The boundary is the record of rank left_size by (chosen attribute, the others from
-            # wide to narrow, hash): narrowed down attribute by attribute among the records that
-            # are still tied.
-            tie_order[:] = np.argsort(-widths, kind="mergesort")
-            place = 0
-            for j in range(d):
-                if tie_order[j] == attribute:
-                    place = j
-            for j in range(place, 0, -1):
-                tie_order[j] = tie_order[j - 1]
-            tie_order[0] = attribute
-            tied = size
-            moved[:size] = order[start:stop]
-            missing = left_size
-            levels = 0
-            while levels < d and missing < tied:
-                j = tie_order[levels]
-                for i in range(tied):
-                    scratch[i] = codes[moved[i], j]
-                threshold = select(scratch, 0, tied, missing - 1)
-                thresholds[levels] = threshold
-                levels += 1
-                still_tied = 0
-                for i in range(tied):
-                    record = moved[i]
-                    if codes[record, j] < threshold:
-                        missing -= 1
-                    elif codes[record, j] == threshold:
-                        moved[still_tied] = record
-                        still_tied += 1
-                tied = still_tied
-            threshold_hash = np.int64(np.iinfo(np.int64).max)
-            equal_hash_left = tied
-            if missing < tied:
-                for i in range(tied):
-                    scratch[i] = hashes[moved[i]]
-                threshold_hash = select(scratch, 0, tied, missing - 1)
-                equal_hash_left = missing
-                for i in range(tied):
-                    if scratch[i] < threshold_hash:
-                        equal_hash_left -= 1
-        else:
-            tie_order[0] = attribute
-            thresholds[0] = median
-
-        left = start
-        right = 0
-        for i in range(start, stop):
-            record = order[i]
-            comparison = 0
-            for level in range(levels):
-                code = codes[record, tie_order[level]]
-                if code != thresholds[level]:
-                    comparison = -1 if code < thresholds[level] else 1
-                    break
-            if comparison != 0:
-                goes_left = comparison < 0
-            elif not relaxed:
-                goes_left = run_left
-            elif hashes[record] == threshold_hash:
-                goes_left = equal_hash_left > 0
-                equal_hash_left -= 1
-            else:
-                goes_left = hashes[record] < threshold_hash
-            if goes_left:
-                order[left] = record
-                left += 1
-            else:
-                moved[right] = record
-                right += 1
-        for i in range(right):
-            order[left + i] = moved[i]
-        middle = left
-
         left_high = 0.0
         right_low = 0.0
         if cell:
             record = order[start]
-            largest = codes[record, attribute]
+            extreme = codes[record, attribute]
             left_high = positions[record, attribute]
             for i in range(start + 1, middle):
                 record = order[i]
-                if codes[record, attribute] > largest:
-                    largest = codes[record, attribute]
+                if codes[record, attribute] > extreme:
+                    extreme = codes[record, attribute]
                     left_high = positions[record, attribute]
             record = order[middle]
-            smallest = codes[record, attribute]
+            extreme = codes[record, attribute]
             right_low = positions[record, attribute]
             for i in range(middle + 1, stop):
                 record = order[i]
-                if codes[record, attribute] < smallest:
-                    smallest = codes[record, attribute]
+                if codes[record, attribute] < extreme:
+                    extreme = codes[record, attribute]
                     right_low = positions[record, attribute]
 
         left_first = middle - start >= stop - middle

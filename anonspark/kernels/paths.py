@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit, uint64
+from numba import int64, njit, uint64
 
-__all__ = ["child_path", "root_path"]
+__all__ = ["child_path", "priority", "root_path"]
 
 
 @njit(uint64(uint64), cache=True)
@@ -37,3 +37,20 @@ def child_path(path, side):
     wherever the tree was cut, and its name does not tell its place in the order of the values.
     """
     return _mix(path * uint64(2) + side + uint64(0x9E3779B97F4A7C15))
+
+
+@njit(uint64(int64, uint64), cache=True)
+def priority(record_hash, salt):
+    """Return a record's place in a draw: its content alone decides, anew for each salt.
+
+    The records with the smallest priorities are the ones drawn. Records of equal content have
+    equal priorities, so a draw is one of different contents.
+
+    Parameters
+    ----------
+    record_hash : int
+        Keyed hash of the record's whole content.
+    salt : uint64
+        Made from the node's name by :func:`child_path`.
+    """
+    return _mix(uint64(record_hash) ^ salt)

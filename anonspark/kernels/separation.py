@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, njit
 
+from anonspark.kernels.criteria import (
+    REQUIREMENTS,
+    clear_counts,
+    count_values,
+    first_unsatisfied,
+)
 from anonspark.kernels.local_outlier_factor import local_outlier_factors
-from anonspark.kernels.nearest_neighbors import distance
+from anonspark.kernels.nearest_neighbors import (
+    build_tree,
+    distance,
+    neighbor_distances,
+    points_within,
+)
 
 __all__ = ["separate_outliers", "without_noise"]
 
@@ -22,11 +33,62 @@ def without_noise(value):
     return shifted - (shifted - value)
 
 
+@njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
+def neighbor_distance_sums(points, weights, neighbors):
+    """Return the sum of the distances from each point to its nearest records.
+
+    Parameters
+    ----------
+    points : float64 ndarray of shape (n, d)
+        Distinct points.
+    weights : int64 ndarray of shape (n,)
+        Records that each point stands for.
+    neighbors : int
+        How many nearest other records are summed up, at most ``weights.sum() - 1``.
+
+    Returns
+    -------
+    float64 ndarray of shape (n,)
+
+    Notes
+    -----
+    O(n log n) expected time, O(n) memory; n counts distinct points.
+    """
+    n = points.shape[0]
+    members, nodes, splits = build_tree(points)
+    reach = neighbor_distances(points, weights, neighbors, members, nodes, splits)
+    found = np.empty(n, np.int64)
+    distances = np.empty(n, np.float64)
+    sums = np.empty(n, np.float64)
+    for a in range(n):
+        count = points_within(points, members, nodes, splits, a, reach[a], found, distances)
+        # Records at the distance of the last one are as many as are missing from the others.
+        nearer = min(weights[a] - 1, neighbors)
+        total = 0.0
+        for i in range(count):
+            if found[i] != a and distances[i] < reach[a]:
+                nearer += weights[found[i]]
+                total += weights[found[i]] * distances[i]
+        sums[a] = total + (neighbors - nearer) * reach[a]
+    return sums
+
+
 @njit(
-    boolean[::1](int64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64, int64),
+    boolean[::1](
+        int64[:, ::1],
+        float64[:, ::1],
+        int64[:, ::1],
+        int64[::1],
+        int64[::1],
+        REQUIREMENTS,
+        int64,
+        boolean,
+    ),
     cache=True,
 )
-def separate_outliers(codes, normalized, order, starts, k, neighbors):
+def separate_outliers(
+    codes, normalized, values, order, starts, requirements, neighbors, by_density
+):
     """Tell normal from outlier records in each group (DESIGN 4.4).
 
     Parameters
@@ -35,14 +97,19 @@ def separate_outliers(codes, normalized, order, starts, k, neighbors):
         Codes of the quasi-identifiers; records equal in all of them are one point.
     normalized : float64 ndarray of shape (n, d)
         Min-max normalized quasi-identifiers.
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
     order : int64 ndarray of shape (m,)
         Records, group by group, in canonical order inside each group.
     starts : int64 ndarray of shape (groups + 1,)
         Where each group begins in ``order``.
-    k : int
-        Records to keep in each group.
+    requirements : Requirements
+        What the records that stay together satisfy; every group does as a whole.
     neighbors : int
-        MinPts of the local outlier factor; at most group size - 1 is used.
+        Neighbours that a record is judged by; at most group size - 1 are used.
+    by_density : bool
+        Whether the reference is the point with the smallest sum of distances to its neighbours,
+        not the one with the smallest local outlier factor.
 
     Returns
     -------
@@ -51,12 +118,15 @@ def separate_outliers(codes, normalized, order, starts, k, neighbors):
 
     Notes
     -----
-    The reference is the point with the smallest local outlier factor, the first in canonical order
-    on a tie; normal are the k records nearest to it, in canonical order on a tie. Factors are
-    tied if they are equal in their first 33 bits. Duplicates are counted, so a group of equal
-    records costs linear time and memory.
+    Normal are the k records nearest to the reference, in canonical order on a tie; with criteria
+    beyond k the shortest such prefix of at least k records that satisfies them. Of equal scores
+    the first in canonical order is the reference; scores are tied if they are equal in their first
+    33 bits. Duplicates are counted, so a group of equal records costs linear time and memory.
     """
     d = codes.shape[1]
+    k = requirements.k
+    counts = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
     normal = np.ones(order.shape[0], np.bool_)
     for group in range(starts.shape[0] - 1):
         start, stop = starts[group], starts[group + 1]
@@ -79,27 +149,38 @@ def separate_outliers(codes, normalized, order, starts, k, neighbors):
         first[distinct] = stop
         normal[start:stop] = False
         if distinct == 1:
-            normal[start : start + k] = True
-            continue
-        points = np.empty((distinct, d), np.float64)
-        weights = np.empty(distinct, np.int64)
-        for p in range(distinct):
-            points[p] = normalized[order[first[p]]]
-            weights[p] = first[p + 1] - first[p]
-        factors = local_outlier_factors(points, weights, min(neighbors, size - 1))
-        for p in range(distinct):
-            factors[p] = without_noise(factors[p])
-        reference = np.argmin(factors)
-        distances = np.empty(distinct, np.float64)
-        for p in range(distinct):
-            distances[p] = distance(points, reference, p)
-        # The reference itself comes first even where another point is at distance 0 after rounding.
-        distances[reference] = -1.0
-        missing = k
-        for p in np.argsort(distances, kind="mergesort"):
-            taken = min(missing, weights[p])
-            normal[first[p] : first[p] + taken] = True
-            missing -= taken
-            if missing == 0:
+            nearest = np.zeros(1, np.int64)
+        else:
+            points = np.empty((distinct, d), np.float64)
+            weights = np.empty(distinct, np.int64)
+            for p in range(distinct):
+                points[p] = normalized[order[first[p]]]
+                weights[p] = first[p + 1] - first[p]
+            if by_density:
+                scores = neighbor_distance_sums(points, weights, min(neighbors, size - 1))
+            else:
+                scores = local_outlier_factors(points, weights, min(neighbors, size - 1))
+            for p in range(distinct):
+                scores[p] = without_noise(scores[p])
+            reference = np.argmin(scores)
+            distances = np.empty(distinct, np.float64)
+            for p in range(distinct):
+                distances[p] = distance(points, reference, p)
+            # The reference comes first even where another point is at distance 0 after rounding.
+            distances[reference] = -1.0
+            nearest = np.argsort(distances, kind="mergesort")
+        taken = 0
+        seen = 0
+        satisfied = False
+        for p in nearest:
+            for i in range(first[p], first[p + 1]):
+                normal[i] = True
+                taken += 1
+                seen = count_values(values, order, i, i + 1, counts, present, seen)
+                if taken >= k and first_unsatisfied(requirements, counts, present, seen, taken) < 0:
+                    satisfied = True
+                    break
+            if satisfied:
                 break
+        clear_counts(counts, present, seen)
     return normal

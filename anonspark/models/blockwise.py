@@ -25,9 +25,11 @@ from anonspark.generalize.classes import ClassFigures, Generalizer
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
 from anonspark.models.model import Model, Round, Task, assigned_schema
+from anonspark.models.options import RoundOptions
 from anonspark.outliers import OutlierSeparation
 from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
 from anonspark.partition.growing import CutRule, Leaf
+from anonspark.privacy.criteria import Criteria
 
 __all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
 
@@ -45,10 +47,14 @@ class Block:
         Codes of the quasi-identifiers.
     positions : float64 ndarray of shape (n, d)
         Their positions on the real line.
-    ranges : float64 ndarray of shape (d,)
-        Global range of each quasi-identifier.
+    normalized : float64 ndarray of shape (n, d)
+        The same, min-max normalized and weighted, for distances.
+    units : float64 ndarray of shape (d,)
+        Difference of positions that counts as 1.
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record.
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
     cell_low, cell_high : float64 ndarray of shape (d,)
         Bounds of the leaf's cell.
     path : int
@@ -57,8 +63,10 @@ class Block:
 
     codes: Codes
     positions: Positions
-    ranges: Positions
+    normalized: Positions
+    units: Positions
     hashes: Codes
+    values: Codes
     cell_low: Positions
     cell_high: Positions
     path: int
@@ -88,7 +96,10 @@ class GroupFormer:
 
     @abstractmethod
     def form_groups(self, block: Block) -> Groups:
-        """Return groups of at least k records each, the same for any order of the records."""
+        """Return groups that satisfy the criteria, the same for any order of the records.
+
+        The block as a whole satisfies them.
+        """
 
 
 class BlockwiseModel(Model):
@@ -98,13 +109,38 @@ class BlockwiseModel(Model):
     ----------
     task : Task
         What every model is told.
-    separation : OutlierSeparation or None
+    options : RoundOptions or None
         How outliers are told from normal records; None keeps all groups whole.
     """
 
-    def __init__(self, task: Task, separation: OutlierSeparation | None) -> None:
+    def __init__(self, task: Task, options: RoundOptions | None = None) -> None:
         self.task = task
-        self.separation = separation
+        self._round_options = options if options and options.handles_outliers else None
+
+    @property
+    def rounds(self) -> int:
+        """Rounds at most; 1 where outliers are not handled."""
+        return self._round_options.rho if self._round_options else 1
+
+    @property
+    def minimum_gain(self) -> float:
+        """Relative gain below which a round is the last one; 0 for never."""
+        return self._round_options.minimum_gain if self._round_options else 0.0
+
+    @property
+    def largest_block(self) -> int:
+        """Records of the largest node that is not cut on the cluster."""
+        return self.task.task_rows
+
+    def _separation(self) -> OutlierSeparation | None:
+        if self._round_options is None:
+            return None
+        criteria = self.task.criteria
+        return OutlierSeparation(
+            criteria,
+            self._round_options.lof_neighbors or max(criteria.k - 1, 1),
+            by_density=self._round_options.reference == "density",
+        )
 
     @property
     @abstractmethod
@@ -131,9 +167,10 @@ class BlockwiseModel(Model):
             table.records,
             table.rows,
             quasi_identifiers,
+            self.task.criteria,
             self.cut_rule,
             path=path,
-            task_rows=self.task.task_rows,
+            largest_block=self.largest_block,
         )
         published = [
             StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
@@ -143,12 +180,24 @@ class BlockwiseModel(Model):
         finish = _FinishBlocks(
             {leaf.number: leaf for leaf in partition.leaves},
             self.group_former,
-            None if table.last else self.separation,
+            None if table.last else self._separation(),
             generalizer,
+            self.task.criteria,
             to_arrow_schema(schema),
         )
-        blocks = send_to_tasks(table.records, partition, quasi_identifiers)
+        blocks = send_to_tasks(table.records, partition, self.task.criteria)
         return blocks.mapInArrow(finish, schema)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """What the kernels need of all records of one task; see :class:`Block`."""
+
+    codes: Codes
+    positions: Positions
+    normalized: Positions
+    hashes: Codes
+    values: Codes
 
 
 @dataclass(frozen=True)
@@ -159,6 +208,7 @@ class _FinishBlocks:
     group_former: GroupFormer
     separation: OutlierSeparation | None
     generalizer: Generalizer
+    criteria: Criteria
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -168,48 +218,54 @@ class _FinishBlocks:
         records = pa.Table.from_batches(received)
         del received
         quasi_identifiers = self.generalizer.quasi_identifiers
-        keys = key_matrix(records, quasi_identifiers)
-        codes = np.ascontiguousarray(keys[:, :-2])
-        hashes = np.ascontiguousarray(keys[:, -2])
-        del keys
-        positions = np.empty(codes.shape, np.float64)
-        normalized = np.empty(codes.shape, np.float64)
+        d = len(quasi_identifiers)
+        keys = key_matrix(records, quasi_identifiers, self.criteria)
+        contents = _Contents(
+            codes=np.ascontiguousarray(keys[:, :d]),
+            positions=np.empty((len(keys), d), np.float64),
+            normalized=np.empty((len(keys), d), np.float64),
+            hashes=np.ascontiguousarray(keys[:, d]),
+            values=np.ascontiguousarray(keys[:, d + 2 :]),
+        )
         for j, quasi_identifier in enumerate(quasi_identifiers):
-            positions[:, j] = quasi_identifier.positions(codes[:, j])
-            normalized[:, j] = quasi_identifier.normalized(positions[:, j])
+            positions = quasi_identifier.positions(keys[:, j])
+            contents.positions[:, j] = positions
+            contents.normalized[:, j] = quasi_identifier.normalized(positions)
+        del keys
 
         blocks = records.column(BLOCK).to_numpy()
-        kept, classes, paths, left_over = [], [], [], []
+        kept, classes, paths, penalties, left_over = [], [], [], [], []
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
-            groups = self._form_groups(self.leaves[int(number)], rows, codes, positions, hashes)
+            groups = self._form_groups(self.leaves[int(number)], rows, contents)
             order = rows[groups.order]
-            sort_groups(codes, hashes, order, groups.starts)
+            sort_groups(contents.codes, contents.hashes, order, groups.starts)
             if self.separation is None:
                 normal = np.ones(len(order), bool)
             else:
-                normal = self.separation.normal_records(codes, normalized, order, groups.starts)
+                normal = self.separation.normal_records(
+                    contents.codes, contents.normalized, contents.values, order, groups.starts
+                )
             kept.append(order[normal])
             classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
             paths.append(groups.paths)
+            penalties.append(self.generalizer.penalty(contents.codes[order], groups.starts))
             left_over.append(order[~normal])
 
         records = records.drop_columns(BLOCK)
         yield from self._finished(
             records,
-            codes,
-            hashes,
+            contents,
             np.concatenate(kept),
             np.concatenate(classes),
             np.concatenate(paths),
+            np.concatenate(penalties),
         )
         yield from self._left_over(records, np.concatenate(left_over))
 
-    def _form_groups(
-        self, leaf: Leaf, rows: Codes, codes: Codes, positions: Positions, hashes: Codes
-    ) -> Groups:
+    def _form_groups(self, leaf: Leaf, rows: Codes, contents: _Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
-        own = positions[rows]
+        own = contents.positions[rows]
         low, high = own.min(axis=0), own.max(axis=0)
         for j, quasi_identifier in enumerate(quasi_identifiers):
             for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
@@ -217,10 +273,12 @@ class _FinishBlocks:
                     bounds[j] = quasi_identifier.positions(np.array([bound], np.int64))[0]
         return self.group_former.form_groups(
             Block(
-                codes=codes[rows],
+                codes=contents.codes[rows],
                 positions=own,
-                ranges=np.array([quasi_identifier.range for quasi_identifier in quasi_identifiers]),
-                hashes=hashes[rows],
+                normalized=contents.normalized[rows],
+                units=np.array([quasi_identifier.unit for quasi_identifier in quasi_identifiers]),
+                hashes=contents.hashes[rows],
+                values=contents.values[rows],
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
@@ -230,23 +288,25 @@ class _FinishBlocks:
     def _finished(
         self,
         records: pa.Table,
-        codes: Codes,
-        hashes: Codes,
+        contents: _Contents,
         order: Codes,
         sizes: Codes,
         paths: npt.NDArray[np.uint64],
+        penalties: Positions,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records of finished classes, generalized."""
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        published, figures = self.generalizer.generalize(codes[order], starts)
+        published, figures = self.generalizer.generalize(contents.codes[order], starts)
         owners = np.repeat(np.arange(len(sizes)), sizes)
         # From here on no order of raw values is left: a file that ends inside a class must not
         # divide it by them.
-        order = order[np.lexsort((hashes[order], owners))]
+        order = order[np.lexsort((contents.hashes[order], owners))]
         owner = pa.array(owners)
         heads = np.zeros(len(order), bool)
         heads[starts[:-1]] = True
-        summaries = self._summaries(figures).take(pa.array(np.cumsum(heads) - 1, mask=~heads))
+        summaries = self._summaries(figures, penalties).take(
+            pa.array(np.cumsum(heads) - 1, mask=~heads)
+        )
         columns = {
             FINISHED: pa.array(np.ones(len(order), bool)),
             CLASS_ID: pa.array(paths.view(np.int64)).take(owner),
@@ -261,9 +321,9 @@ class _FinishBlocks:
         columns = {FINISHED: pa.array(np.zeros(len(order), bool))}
         yield from self._batches(records, order, columns, publish=False)
 
-    def _summaries(self, figures: ClassFigures) -> pa.StructArray:
+    def _summaries(self, figures: ClassFigures, penalties: Positions) -> pa.StructArray:
         fields = list(self.schema.field(CLASS_SUMMARY).type)
-        arrays = [pa.array(figures.sizes)]
+        arrays = [pa.array(figures.sizes), pa.array(penalties)]
         for j in range(len(self.generalizer.quasi_identifiers)):
             arrays += [
                 figures.lowest[j],

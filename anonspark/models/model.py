@@ -25,6 +25,7 @@ from anonspark.columns import (
 )
 from anonspark.generalize.classes import Generalizer
 from anonspark.models.options import ModelOptions
+from anonspark.privacy.criteria import Criteria
 
 __all__ = ["Model", "Round", "Task", "assigned_schema"]
 
@@ -37,8 +38,8 @@ class Task:
     ----------
     generalizer : Generalizer
         The quasi-identifiers and how classes of them are published.
-    k : int
-        Smallest class size.
+    criteria : Criteria
+        What every class of every round satisfies.
     seed : int
         Mixed into every choice that is random by its nature.
     task_rows : int
@@ -46,7 +47,7 @@ class Task:
     """
 
     generalizer: Generalizer
-    k: int
+    criteria: Criteria
     seed: int
     task_rows: int
 
@@ -60,7 +61,7 @@ class Round:
     records : DataFrame
         Staged records (see :mod:`anonspark.columns`).
     rows : int
-        Their number, at least k.
+        Their number; the table satisfies the criteria as a whole.
     number : int
         1, 2, ...
     last : bool
@@ -93,6 +94,11 @@ class Model(ABC):
     @abstractmethod
     def rounds(self) -> int:
         """Rounds at most: the last one leaves no record over."""
+
+    @property
+    def minimum_gain(self) -> float:
+        """Relative gain below which a round is the last one; 0 for never."""
+        return 0.0
 
     @property
     @abstractmethod
@@ -134,12 +140,13 @@ def assigned_schema(records: StructType, published: Sequence[StructField], d: in
     -------
     StructType
         Whether the record is finished; of finished ones the class, the published columns and, on
-        one record a class, the class's figures; of records left over the raw quasi-identifiers.
-        Everything else as staged.
+        one record a class, the class's figures, with the penalty of all records of the group that
+        it was taken from; of records left over the raw quasi-identifiers. Everything else as
+        staged.
     """
     raw = [records[quasi_identifier_column(index)] for index in range(d)]
     rest = [field for field in records if field.name not in {column.name for column in raw}]
-    figures = [StructField("size", LongType())]
+    figures = [StructField("size", LongType()), StructField("whole_penalty", DoubleType())]
     for index, column in enumerate(raw):
         figures += [
             StructField(f"lowest_{index}", column.dataType),

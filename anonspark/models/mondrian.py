@@ -11,15 +11,15 @@ from pydantic import Field
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
-from anonspark.models.options import ModelOptions
-from anonspark.outliers import OutlierSeparation
+from anonspark.models.options import RoundOptions
 from anonspark.partition.growing import CutRule
 from anonspark.partition.median_cut import MedianCut
+from anonspark.privacy.criteria import Criteria
 
 __all__ = ["Mondrian", "MondrianOptions"]
 
 
-class MondrianOptions(ModelOptions):
+class MondrianOptions(RoundOptions):
     """Options of Mondrian, without rounds (``smondrian``) and with them (``su-mondrian``).
 
     Attributes
@@ -33,10 +33,6 @@ class MondrianOptions(ModelOptions):
         Which boundaries of the chosen attribute are looked at.
     span : str
         Which width chooses the attribute to cut.
-    rho : int
-        Number of rounds of the models with outliers.
-    lof_neighbors : int or None
-        Neighbours of the local outlier factor, ``None`` for k - 1.
     """
 
     name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = Field(
@@ -70,18 +66,6 @@ class MondrianOptions(ModelOptions):
             "does."
         ),
     )
-    rho: int = Field(
-        default=5,
-        ge=1,
-        le=1000,
-        description="Number of rounds; the last one keeps its groups whole. Not for smondrian.",
-    )
-    lof_neighbors: int | None = Field(
-        default=None,
-        ge=1,
-        le=1_000_000,
-        description="Neighbours of the local outlier factor; null means k - 1. Not for smondrian.",
-    )
 
     @property
     def handles_outliers(self) -> bool:
@@ -93,7 +77,7 @@ class MondrianOptions(ModelOptions):
 class _MondrianGroups(GroupFormer):
     """Finishes a block with the compiled kernel."""
 
-    k: int
+    criteria: Criteria
     relaxed: bool
     balanced: bool
     cell: bool
@@ -103,12 +87,13 @@ class _MondrianGroups(GroupFormer):
         order, starts, paths = cut_into_groups(
             block.codes,
             block.positions,
-            block.ranges,
+            block.units,
             block.hashes,
+            block.values,
             block.cell_low,
             block.cell_high,
             np.uint64(block.path),
-            self.k,
+            self.criteria.requirements,
             self.relaxed,
             self.balanced,
             self.cell,
@@ -129,15 +114,7 @@ class Mondrian(BlockwiseModel):
 
     def __init__(self, options: MondrianOptions, task: Task) -> None:
         self.options = options
-        separation = None
-        if options.handles_outliers:
-            separation = OutlierSeparation(task.k, options.lof_neighbors or max(task.k - 1, 1))
-        super().__init__(task, separation)
-
-    @property
-    def rounds(self) -> int:
-        """Rounds at most; 1 where outliers are not handled."""
-        return self.options.rho if self.options.handles_outliers else 1
+        super().__init__(task, options)
 
     @property
     def staged_ties(self) -> bool:
@@ -149,7 +126,7 @@ class Mondrian(BlockwiseModel):
         """The median cut."""
         return MedianCut(
             self.task.generalizer.quasi_identifiers,
-            self.task.k,
+            self.task.criteria,
             relaxed=self.options.split == "relaxed",
             balanced=self.options.cut == "balanced",
             cell=self.options.span == "cell",
@@ -159,7 +136,7 @@ class Mondrian(BlockwiseModel):
     def group_former(self) -> GroupFormer:
         """The compiled median cut."""
         return _MondrianGroups(
-            self.task.k,
+            self.task.criteria,
             relaxed=self.options.split == "relaxed",
             balanced=self.options.cut == "balanced",
             cell=self.options.span == "cell",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ModelOptions"]
+__all__ = ["ModelOptions", "RoundOptions"]
 
 
 class ModelOptions(BaseModel):
@@ -23,3 +25,61 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(description="Which model makes the classes.")
+
+
+class RoundOptions(ModelOptions):
+    """Options of the models whose outliers go through further rounds.
+
+    Attributes
+    ----------
+    rho : int
+        Number of rounds.
+    minimum_gain : float
+        Smallest gain of a round for which another one is worth its time.
+    lof_neighbors : int or None
+        Neighbours that a record is judged by, ``None`` for k - 1.
+    reference : str
+        Which record of a group the normal ones are nearest to.
+    """
+
+    rho: int = Field(
+        default=5,
+        ge=1,
+        le=1000,
+        description=(
+            "Number of rounds at most; the last one keeps its groups whole. Only for models with "
+            "outlier handling."
+        ),
+    )
+    minimum_gain: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description=(
+            "Stop with the round that lowers the certainty penalty by less than this share of what "
+            "it would be without the round; 0 never stops early. Only for models with outlier "
+            "handling."
+        ),
+    )
+    lof_neighbors: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description=(
+            "Neighbours that a record is judged by; null means k - 1. Only for models with outlier "
+            "handling."
+        ),
+    )
+    reference: Literal["lof", "density"] = Field(
+        default="lof",
+        description=(
+            "Which record of a group the normal ones are nearest to: lof takes the one with the "
+            "smallest local outlier factor, as published; density the one with the smallest sum of "
+            "distances to its neighbours. Only for models with outlier handling."
+        ),
+    )
+
+    @property
+    def handles_outliers(self) -> bool:
+        """Whether outliers go through further rounds."""
+        return False

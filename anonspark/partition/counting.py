@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.kernels.descent import accumulate_histograms
-from anonspark.partition.cut_tree import Boundary, CutTree, boundary_arrays
+from anonspark.kernels.descent import (
+    BEFORE,
+    BEFORE_OR_EQUAL,
+    EQUAL,
+    accumulate_histograms,
+    draw_records,
+)
+from anonspark.partition.cut_tree import Boundary, BoundaryArrays, CutTree, positions_for
 
-__all__ = ["Counter", "Histogram", "Request"]
+__all__ = ["Answer", "Counter", "Draw", "Drawn", "Histogram", "Question", "Request"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,13 +41,18 @@ class Request:
     node : int
         Leaf of the tree whose records are counted.
     key : int
-        Column of the key matrix to count by.
+        Column of the key matrix to count by, or ``DISTANCE``.
     lowest, highest : int
         Interval of values that is divided into bins.
     rows : int
         Records at most in the interval: few are listed value by value.
-    tied : Boundary or None
-        Count only records equal to this in all its keys.
+    boundary : Boundary or None
+        Count only records equal to this in all its keys; its vantage point is the one that
+        distances are measured from.
+    goes_left : bool
+        Count the records that the boundary sends to the left instead.
+    every_value : bool
+        Give every value of the interval a bin of its own.
     """
 
     node: int
@@ -48,7 +60,31 @@ class Request:
     lowest: int
     highest: int
     rows: int
-    tied: Boundary | None = None
+    boundary: Boundary | None = None
+    goes_left: bool = False
+    every_value: bool = False
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A draw of records by content that the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are drawn.
+    salt : int
+        Tells this draw from others.
+    limit : int
+        Largest priority that is taken, see :func:`anonspark.kernels.paths.priority`.
+    """
+
+    node: int
+    salt: int
+    limit: int
+
+
+Question = Request | Draw
 
 
 @dataclass(frozen=True)
@@ -73,6 +109,22 @@ class Histogram:
         return place, int(cumulative[place] - self.counts[place])
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Records that were drawn, by ascending priority, each content once.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (n, d)
+        Codes of their quasi-identifiers.
+    """
+
+    codes: Integers
+
+
+Answer = Histogram | Drawn
+
+
 @dataclass
 class Counter:
     """Counts records of one partition into the histograms of all requests.
@@ -81,30 +133,36 @@ class Counter:
     ----------
     tree : CutTree
         The cuts made so far.
-    requests : sequence of Request
-        What to count, grouped by node.
+    questions : sequence of Request and Draw
+        What to count and to draw, grouped by node.
     """
 
     tree: CutTree
-    requests: Sequence[Request]
+    questions: Sequence[Question]
+    requests: list[Request] = field(init=False)
+    draws: list[Draw] = field(init=False)
     _bins: Integers = field(init=False)
     _shifts: Integers = field(init=False)
 
     def __post_init__(self) -> None:
+        self.requests = [one for one in self.questions if isinstance(one, Request)]
+        self.draws = [one for one in self.questions if isinstance(one, Draw)]
         share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
         bins = min(max(1 << (share.bit_length() - 1), _FEWEST_BINS), _MOST_BINS)
         shifts, sizes = [], []
         for request in self.requests:
             width = request.highest - request.lowest
             shift = max(width.bit_length() - (bins.bit_length() - 1), 0)
-            if shift > 0 and request.rows <= bins:
+            if request.every_value:
+                shift = 0
+            elif shift > 0 and request.rows <= bins:
                 shift = -1
             shifts.append(shift)
             sizes.append(0 if shift < 0 else (width >> shift) + 1)
         self._shifts = np.array(shifts, np.int64)
         self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def count(self, batches: Iterable[Integers]) -> dict[str, Integers]:
+    def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
         """Count the records of a partition.
 
         Parameters
@@ -114,43 +172,72 @@ class Counter:
 
         Returns
         -------
-        dict of int64 ndarray
+        dict
             ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
-            empty.
+            empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
+            on from the requests, and its priority as bin. ``codes``: lists of the codes of the
+            latter.
         """
+        d = len(self.tree.quasi_identifiers)
+        wanted = {(False, False): EQUAL, (False, True): EQUAL}
+        wanted |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
         requests = np.array(
             [
-                [request.key, request.lowest, request.highest, shift, first]
+                [
+                    request.key,
+                    request.lowest,
+                    request.highest,
+                    shift,
+                    first,
+                    wanted[
+                        request.goes_left,
+                        request.boundary is None or request.boundary.equal_goes_left,
+                    ],
+                ]
                 for request, shift, first in zip(
                     self.requests, self._shifts, self._bins[:-1], strict=True
                 )
             ],
             np.int64,
-        ).reshape(-1, 5)
-        attributes, thresholds = boundary_arrays(
-            [request.tied for request in self.requests], self.tree.width
-        )
-        nodes = np.array([request.node for request in self.requests], np.int64)
-        first_request = np.searchsorted(nodes, np.arange(len(self.tree) + 1)).astype(np.int64)
+        ).reshape(-1, 6)
+        boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
+        first_request = self._first_of_node(self.requests)
+        salts = np.array([draw.salt for draw in self.draws], np.uint64)
+        limits = np.array([draw.limit for draw in self.draws], np.uint64)
+        first_draw = self._first_of_node(self.draws)
         total = int(self._bins[-1])
         counts = np.zeros(total, np.int64)
         minima = np.full(total, _LARGEST, np.int64)
         maxima = np.full(total, _SMALLEST, np.int64)
         listed: list[tuple[Integers, Integers]] = []
+        drawn: dict[tuple[int, int], list[int]] = {}
         for keys in batches:
+            normalized = positions_for(
+                [self.tree.arrays(), boundaries], keys, self.tree.quasi_identifiers
+            )
+            leaves = self.tree.find_leaves(keys, normalized)
             listed.append(
                 accumulate_histograms(
                     keys,
-                    self.tree.find_leaves(keys),
+                    normalized,
+                    leaves,
                     first_request,
                     requests,
-                    attributes,
-                    thresholds,
+                    boundaries.keys,
+                    boundaries.thresholds,
+                    boundaries.points,
                     counts,
                     minima,
                     maxima,
                 )
             )
+            if self.draws:
+                hashes = np.ascontiguousarray(keys[:, d])
+                draws, rows, priorities = draw_records(hashes, leaves, first_draw, salts, limits)
+                for draw, row, own in zip(
+                    draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
+                ):
+                    drawn.setdefault((len(self.requests) + draw, own), keys[row, :d].tolist())
         filled = np.flatnonzero(counts)
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [
@@ -162,20 +249,41 @@ class Counter:
             )
             unique, repeats = np.unique(pairs, axis=0, return_counts=True)
             parts.append((unique[:, 0], unique[:, 1], repeats, unique[:, 1], unique[:, 1]))
+        places = np.array(list(drawn), np.int64).reshape(-1, 2)
+        none = np.zeros(len(places), np.int64)
+        parts.append((places[:, 0], places[:, 1], none, none, none))
         names = ("request", "bin", "count", "minimum", "maximum")
-        return {
+        result: dict[str, Any] = {
             name: np.concatenate([part[column] for part in parts]).astype(np.int64)
             for column, name in enumerate(names)
         }
+        undrawn: list[list[int] | None] = [None] * (len(result["request"]) - len(places))
+        return result | {"codes": [*undrawn, *drawn.values()]}
 
-    def histograms(self, result: dict[str, Integers]) -> list[Histogram]:
-        """Return one histogram a request from the counts of all partitions, summed up by bin."""
-        order = np.lexsort((result["minimum"], result["request"]))
+    def _first_of_node(self, questions: Sequence[Question]) -> Integers:
+        nodes = np.array([question.node for question in questions], np.int64)
+        return np.searchsorted(nodes, np.arange(len(self.tree) + 1)).astype(np.int64)
+
+    def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
+        """Return one answer a question from the counts of all partitions, summed up by bin."""
+        # Priorities are unsigned; flipping the sign bit sorts them as such.
+        of_draw = result["request"] >= len(self.requests)
+        within = np.where(of_draw, result["bin"] ^ _SMALLEST, result["minimum"])
+        order = np.lexsort((within, result["request"]))
         owners = result["request"][order]
-        bounds = np.searchsorted(owners, np.arange(len(self.requests) + 1))
+        bounds = np.searchsorted(owners, np.arange(len(self.questions) + 1))
+        histograms, draws = [], []
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            rows = order[start:stop]
+            if number < len(self.requests):
+                columns = (result[name][rows] for name in ("count", "minimum", "maximum"))
+                histograms.append(Histogram(*(column.astype(np.int64) for column in columns)))
+            else:
+                codes = [list(result["codes"][row]) for row in rows]
+                d = len(self.tree.quasi_identifiers)
+                draws.append(Drawn(np.array(codes, np.int64).reshape(-1, d)))
+        counted, taken = iter(histograms), iter(draws)
         return [
-            Histogram(
-                *(result[name][order[start:stop]] for name in ("count", "minimum", "maximum"))
-            )
-            for start, stop in pairwise(bounds)
+            next(counted) if isinstance(question, Request) else next(taken)
+            for question in self.questions
         ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.kernels.descent import find_leaves
+from anonspark.columns import normalized_positions
+from anonspark.kernels.descent import DISTANCE, find_leaves
+from anonspark.prepare.encoding import QuasiIdentifier
 
-__all__ = ["Boundary", "CutTree"]
+__all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "positions_for"]
 
 Integers = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -21,17 +25,68 @@ class Boundary:
     Parameters
     ----------
     keys : tuple of int
-        Columns of the key matrix to compare in turn: a quasi-identifier's index, d for the record
-        hash, d + 1 for the occurrence number.
+        What to compare in turn: columns of the key matrix (a quasi-identifier's index, d for the
+        record hash, d + 1 for the occurrence number) or ``DISTANCE``, the distance to the vantage
+        point.
     thresholds : tuple of int
         The boundary's value of each.
     equal_goes_left : bool
         Where records equal in all of ``keys`` go.
+    vantage_point : tuple of float or None
+        Normalized position that distances are measured from.
     """
 
     keys: tuple[int, ...]
     thresholds: tuple[int, ...]
     equal_goes_left: bool = True
+    vantage_point: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BoundaryArrays:
+    """Boundaries as arrays of one row each.
+
+    Parameters
+    ----------
+    keys, thresholds : int64 ndarray of shape (boundaries, keys)
+        -1 behind the last key.
+    points : float64 ndarray of shape (boundaries, d)
+        Vantage points.
+    measured : bool
+        Whether any boundary has a vantage point.
+    """
+
+    keys: Integers
+    thresholds: Integers
+    points: Positions
+    measured: bool
+
+    @classmethod
+    def of(cls, boundaries: Sequence[Boundary | None], d: int) -> BoundaryArrays:
+        """Return boundaries over d quasi-identifiers as arrays."""
+        # Behind the distance at most all quasi-identifiers, the hash and the occurrence number.
+        keys = np.full((len(boundaries), d + 4), -1, np.int64)
+        thresholds = np.zeros((len(boundaries), d + 4), np.int64)
+        points = np.zeros((len(boundaries), d), np.float64)
+        measured = False
+        for row, boundary in enumerate(boundaries):
+            if boundary is None:
+                continue
+            keys[row, : len(boundary.keys)] = boundary.keys
+            thresholds[row, : len(boundary.keys)] = boundary.thresholds
+            if boundary.vantage_point is not None:
+                points[row] = boundary.vantage_point
+                measured = True
+        return cls(keys, thresholds, points, measured)
+
+
+def positions_for(
+    arrays: Sequence[BoundaryArrays], keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier]
+) -> Positions:
+    """Return the records' normalized positions, without rows where no boundary measures any."""
+    if any(one.measured for one in arrays):
+        return normalized_positions(keys, quasi_identifiers)
+    return np.empty((0, len(quasi_identifiers)), np.float64)
 
 
 @dataclass
@@ -40,11 +95,10 @@ class CutTree:
 
     Parameters
     ----------
-    width : int
-        Columns of the key matrix: quasi-identifiers + 2.
+    quasi_identifiers : tuple of QuasiIdentifier
     """
 
-    width: int
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
     boundaries: list[Boundary | None] = field(default_factory=lambda: [None])
     children: list[tuple[int, int]] = field(default_factory=lambda: [(-1, -1)])
 
@@ -60,31 +114,35 @@ class CutTree:
     def __len__(self) -> int:
         return len(self.children)
 
-    def find_leaves(self, keys: Integers) -> npt.NDArray[np.int32]:
+    def arrays(self) -> BoundaryArrays:
+        """Return the boundaries of all nodes."""
+        return BoundaryArrays.of(self.boundaries, len(self.quasi_identifiers))
+
+    def find_leaves(
+        self, keys: Integers, normalized: Positions | None = None
+    ) -> npt.NDArray[np.int32]:
         """Return the node number of each record's leaf.
 
         Parameters
         ----------
         keys : int64 ndarray of shape (n, width)
-            Codes, record hash, occurrence number.
+            See :func:`anonspark.columns.key_matrix`.
+        normalized : float64 ndarray of shape (n, d) or None
+            The records' normalized positions, where they are known already.
         """
-        attributes, thresholds = boundary_arrays(self.boundaries, self.width)
+        arrays = self.arrays()
+        if normalized is None:
+            normalized = positions_for([arrays], keys, self.quasi_identifiers)
         equal_goes_left = np.array(
             [boundary is not None and boundary.equal_goes_left for boundary in self.boundaries]
         )
-        children = np.array(self.children, np.int64)
         leaves: npt.NDArray[np.int32] = find_leaves(
-            keys, attributes, thresholds, equal_goes_left, children
+            keys,
+            normalized,
+            arrays.keys,
+            arrays.thresholds,
+            arrays.points,
+            equal_goes_left,
+            np.array(self.children, np.int64),
         )
         return leaves
-
-
-def boundary_arrays(boundaries: list[Boundary | None], width: int) -> tuple[Integers, Integers]:
-    """Return keys (-1 behind the last) and thresholds of boundaries, a row each."""
-    attributes = np.full((len(boundaries), width), -1, np.int64)
-    thresholds = np.zeros((len(boundaries), width), np.int64)
-    for row, boundary in enumerate(boundaries):
-        if boundary is not None:
-            attributes[row, : len(boundary.keys)] = boundary.keys
-            thresholds[row, : len(boundary.keys)] = boundary.thresholds
-    return attributes, thresholds

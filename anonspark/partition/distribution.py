@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import OCCURRENCE, RECORD_HASH, key_matrix, quasi_identifier_column
-from anonspark.partition.counting import Counter, Histogram, Request
+from anonspark.partition.counting import Answer, Counter, Question
 from anonspark.partition.cut_tree import CutTree
 from anonspark.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.privacy.criteria import Criteria
 
 __all__ = ["BLOCK", "Partition", "partition_records", "send_to_tasks"]
 
@@ -24,7 +25,14 @@ BLOCK = "block"
 
 _TASK_KEY = "task_key"
 
-_COUNT_SCHEMA = "request int, bin long, count long, minimum long, maximum long"
+_COUNT_SCHEMA = "request int, bin long, count long, minimum long, maximum long, codes array<long>"
+_COUNT_TYPES = pa.schema(
+    [
+        ("request", pa.int32()),
+        *((name, pa.int64()) for name in ("bin", "count", "minimum", "maximum")),
+        ("codes", pa.list_(pa.int64())),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -51,13 +59,12 @@ class _CountRecords:
     """Counts one partition's records in a Python worker."""
 
     counter: Counter
-    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    criteria: Criteria
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keys = (key_matrix(batch, self.quasi_identifiers) for batch in batches)
-        counted = self.counter.count(keys)
-        counted["request"] = counted["request"].astype(np.int32)
-        yield pa.RecordBatch.from_pydict(counted)
+        quasi_identifiers = self.counter.tree.quasi_identifiers
+        keys = (key_matrix(batch, quasi_identifiers, self.criteria) for batch in batches)
+        yield pa.RecordBatch.from_pydict(self.counter.count(keys), schema=_COUNT_TYPES)
 
 
 @dataclass(frozen=True)
@@ -66,11 +73,12 @@ class _FindBlocks:
 
     tree: CutTree
     task_keys: npt.NDArray[np.int32]
-    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    criteria: Criteria
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            leaves = self.tree.find_leaves(key_matrix(batch, self.quasi_identifiers))
+            keys = key_matrix(batch, self.tree.quasi_identifiers, self.criteria)
+            leaves = self.tree.find_leaves(keys)
             yield pa.RecordBatch.from_arrays(
                 [*batch.columns, pa.array(leaves), pa.array(self.task_keys[leaves])],
                 [*batch.schema.names, BLOCK, _TASK_KEY],
@@ -81,27 +89,29 @@ def partition_records(
     records: DataFrame,
     rows: int,
     quasi_identifiers: tuple[QuasiIdentifier, ...],
+    criteria: Criteria,
     rule: CutRule,
     *,
     path: int,
-    task_rows: int,
+    largest_block: int,
 ) -> Partition:
     """Cut a table into blocks that fit one task each.
 
     Parameters
     ----------
     records : DataFrame
-        Staged records. Read once per counting pass: only quasi-identifiers, hash and occurrence
-        number.
+        Staged records. Read once per counting pass: only quasi-identifiers, hash, occurrence
+        number and the sensitive attributes of criteria.
     rows : int
         Their number.
     quasi_identifiers : tuple of QuasiIdentifier
+    criteria : Criteria
     rule : callable
         The model's cut rule.
     path : int
         Name of the root.
-    task_rows : int
-        Largest block. A node that cannot be cut stays one block, however large.
+    largest_block : int
+        Records of the largest node that is not cut. A node that cannot be cut stays one block, however large.
 
     Returns
     -------
@@ -109,29 +119,32 @@ def partition_records(
 
     Notes
     -----
-    No job at all where ``rows <= task_rows``. Otherwise one job per counting pass, each with one
-    shuffle of at most some 100,000 counts, which are collected; never a row of the data.
+    No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
+    one shuffle of at most some 100,000 counts, which are collected. Of the data, at most the codes
+    of some hundred records a node are collected, for models that choose among vantage points.
     """
     d = len(quasi_identifiers)
     names = [quasi_identifier_column(j) for j in range(d)]
     names += [name for name in (RECORD_HASH, OCCURRENCE) if name in records.columns]
+    names += [attribute.column for attribute in criteria.sensitive]
     narrow = records.select(*names)
 
-    def count(tree: CutTree, requests: Sequence[Request]) -> list[Histogram]:
-        counter = Counter(tree, requests)
+    def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
+        counter = Counter(tree, questions)
         counts = (
-            narrow.mapInArrow(_CountRecords(counter, quasi_identifiers), _COUNT_SCHEMA)  # type: ignore[arg-type]
+            narrow.mapInArrow(_CountRecords(counter, criteria), _COUNT_SCHEMA)  # type: ignore[arg-type]
             .groupBy("request", "bin")
             .agg(
                 sf.sum("count").alias("count"),
                 sf.min("minimum").alias("minimum"),
                 sf.max("maximum").alias("maximum"),
+                sf.max("codes").alias("codes"),
             )
             .toPandas()
         )
-        return counter.histograms({str(name): counts[name].to_numpy(np.int64) for name in counts})
+        return counter.answers({str(name): counts[name].to_numpy() for name in counts})
 
-    tree = CutTree(d + 2)
+    tree = CutTree(quasi_identifiers)
     root = Node(
         number=0,
         path=path,
@@ -146,8 +159,8 @@ def partition_records(
         cell_low=(None,) * d,
         cell_high=(None,) * d,
     )
-    leaves = grow(tree, root, rule, largest_leaf=task_rows, count=count)
-    return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
+    leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
+    return Partition(tree, tuple(leaves), _pack(leaves, largest_block))
 
 
 def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]:
@@ -163,9 +176,7 @@ def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(task) for task in tasks)
 
 
-def send_to_tasks(
-    records: DataFrame, partition: Partition, quasi_identifiers: tuple[QuasiIdentifier, ...]
-) -> DataFrame:
+def send_to_tasks(records: DataFrame, partition: Partition, criteria: Criteria) -> DataFrame:
     """Shuffle records so that every task holds its blocks whole, and nothing else.
 
     Returns
@@ -185,7 +196,7 @@ def send_to_tasks(
         task_keys[list(numbers)] = key
     schema = records.withColumn(BLOCK, sf.lit(0)).withColumn(_TASK_KEY, sf.lit(0)).schema
     return (
-        records.mapInArrow(_FindBlocks(partition.tree, task_keys, quasi_identifiers), schema)  # type: ignore[arg-type]
+        records.mapInArrow(_FindBlocks(partition.tree, task_keys, criteria), schema)  # type: ignore[arg-type]
         .repartition(len(partition.tasks), _TASK_KEY)
         .drop(_TASK_KEY)
     )

@@ -8,15 +8,21 @@ to a leaf, not that of the nodes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from anonspark.kernels.paths import child_path
-from anonspark.partition.counting import Histogram, Request
+from anonspark.partition.counting import Answer, Histogram, Question, Request
 from anonspark.partition.cut_tree import Boundary, CutTree
 
-__all__ = ["Cut", "CutRule", "Leaf", "Node", "find_rank", "grow"]
+__all__ = ["Asking", "Cut", "CutRule", "Leaf", "Node", "Questions", "ask", "find_rank", "grow"]
 
-Questions = Generator[list[Request], list[Histogram], "Cut | None"]
+_T = TypeVar("_T")
+
+Asking = Generator[list[Question], list[Answer], _T]
+"""A computation that yields questions, is resumed with their answers, and returns something."""
+
+Questions = Asking["Cut | None"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ CutRule = Callable[[Node], Questions]
 class _Waiting:
     node: Node
     questions: Questions
-    requests: list[Request] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
 
 
 def grow(
@@ -80,7 +86,7 @@ def grow(
     rule: CutRule,
     *,
     largest_leaf: int,
-    count: Callable[[CutTree, Sequence[Request]], list[Histogram]],
+    count: Callable[[CutTree, Sequence[Question]], list[Answer]],
 ) -> list[Leaf]:
     """Cut a tree until every leaf is small enough or cannot be cut.
 
@@ -95,7 +101,7 @@ def grow(
     largest_leaf : int
         Nodes of at most this many records are not cut.
     count : callable
-        Answers requests, sorted by node; one call is one job on the cluster.
+        Answers questions, sorted by node; one call is one job on the cluster.
 
     Returns
     -------
@@ -112,12 +118,12 @@ def grow(
         else:
             advance(_Waiting(node, rule(node)), None)
 
-    def advance(entry: _Waiting, answers: list[Histogram] | None) -> None:
+    def advance(entry: _Waiting, answers: list[Answer] | None) -> None:
         try:
             if answers is None:
-                entry.requests = next(entry.questions)
+                entry.asked = next(entry.questions)
             else:
-                entry.requests = entry.questions.send(answers)
+                entry.asked = entry.questions.send(answers)
             waiting.append(entry)
         except StopIteration as finished:
             cut: Cut | None = finished.value
@@ -129,25 +135,15 @@ def grow(
                 zip((cut.left, cut.right), numbers, strict=True)
             ):
                 path = int(child_path(entry.node.path, side))
-                settle(
-                    Node(
-                        number=number,
-                        path=path,
-                        rows=child.rows,
-                        lowest=child.lowest,
-                        highest=child.highest,
-                        cell_low=child.cell_low,
-                        cell_high=child.cell_high,
-                    )
-                )
+                settle(replace(child, number=number, path=path))
 
     settle(root)
     while waiting:
         current = sorted(waiting, key=lambda entry: entry.node.number)
         waiting.clear()
-        answers = iter(count(tree, [request for entry in current for request in entry.requests]))
+        answers = iter(count(tree, [question for entry in current for question in entry.asked]))
         for entry in current:
-            advance(entry, [next(answers) for _ in entry.requests])
+            advance(entry, [next(answers) for _ in entry.asked])
     return [leaves[number] for number in _from_left_to_right(tree) if number in leaves]
 
 
@@ -163,9 +159,13 @@ def _from_left_to_right(tree: CutTree) -> list[int]:
     return ordered
 
 
-def find_rank(
-    request: Request, histogram: Histogram, rank: int
-) -> Generator[list[Request], list[Histogram], tuple[int, int, int]]:
+def ask(requests: Sequence[Request]) -> Asking[list[Histogram]]:
+    """Ask for histograms."""
+    answers = yield list(requests)
+    return [answer for answer in answers if isinstance(answer, Histogram)]
+
+
+def find_rank(request: Request, histogram: Histogram, rank: int) -> Asking[tuple[int, int, int]]:
     """Find the ``rank``-th smallest value exactly, zooming in on the bin that holds it.
 
     Parameters
@@ -190,5 +190,5 @@ def find_rank(
         rows = int(histogram.counts[place])
         if lowest == highest:
             return lowest, below, rows
-        zoomed = Request(request.node, request.key, lowest, highest, rows, request.tied)
-        (histogram,) = yield [zoomed]
+        zoomed = replace(request, lowest=lowest, highest=highest, rows=rows)
+        (histogram,) = yield from ask([zoomed])

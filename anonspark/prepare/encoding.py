@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.hierarchies.hierarchy import Hierarchy
+
 __all__ = ["Kind", "QuasiIdentifier"]
 
 Codes = npt.NDArray[np.int64]
@@ -58,6 +60,10 @@ class QuasiIdentifier:
     has_missing : bool
         Whether values are missing and a category of their own: they get the code after
         ``highest``.
+    weight : float
+        What widths, distances and penalties are multiplied by; greater than 0.
+    hierarchy : Hierarchy or None
+        Groups of the categories, by which classes are generalized; its leaves are the categories.
     """
 
     name: str
@@ -68,6 +74,13 @@ class QuasiIdentifier:
     scale: int = 0
     categories: tuple[str, ...] = ()
     has_missing: bool = False
+    weight: float = 1.0
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def unit(self) -> float:
+        """Difference of positions that counts as 1 in widths: the range, less the larger weight."""
+        return self.range / self.weight
 
     @property
     def missing_code(self) -> int:
@@ -248,12 +261,16 @@ class QuasiIdentifier:
         return codes.astype(np.float64)
 
     def normalized(self, positions: Positions) -> Positions:
-        """Return positions on the scale where the whole input spans 0 to 1."""
-        return (positions - self.origin) / self.range
+        """Return positions on the scale where the whole input spans 0 to the weight."""
+        return (positions - self.origin) / self.unit
 
     def describe(self) -> dict[str, Any]:
         """Return what a manifest may say of this attribute: no value of it."""
-        return {"name": self.name, "kind": self.kind, "type": str(self.arrow_type)}
+        description = {"name": self.name, "kind": self.kind, "type": str(self.arrow_type)}
+        if self.hierarchy is None:
+            return description
+        height, leaves = self.hierarchy.height, len(self.hierarchy.leaves)
+        return {**description, "hierarchy": {"height": height, "leaves": leaves}}
 
 
 def _numpy(column: pa.Array, any_missing: bool) -> npt.NDArray[Any]:

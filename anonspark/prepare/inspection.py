@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from anonspark.configuration import Configuration
 from anonspark.errors import DataError
 from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.prepare.hierarchies import match_hierarchy
 from anonspark.prepare.reading import ColumnPlan
 
 __all__ = [
@@ -132,7 +133,7 @@ def require_sound_values(
         if found[f"invalid_{index}"]:
             problems.append(
                 f"{where}: {found[f'invalid_{index}']:,} of {rows:,} values are not of the "
-                f"declared type {plan.attribute.type}; correct them, list what means missing in "
+                f"declared type {plan.declared}; correct them, list what means missing in "
                 "input.missing_markers, or change the type"
             )
         if found[f"infinite_{index}"]:
@@ -155,7 +156,12 @@ def require_sound_values(
                     "numbers; for a number set its type to number and correct the others or list "
                     "them in input.missing_markers, for a code set its type to text"
                 )
-            if found[f"distinct_{index}"] > _MOST_CATEGORIES:
+            if found[f"distinct_{index}"] > _MOST_CATEGORIES and plan.attribute.hierarchy:
+                problems.append(
+                    f"{where}: more than {_MOST_CATEGORIES:,} different values, too many for a "
+                    "hierarchy; is it an identifier? Make it coarser, or remove the hierarchy"
+                )
+            elif found[f"distinct_{index}"] > _MOST_CATEGORIES:
                 problems.append(
                     f"{where}: a text quasi-identifier with more than {_MOST_CATEGORIES:,} "
                     "different values; is it an identifier? Declare its type (number, date), or "
@@ -198,14 +204,19 @@ def describe_quasi_identifier(
     ------
     DataError
         If decimals need more digits than 64-bit integers hold, or values lack from the declared
-        order.
+        order or from the hierarchy.
     """
     where = f"attributes.{plan.name}"
     has_missing = configuration.missing == "category" and found[f"missing_{index}"] > 0
     if plan.kind == "category":
         present = sorted(categories or ())
-        order = plan.attribute.order
-        if order is not None:
+        order: Sequence[str] | None = plan.attribute.order
+        hierarchy = match_hierarchy(plan, present)
+        if hierarchy is not None:
+            order = hierarchy.leaves
+            place = {leaf: code for code, leaf in enumerate(order)}
+            places = sorted(place[value] for value in present)
+        elif order is not None:
             unknown = set(present) - set(order)
             if unknown:
                 raise DataError(
@@ -224,6 +235,8 @@ def describe_quasi_identifier(
             highest,
             categories=tuple(order),
             has_missing=has_missing,
+            weight=plan.attribute.weight,
+            hierarchy=hierarchy,
         )
     scale = arrow_type.scale if plan.kind == "decimal" else 0
     low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
@@ -249,5 +262,12 @@ def describe_quasi_identifier(
             "drop them or cast the column to double"
         )
     return QuasiIdentifier(
-        plan.name, plan.kind, arrow_type, lowest, highest, scale=scale, has_missing=has_missing
+        plan.name,
+        plan.kind,
+        arrow_type,
+        lowest,
+        highest,
+        scale=scale,
+        has_missing=has_missing,
+        weight=plan.attribute.weight,
     )

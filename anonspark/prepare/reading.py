@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
@@ -15,6 +16,8 @@ from anonspark.columns import payload_column, quasi_identifier_column, quoted
 from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
+from anonspark.hierarchies.files import BLANKS
+from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import Kind
 from anonspark.spark_errors import condition_of
 
@@ -64,6 +67,10 @@ class ColumnPlan:
         Whether it is text that reads as a number.
     undeclared_text : bool
         Whether it is text of which nothing was declared.
+    declared : str or None
+        The type that was declared, or that its hierarchy needs.
+    hierarchy : Hierarchy or None
+        What its hierarchy's file says, if it has one.
     """
 
     name: str
@@ -75,6 +82,8 @@ class ColumnPlan:
     infinite: Column
     numeric_text: Column
     undeclared_text: bool
+    declared: str | None = None
+    hierarchy: Hierarchy | None = None
 
 
 def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
@@ -181,7 +190,9 @@ def _publishable(data_type: st.DataType) -> bool:
     return isinstance(data_type, _PUBLISHABLE_TYPES)
 
 
-def plan_columns(selected: DataFrame, configuration: Configuration) -> list[ColumnPlan]:
+def plan_columns(
+    selected: DataFrame, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
+) -> list[ColumnPlan]:
     """Decide how each quasi-identifier is read from its column's type and its declaration.
 
     Parameters
@@ -189,6 +200,8 @@ def plan_columns(selected: DataFrame, configuration: Configuration) -> list[Colu
     selected : DataFrame
         See :func:`select_attributes`.
     configuration : Configuration
+    hierarchies : mapping
+        Attribute name to what its hierarchy's file says.
 
     Raises
     ------
@@ -204,7 +217,7 @@ def plan_columns(selected: DataFrame, configuration: Configuration) -> list[Colu
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
         else:
-            plans.append(plan)
+            plans.append(replace(plan, hierarchy=hierarchies.get(name)))
     if problems:
         raise DataError(*problems)
     return plans
@@ -224,7 +237,17 @@ def _plan(
             f"a quasi-identifier cannot have type {found.simpleString()}; "
             "use a number, date, timestamp, boolean or text column"
         )
-    declared = attribute.type or ("text" if attribute.order else None)
+    declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
+    if attribute.order:
+        declared = "text"
+    if attribute.hierarchy is not None and declared in _CAST_TYPES:
+        if not is_text and declared not in _DECLARED_OF_KIND[kind]:
+            return (
+                f"its hierarchy needs a {declared}, but the column has type "
+                f"{found.simpleString()}; correct attributes.{name}.hierarchy, or the column"
+            )
+    elif attribute.hierarchy is not None:
+        declared = "text"
     if is_text:
         value = value.cast("string")
         missing = missing | sf.trim(value).isin([marker.strip() for marker in markers])
@@ -235,7 +258,8 @@ def _plan(
             invalid = ~missing & cast.isNull()
             value = cast
     elif declared == "text":
-        value, kind = value.cast("string"), "category"
+        if attribute.hierarchy is None:
+            value, kind = value.cast("string"), "category"
     elif declared is not None and declared not in _DECLARED_OF_KIND[kind]:
         return (
             f"declared as {declared}, but the column has type {found.simpleString()}; "
@@ -244,6 +268,8 @@ def _plan(
     if kind == "float":
         missing = missing | sf.isnan(value)
         infinite = ~missing & sf.abs(value).eqNullSafe(sf.lit(float("inf")))
+    if attribute.hierarchy is not None:
+        value, kind = _text_of(value, kind), "category"
     return ColumnPlan(
         name=name,
         attribute=attribute,
@@ -254,8 +280,24 @@ def _plan(
         infinite=infinite,
         numeric_text=numeric_text,
         undeclared_text=is_text and declared is None,
+        declared=declared,
     )
 
+
+def _text_of(value: Column, kind: Kind) -> Column:
+    """Return the text by which a hierarchy knows a value: one for each value."""
+    match kind:
+        case "category":
+            return sf.btrim(value.cast("string"), sf.lit(BLANKS))
+        case "float":
+            # 17, not 17.0; and -0.0 and 0.0 are one value.
+            whole = sf.when((sf.rint(value) == value) & (sf.abs(value) < sf.lit(1e15)), value)
+            return sf.coalesce(whole.cast("long").cast("string"), value.cast("string"))
+        case _:
+            return value.cast("string")
+
+
+_IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}
 
 _DECLARED_OF_KIND: dict[Kind, tuple[str, ...]] = {
     "integer": ("number",),

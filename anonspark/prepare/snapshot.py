@@ -9,10 +9,18 @@ from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_type
 
-from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
+from anonspark.columns import (
+    OCCURRENCE,
+    RECORD_HASH,
+    payload_column,
+    quasi_identifier_column,
+)
 from anonspark.configuration import Configuration
+from anonspark.errors import DataError
 from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.prepare.hierarchies import read_hierarchies
 from anonspark.prepare.inspection import (
     describe_quasi_identifier,
     inspection_columns,
@@ -25,6 +33,8 @@ from anonspark.prepare.reading import (
     plan_columns,
     select_attributes,
 )
+from anonspark.prepare.sensitive import describe_criteria, require_satisfiable
+from anonspark.privacy.criteria import Criteria
 
 __all__ = ["Snapshot", "inspect_input", "number_duplicates", "take_snapshot"]
 
@@ -45,6 +55,8 @@ class Snapshot:
         Missing values of each quasi-identifier in the input.
     quasi_identifiers : tuple of QuasiIdentifier
         In configuration order, with their global ranges.
+    criteria : Criteria
+        What every class has to satisfy.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
     """
@@ -54,16 +66,30 @@ class Snapshot:
     rows: int
     missing: tuple[int, ...]
     quasi_identifiers: tuple[QuasiIdentifier, ...]
+    criteria: Criteria
     fingerprint: str
 
 
 def _open_and_plan(
     spark: SparkSession, configuration: Configuration
-) -> tuple[DataFrame, list[ColumnPlan]]:
-    """Return the listed columns as they are, and how the quasi-identifiers among them are read."""
+) -> tuple[DataFrame, list[ColumnPlan], dict[str, Hierarchy]]:
+    """Return the listed columns, how the quasi-identifiers are read, and all hierarchies."""
+    # First of all: a bad file fails before the input is opened, which may read it to infer types.
+    hierarchies = read_hierarchies(spark, configuration)
     selected = select_attributes(open_input(spark, configuration.input), configuration)
-    plans = plan_columns(selected, configuration)
-    return selected, plans
+    plans = plan_columns(selected, configuration, hierarchies)
+    return selected, plans, hierarchies
+
+
+def _criteria(
+    records: DataFrame, configuration: Configuration, hierarchies: dict[str, Hierarchy]
+) -> Criteria:
+    """Return what every class has to satisfy, after a look whether the whole table does."""
+    payload = configuration.published_as_is
+    columns = {name: payload_column(index) for index, name in enumerate(payload)}
+    criteria = describe_criteria(records, configuration, columns, hierarchies)
+    require_satisfiable(criteria)
+    return criteria
 
 
 def inspect_input(
@@ -86,11 +112,12 @@ def inspect_input(
     -----
     One pass over the input, two where a text quasi-identifier needs its categories.
     """
-    selected, plans = _open_and_plan(spark, configuration)
+    selected, plans, hierarchies = _open_and_plan(spark, configuration)
     kept = kept_rows(plans, configuration)
     row = selected.agg(*inspection_columns(plans, kept)).first()
     found = row.asDict() if row is not None else {}
     require_sound_values(found, plans, configuration)
+    _criteria(selected.filter(kept), configuration, hierarchies)
     typed = selected.filter(kept).select(
         *(plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans))
     )
@@ -115,6 +142,8 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     ------
     DataError
         With everything that is wrong with the values, or their number below k.
+    GuaranteeError
+        If the table as a whole violates a criterion.
 
     Notes
     -----
@@ -122,7 +151,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories.
     """
-    selected, plans = _open_and_plan(spark, configuration)
+    selected, plans, hierarchies = _open_and_plan(spark, configuration)
     kept = kept_rows(plans, configuration)
     d = len(plans)
     payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
@@ -153,6 +182,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
         quasi_identifiers=_describe(records, plans, found, configuration),
+        criteria=_criteria(records, configuration, hierarchies),
         fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
     )
 
@@ -177,17 +207,21 @@ def _describe(
         row = typed.agg(*(sf.collect_set(name).alias(name) for name in names.values())).first()
         if row is not None:
             categories = {index: row[name] for index, name in names.items()}
-    return tuple(
-        describe_quasi_identifier(
-            index,
-            plan,
-            to_arrow_type(typed.schema[quasi_identifier_column(index)].dataType),
-            found,
-            configuration,
-            categories.get(index),
-        )
-        for index, plan in enumerate(plans)
-    )
+    described: list[QuasiIdentifier] = []
+    problems: list[str] = []
+    for index, plan in enumerate(plans):
+        arrow_type = to_arrow_type(typed.schema[quasi_identifier_column(index)].dataType)
+        try:
+            described.append(
+                describe_quasi_identifier(
+                    index, plan, arrow_type, found, configuration, categories.get(index)
+                )
+            )
+        except DataError as error:
+            problems += error.problems
+    if problems:
+        raise DataError(*problems)
+    return tuple(described)
 
 
 def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from pyspark.sql import SparkSession
 
-__all__ = ["ATTRIBUTES_SCHEMA", "ROUNDS_SCHEMA", "SUMMARY_SCHEMA", "write_rows"]
+__all__ = ["ATTRIBUTES_SCHEMA", "PRIVACY_SCHEMA", "ROUNDS_SCHEMA", "SUMMARY_SCHEMA", "write_rows"]
 
 # Sums of squares outgrow 64 bits where one class holds billions of records.
 _BIG = "decimal(38,0)"
@@ -27,12 +27,18 @@ SUMMARY_SCHEMA = (
 ROUNDS_SCHEMA = (
     "run_id string, round int, rows long, normal_rows long, outlier_rows long, classes long, "
     "classes_total long, dm decimal(38,0), dm_total decimal(38,0), gcp_total double, "
-    "gcp_total_cumulative double, mean_class_size double"
+    "gcp_total_cumulative double, gcp_total_if_last double, mean_class_size double"
 )
 
 ATTRIBUTES_SCHEMA = (
-    "run_id string, position int, attribute string, kind string, missing_rows long, "
-    "generalized_rows long, generalized_share double, ncp_total double, ncp double, iloss double"
+    "run_id string, position int, attribute string, kind string, weight double, "
+    "missing_rows long, generalized_rows long, generalized_share double, ncp_total double, "
+    "ncp double, iloss double"
+)
+
+
+PRIVACY_SCHEMA = (
+    "run_id string, attribute string, criterion string, required double, c double, measured double"
 )
 
 

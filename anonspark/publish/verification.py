@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from anonspark.columns import published_column, quoted
 from anonspark.errors import GuaranteeError
 from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.verification.criteria import MeasuredCriterion
 
 __all__ = ["PublishedClasses", "count_published_classes", "require_guarantee"]
 
@@ -90,7 +91,13 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
     )
 
 
-def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None = None) -> None:
+def require_guarantee(
+    published: PublishedClasses,
+    *,
+    k: int,
+    measured: Sequence[MeasuredCriterion] = (),
+    rows: int | None = None,
+) -> None:
     """Check that a release keeps its promise.
 
     Parameters
@@ -99,13 +106,15 @@ def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None =
         Counted from the files.
     k : int
         Smallest class size allowed.
+    measured : sequence of MeasuredCriterion
+        Criteria beyond k, measured in the files.
     rows : int or None
         Records that the release must hold; None where that is not known.
 
     Raises
     ------
     GuaranteeError
-        If a class is too small, or records are missing or too many.
+        If a class is too small or violates a criterion, or records are missing or too many.
     """
     if rows is not None and published.rows != rows:
         raise GuaranteeError(
@@ -116,4 +125,14 @@ def require_guarantee(published: PublishedClasses, *, k: int, rows: int | None =
         raise GuaranteeError(
             f"the smallest class of the release has {published.smallest:,} records, "
             f"expected at least k = {k}; the release must not be used"
+        )
+    violated = [one for one in measured if one.violating_classes]
+    if violated:
+        raise GuaranteeError(
+            "\n".join(
+                f"{one.violating_classes:,} of {published.classes:,} classes of the release "
+                f"violate {one.criterion.describe()} on attribute {one.criterion.attribute!r}; the "
+                "release must not be used"
+                for one in violated
+            )
         )

@@ -1,0 +1,255 @@
+"""Privacy criteria of a group of records, from the counts of its sensitive values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import boolean, float64, int64, njit, types, void
+
+__all__ = [
+    "DISTINCT",
+    "ENTROPY",
+    "EQUAL_DISTANCE",
+    "HIERARCHICAL_DISTANCE",
+    "LARGEST_SHARE",
+    "ORDERED_DISTANCE",
+    "RECURSIVE",
+    "REQUIREMENTS",
+    "TOLERANCE",
+    "Requirements",
+    "clear_counts",
+    "count_values",
+    "first_unsatisfied",
+    "group_satisfies",
+]
+
+DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
+EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
+
+TOLERANCE = 1e-12
+"""What the rounding of sums may make of a bound that is met exactly."""
+
+
+class Requirements(NamedTuple):
+    """What every group has to satisfy, as plain arrays for the kernels.
+
+    The values of all sensitive attributes are numbered through: those of the first attribute, then
+    those of the second, and so on. So are the nodes of their hierarchies.
+
+    Attributes
+    ----------
+    k : int
+        Smallest group size.
+    kinds : int64 ndarray of shape (r,)
+        One of this module's constants for each requirement beyond k.
+    attributes : int64 ndarray of shape (r,)
+        The sensitive attribute that it is about.
+    bounds : float64 ndarray of shape (r, 2)
+        l (and c), the largest share, or t.
+    first_value : int64 ndarray of shape (s + 1,)
+        Where the values of each sensitive attribute begin.
+    shares : float64 ndarray of shape (values,)
+        Share of each value in the whole input.
+    first_node : int64 ndarray of shape (s + 1,)
+        Where the nodes of each attribute's hierarchy begin; no nodes where there is none.
+    parents : int64 ndarray of shape (nodes,)
+        Parent of each node, counted from the attribute's first one; leaves are the values in
+        order, parents come behind their children, -1 for the root.
+    heights : float64 ndarray of shape (nodes,)
+        Levels from each node down to the leaves.
+    """
+
+    k: int
+    kinds: npt.NDArray[np.int64]
+    attributes: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.float64]
+    first_value: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.float64]
+    first_node: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+    heights: npt.NDArray[np.float64]
+
+
+REQUIREMENTS = types.NamedTuple(
+    (
+        int64,
+        int64[::1],
+        int64[::1],
+        float64[:, ::1],
+        int64[::1],
+        float64[::1],
+        int64[::1],
+        int64[::1],
+        float64[::1],
+    ),
+    Requirements,
+)
+"""Numba's type of :class:`Requirements`."""
+
+
+@njit(
+    int64(int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1], int64),
+    cache=True,
+)
+def count_values(values, order, start, stop, counts, present, distinct):
+    """Add records to counts of sensitive values.
+
+    Parameters
+    ----------
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
+    order : int64 ndarray
+        Records; ``order[start:stop]`` are counted.
+    start, stop : int
+    counts : int64 ndarray of shape (values,)
+        Added to in place.
+    present : int64 ndarray of shape (values,)
+        Its first ``distinct`` entries name the values with a count; extended in place.
+    distinct : int
+
+    Returns
+    -------
+    int
+        ``distinct`` with the new values.
+    """
+    for i in range(start, stop):
+        for s in range(values.shape[1]):
+            value = values[order[i], s]
+            if counts[value] == 0:
+                present[distinct] = value
+                distinct += 1
+            counts[value] += 1
+    return distinct
+
+
+@njit(void(int64[::1], int64[::1], int64), cache=True)
+def clear_counts(counts, present, distinct):
+    """Set the counts of the present values back to 0."""
+    for i in range(distinct):
+        counts[present[i]] = 0
+
+
+@njit(float64(REQUIREMENTS, int64, int64[::1], int64[::1], int64), cache=True)
+def _hierarchical_distance(requirements, attribute, counts, present, size):
+    first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
+    start = requirements.first_node[attribute]
+    nodes = requirements.first_node[attribute + 1] - start
+    extra = np.zeros(nodes, np.float64)
+    positive = np.zeros(nodes, np.float64)
+    negative = np.zeros(nodes, np.float64)
+    for value in range(first, stop):
+        extra[value - first] = counts[value] / size - requirements.shares[value]
+    distance = 0.0
+    root_height = requirements.heights[start + nodes - 1]
+    for node in range(nodes):
+        distance += (
+            requirements.heights[start + node] / root_height * min(positive[node], negative[node])
+        )
+        parent = requirements.parents[start + node]
+        if parent >= 0:
+            extra[parent] += extra[node]
+            positive[parent] += max(extra[node], 0.0)
+            negative[parent] += max(-extra[node], 0.0)
+    return distance
+
+
+@njit(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64), cache=True)
+def first_unsatisfied(requirements, counts, present, distinct, size):
+    """Return the first requirement beyond k that a group violates, -1 where it satisfies all.
+
+    Parameters
+    ----------
+    requirements : Requirements
+    counts, present, distinct
+        Counts of the group's sensitive values, see :func:`count_values`; ``present`` is sorted in
+        place.
+    size : int
+        Records of the group, at least 1.
+
+    Notes
+    -----
+    O(values present), for the ordered and the hierarchical distance O(all values). Sums run over
+    the values in order, so they do not depend on the order of the records. Definitions:
+    docs/algorithms.md.
+    """
+    if requirements.kinds.shape[0] == 0:
+        return -1
+    present[:distinct].sort()
+    for r in range(requirements.kinds.shape[0]):
+        kind = requirements.kinds[r]
+        attribute = requirements.attributes[r]
+        bound = requirements.bounds[r, 0]
+        first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
+        low = np.searchsorted(present[:distinct], first)
+        high = np.searchsorted(present[:distinct], stop)
+        own = present[low:high]
+        if kind == DISTINCT:
+            holds = high - low >= bound
+        elif kind == ENTROPY:
+            entropy = 0.0
+            for value in own:
+                share = counts[value] / size
+                entropy -= share * np.log(share)
+            holds = entropy >= np.log(bound) - TOLERANCE
+        elif kind == RECURSIVE:
+            descending = np.empty(high - low, np.int64)
+            for i in range(high - low):
+                descending[i] = -counts[own[i]]
+            descending.sort()
+            tail = 0
+            for i in range(int64(bound) - 1, high - low):
+                tail -= descending[i]
+            holds = -descending[0] < requirements.bounds[r, 1] * tail
+        elif kind == LARGEST_SHARE:
+            largest = 0
+            for value in own:
+                largest = max(largest, counts[value])
+            holds = largest / size <= bound + TOLERANCE
+        elif kind == EQUAL_DISTANCE:
+            # Half the sum of all differences is the sum of the positive ones.
+            distance = 0.0
+            for value in own:
+                distance += max(counts[value] / size - requirements.shares[value], 0.0)
+            holds = distance <= bound + TOLERANCE
+        elif kind == ORDERED_DISTANCE:
+            difference = 0.0
+            distance = 0.0
+            for value in range(first, stop):
+                difference += counts[value] / size - requirements.shares[value]
+                distance += abs(difference)
+            holds = distance <= (bound + TOLERANCE) * max(stop - first - 1, 1)
+        else:
+            distance = _hierarchical_distance(requirements, attribute, counts, present, size)
+            holds = distance <= bound + TOLERANCE
+        if not holds:
+            return r
+    return -1
+
+
+@njit(
+    boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1]),
+    cache=True,
+)
+def group_satisfies(requirements, values, order, start, stop, counts, present):
+    """Return whether ``order[start:stop]`` satisfies k and all other requirements.
+
+    Parameters
+    ----------
+    requirements : Requirements
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
+    order : int64 ndarray
+    start, stop : int
+    counts, present : int64 ndarray of shape (values,)
+        Working memory; ``counts`` is all 0 before and after.
+    """
+    if stop - start < requirements.k:
+        return False
+    if requirements.kinds.shape[0] == 0:
+        return True
+    distinct = count_values(values, order, start, stop, counts, present, 0)
+    violated = first_unsatisfied(requirements, counts, present, distinct, stop - start)
+    clear_counts(counts, present, distinct)
+    return violated < 0

@@ -1,0 +1,74 @@
+"""Vantage points: distances as keys that cuts compare, and which point sees its node best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, njit
+
+__all__ = ["distance_key", "order_by_spread"]
+
+# Distances are compared as whole multiples of 2^-52, the precision of normalized positions near 1:
+# evenly spread integers, whose medians histograms find as fast as those of any other key.
+_UNITS = 4503599627370496.0
+
+
+@njit(int64(float64[:, ::1], int64, float64[::1]), cache=True)
+def distance_key(normalized, record, point):
+    """Return a record's Euclidean distance to a point, in units of 2^-52, rounded down.
+
+    Parameters
+    ----------
+    normalized : float64 ndarray of shape (n, d)
+        Normalized positions of the records.
+    record : int
+    point : float64 ndarray of shape (d,)
+        Normalized position of the vantage point.
+
+    Returns
+    -------
+    int
+        At least 0. Distances up to 2,047 fit.
+    """
+    total = 0.0
+    for j in range(point.shape[0]):
+        difference = normalized[record, j] - point[j]
+        total += difference * difference
+    return int64(np.sqrt(total) * _UNITS)
+
+
+@njit(int64[::1](float64[:, ::1], float64[:, ::1]), cache=True)
+def order_by_spread(candidates, samples):
+    """Sort candidates for a vantage point by how much the distances from them vary.
+
+    Parameters
+    ----------
+    candidates : float64 ndarray of shape (c, d)
+        Normalized positions.
+    samples : float64 ndarray of shape (m, d)
+        Normalized positions of some records of the node, m at least 1.
+
+    Returns
+    -------
+    int64 ndarray of shape (c,)
+        Candidates, the one with the largest spread first; on a tie in the order given.
+
+    Notes
+    -----
+    Spread is the second moment of the distances about their median (Yianilos 1993). O(c m d) time.
+    """
+    m = samples.shape[0]
+    spreads = np.empty(candidates.shape[0], np.float64)
+    distances = np.empty(m, np.float64)
+    for c in range(candidates.shape[0]):
+        for i in range(m):
+            total = 0.0
+            for j in range(samples.shape[1]):
+                difference = samples[i, j] - candidates[c, j]
+                total += difference * difference
+            distances[i] = np.sqrt(total)
+        median = np.sort(distances)[m // 2]
+        spread = 0.0
+        for i in range(m):
+            spread += (distances[i] - median) * (distances[i] - median)
+        spreads[c] = -spread
+    return np.argsort(spreads, kind="mergesort")

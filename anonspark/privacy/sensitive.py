@@ -1,0 +1,66 @@
+"""Sensitive attributes as numbers: their values in order, and each value's share of the input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["SensitiveAttribute"]
+
+
+@dataclass(frozen=True)
+class SensitiveAttribute:
+    """A sensitive attribute that a criterion is about.
+
+    Parameters
+    ----------
+    name : str
+        As configured.
+    column : str
+        Its staged column.
+    values : pyarrow.Array
+        Its different values in order; a null, which is a value of its own, comes last.
+    counts : int64 ndarray of shape (values,)
+        Records of the whole input with each value.
+    parents, heights : int64 ndarray of shape (nodes,)
+        Nodes of its hierarchy bottom up, the values first; empty where it has none.
+    """
+
+    name: str
+    column: str
+    values: pa.Array
+    counts: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+    heights: npt.NDArray[np.int64]
+
+    @property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Share of each value in the whole input."""
+        shares: npt.NDArray[np.float64] = self.counts / max(int(self.counts.sum()), 1)
+        return shares
+
+    def encode(self, column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """Return the place of each value among :attr:`values`.
+
+        Raises
+        ------
+        ValueError
+            If a value is none of them: the data changed after they were counted.
+        """
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if column.type != self.values.type:
+            # Numbers in the order of a hierarchy or a list are compared as texts.
+            column = column.cast(self.values.type)
+        elif pa.types.is_floating(column.type):
+            # -0.0 and 0.0 are one value.
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        places = pc.index_in(column, value_set=self.values)
+        if places.null_count:
+            raise ValueError("a sensitive value is unknown in the staged records")
+        encoded: npt.NDArray[np.int64] = places.to_numpy(zero_copy_only=False).astype(np.int64)
+        return encoded

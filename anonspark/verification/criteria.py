@@ -1,0 +1,159 @@
+"""Measuring l-diversity, t-closeness and (alpha, k)-anonymity in published files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.columns import published_column, quoted
+from anonspark.privacy.criteria import Criteria, Criterion
+from anonspark.privacy.sensitive import SensitiveAttribute
+from anonspark.verification import measures
+from anonspark.verification.measures import Figures, ValueCounts
+
+__all__ = ["MeasuredCriterion", "measure_criteria"]
+
+# A bound that is met exactly may be missed by the rounding of sums.
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class MeasuredCriterion:
+    """What a release has of a criterion.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    measured : float
+        The figure of the worst class: its different values, the exponential of its entropy, its
+        c (which has to be smaller than the criterion's), its largest share, or its distance.
+    violating_classes : int
+        Classes that violate the criterion.
+    """
+
+    criterion: Criterion
+    measured: float
+    violating_classes: int
+
+
+@dataclass(frozen=True)
+class _MeasureClasses:
+    """Measures the classes of one partition in a Python worker."""
+
+    criteria: tuple[Criterion, ...]
+    attribute: SensitiveAttribute
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            lists = batch.column("values")
+            pairs = lists.flatten()
+            owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
+            codes = self.attribute.encode(pairs.field("value"))
+            order = np.lexsort((codes, owners))
+            counts = pairs.field("count").to_numpy()
+            table = ValueCounts(owners[order], codes[order], counts[order])
+            worst, violating = [], []
+            for criterion in self.criteria:
+                figures, holds = _measure(criterion, table, self.attribute)
+                largest = criterion.kind not in ("distinct", "entropy")
+                worst.append(float(figures.max() if largest else figures.min()))
+                violating.append(int((~holds).sum()))
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "criterion": pa.array(range(len(self.criteria)), pa.int32()),
+                    "measured": pa.array(worst, pa.float64()),
+                    "violating": pa.array(violating, pa.int64()),
+                }
+            )
+
+
+def _measure(
+    criterion: Criterion, table: ValueCounts, attribute: SensitiveAttribute
+) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """Return each class's figure, and whether it satisfies the criterion."""
+    match criterion.kind:
+        case "distinct":
+            figures = measures.distinct_values(table).astype(np.float64)
+            return figures, figures >= criterion.bound
+        case "entropy":
+            figures = np.exp(measures.entropy(table))
+            return figures, figures >= criterion.bound * (1 - _TOLERANCE)
+        case "recursive":
+            figures = measures.recursive_c(table, int(criterion.bound))
+            return figures, figures < criterion.c
+        case "alpha":
+            figures = measures.largest_share(table)
+        case "equal distance":
+            figures = measures.equal_distance(table, attribute.shares)
+        case "ordered distance":
+            figures = measures.ordered_distance(table, attribute.shares)
+        case "hierarchical distance":
+            figures = measures.hierarchical_distance(
+                table, attribute.shares, attribute.parents, attribute.heights
+            )
+    return figures, figures <= criterion.bound + _TOLERANCE
+
+
+def measure_criteria(
+    data: DataFrame, quasi_identifiers: Sequence[str], criteria: Criteria
+) -> list[MeasuredCriterion]:
+    """Measure what a release has of every criterion beyond k.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records, read from their files.
+    quasi_identifiers : sequence of str
+        Published columns that tell of quasi-identifiers; they form the classes.
+    criteria : Criteria
+        With the values of the sensitive attributes in ``data``, whose columns they name.
+
+    Returns
+    -------
+    list of MeasuredCriterion
+        In the order of the criteria.
+
+    Notes
+    -----
+    One job with two shuffles of class counts for each sensitive attribute; one row a criterion and
+    task is collected. Every class is measured; nothing but the files is trusted.
+    """
+    found: dict[Criterion, MeasuredCriterion] = {}
+    tuple_columns = [
+        sf.col(quoted(name)).alias(published_column(index))
+        for index, name in enumerate(quasi_identifiers)
+    ]
+    names = [published_column(index) for index in range(len(quasi_identifiers))]
+    for attribute in criteria.sensitive:
+        own = tuple(one for one in criteria.criteria if one.attribute == attribute.name)
+        rows = (
+            data.select(*tuple_columns, sf.col(quoted(attribute.column)).alias("value"))
+            .groupBy(*names, "value")
+            .agg(sf.count(sf.lit(1)).alias("count"))
+            .groupBy(*names)
+            .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
+            .select("values")
+            .mapInArrow(
+                _MeasureClasses(own, attribute),  # type: ignore[arg-type]
+                "criterion int, measured double, violating long",
+            )
+            .groupBy("criterion")
+            .agg(
+                sf.min("measured").alias("smallest"),
+                sf.max("measured").alias("largest"),
+                sf.sum("violating").alias("violating"),
+            )
+            .collect()
+        )
+        for row in rows:
+            criterion = own[row["criterion"]]
+            worst = "smallest" if criterion.kind in ("distinct", "entropy") else "largest"
+            found[criterion] = MeasuredCriterion(criterion, row[worst], row["violating"])
+    return [found[criterion] for criterion in criteria.criteria]

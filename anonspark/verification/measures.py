@@ -1,0 +1,350 @@
+"""What the classes of a release tell of a sensitive attribute: one figure a class, without Spark.
+
+Every function takes all classes at once and costs time and memory in proportion to the different
+values of the classes, never classes times values of the domain.
+
+Figures are rounded: a class exactly at a bound may come out on either side of it by some 1e-12
+(``hierarchical_distance`` and ``ordered_distance`` of large domains: 1e-10). Compare with a
+tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "ValueCounts",
+    "distinct_values",
+    "distribution",
+    "entropy",
+    "equal_distance",
+    "hierarchical_distance",
+    "largest_share",
+    "ordered_distance",
+    "recursive_c",
+]
+
+Integers = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+_Number = TypeVar("_Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How often each value of a sensitive attribute occurs in each class.
+
+    Parameters
+    ----------
+    classes : int64 ndarray of shape (pairs,)
+        Number of the class, from 0 without gaps, ascending.
+    values : int64 ndarray of shape (pairs,)
+        Code of the value, 0 to m - 1, ascending inside a class, each at most once.
+    counts : int64 ndarray of shape (pairs,)
+        Records of the class with this value, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not such a table: a bug of the caller.
+    """
+
+    classes: Integers
+    values: Integers
+    counts: Integers
+
+    def __post_init__(self) -> None:
+        shapes = {self.classes.shape, self.values.shape, self.counts.shape}
+        if len(shapes) != 1 or self.classes.ndim != 1:
+            raise ValueError("classes, values and counts differ in shape")
+        if not len(self.classes):
+            return
+        steps = np.diff(self.classes)
+        if self.classes[0] != 0 or steps.min(initial=0) < 0 or steps.max(initial=0) > 1:
+            raise ValueError("classes are not numbered from 0 without gaps, in order")
+        if (np.diff(self.values)[steps == 0] <= 0).any():
+            raise ValueError("values of a class are not in order, or occur twice")
+        if self.values.min() < 0 or self.counts.min() < 1:
+            raise ValueError("a value is negative, or its count is not positive")
+
+    @cached_property
+    def starts(self) -> Integers:
+        """Where each class begins, int64 ndarray of shape (classes,)."""
+        first = np.ones(len(self.classes), bool)
+        first[1:] = self.classes[1:] != self.classes[:-1]
+        return np.flatnonzero(first)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Records of each class, int64 ndarray of shape (classes,)."""
+        return self.total(self.counts)
+
+    @cached_property
+    def shares(self) -> Figures:
+        """Share of each pair in its class, float64 ndarray of shape (pairs,), in (0, 1]."""
+        return self.counts / self.sizes[self.classes]
+
+    def total(self, figures: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+        """Add up one figure a pair in each class."""
+        return np.add.reduceat(figures, self.starts)
+
+
+def distribution(table: ValueCounts, domain: int) -> Figures:
+    """Return the distribution of the attribute over all classes.
+
+    Parameters
+    ----------
+    table : ValueCounts
+        At least one class.
+    domain : int
+        Values of the domain, m.
+
+    Returns
+    -------
+    float64 ndarray of shape (m,)
+        Shares of all records, sum 1.
+    """
+    counts = np.zeros(domain, np.int64)
+    np.add.at(counts, table.values, table.counts)
+    shares: Figures = counts / counts.sum()
+    return shares
+
+
+def distinct_values(table: ValueCounts) -> Integers:
+    """Return the number of different values of each class, at least 1 (distinct l-diversity).
+
+    Returns
+    -------
+    int64 ndarray of shape (classes,)
+    """
+    return np.diff(table.starts, append=len(table.classes))
+
+
+def entropy(table: ValueCounts) -> Figures:
+    """Return the entropy of each class, in nats; its exponential is the effective l.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        From 0 to the logarithm of the number of different values, which it is to the last bit
+        where all values are equally frequent.
+    """
+    # Only the ratios matter; without their common divisor equal counts are ones, whose logarithms
+    # are exactly 0.
+    divisors = np.gcd.reduceat(table.counts, table.starts)
+    counts = table.counts // divisors[table.classes]
+    sizes = table.total(counts)
+    weighted = table.total(counts * np.log(counts))
+    return np.maximum(np.log(sizes) - weighted / sizes, 0.0)
+
+
+def recursive_c(table: ValueCounts, least: int) -> Figures:
+    """Return the c that recursive (c, l)-diversity must exceed in each class.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    least : int
+        l, at least 1.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        r_1 / (r_l + r_(l+1) + ... + r_m), counts sorted from the largest; infinite where a class
+        has fewer than l values. A class is (c, l)-diverse where this is smaller than c, strictly.
+    """
+    # Sorted inside each class, so that the classes' places stay as they are.
+    counts = table.counts[np.lexsort((-table.counts, table.classes))]
+    ranks = np.arange(len(counts)) - table.starts[table.classes]
+    tails = table.total(np.where(ranks >= least - 1, counts, 0))
+    with np.errstate(divide="ignore"):
+        ratios: Figures = counts[table.starts] / tails
+    return ratios
+
+
+def largest_share(table: ValueCounts) -> Figures:
+    """Return the share of the most frequent value of each class ((alpha, k)-anonymity).
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        In (0, 1].
+    """
+    return np.maximum.reduceat(table.counts, table.starts) / table.sizes
+
+
+def equal_distance(table: ValueCounts, reference: Figures) -> Figures:
+    """Return the distance of each class from a distribution where all values are equally far apart.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    reference : float64 ndarray of shape (m,)
+        Shares q of the domain's values, sum 1.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        1/2 of the sum of abs(p - q), in [0, 1].
+    """
+    # Both sum to 1, so that half of the sum is what exceeds the reference: values that a class
+    # lacks need not be looked at.
+    return table.total(np.maximum(table.shares - reference[table.values], 0.0))
+
+
+def ordered_distance(table: ValueCounts, reference: Figures) -> Figures:
+    """Return the earth mover's distance of each class from a distribution over ordered values.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    reference : float64 ndarray of shape (m,)
+        Shares q of the domain's values, in the order of the domain, sum 1.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        1 / (m - 1) times the sum over i of abs((p_1 - q_1) + ... + (p_i - q_i)), in [0, 1]; 0 for
+        a domain of one value.
+
+    Notes
+    -----
+    O(pairs * log m) time, O(pairs + m) memory. Between two values of a class the sum of its shares
+    is constant and that of the reference grows, so they cross at most once, and prefix sums give
+    either side.
+    """
+    domain = len(reference)
+    classes = len(table.starts)
+    if domain <= 1:
+        return np.zeros(classes)
+    below = np.cumsum(reference)
+    area = np.concatenate([[0.0], np.cumsum(below)])
+    running = np.cumsum(table.counts)
+    running -= (running - table.counts)[table.starts][table.classes]
+    level = running / table.sizes[table.classes]
+    # One segment from each value of a class to the next, the last one to the end of the domain.
+    stops = np.full(len(level), domain, np.int64)
+    same = table.classes[1:] == table.classes[:-1]
+    stops[:-1][same] = table.values[1:][same]
+    middle = np.clip(np.searchsorted(below, level), table.values, stops)
+    sums = level * (middle - table.values) - (area[middle] - area[table.values])
+    sums += (area[stops] - area[middle]) - level * (stops - middle)
+    # Before its first value a class has nothing.
+    total = table.total(sums) + area[table.values[table.starts]]
+    distances: Figures = np.clip(total / (domain - 1), 0.0, 1.0)
+    return distances
+
+
+def hierarchical_distance(
+    table: ValueCounts, reference: Figures, parents: Integers, heights: npt.NDArray[np.number]
+) -> Figures:
+    """Return the earth mover's distance of each class over a hierarchy (Li et al. 2007).
+
+    Parameters
+    ----------
+    table : ValueCounts
+        Its values are the leaves.
+    reference : float64 ndarray of shape (m,)
+        Shares q of the leaves, sum 1.
+    parents : int64 ndarray of shape (nodes,)
+        Parent of each node, -1 for the one root; the leaves are the nodes 0 to m - 1, parents
+        come after their children.
+    heights : int64 or float64 ndarray of shape (nodes,)
+        Level of each node, 0 for leaves, at most that of the root.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        Sum of height(N) / H * min(pos_extra(N), neg_extra(N)) over the inner nodes N, where H is
+        the height of the root; in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not such a tree: a bug of the caller.
+
+    Notes
+    -----
+    O(pairs * levels) time, O(pairs + nodes) memory: a node below which a class has no value costs
+    nothing, for all its children lack there.
+    """
+    nodes, domain = len(parents), len(reference)
+    inner = np.arange(nodes - 1)
+    if (
+        domain > nodes
+        or len(heights) != nodes
+        or parents[-1] != -1
+        or (parents[:-1] <= np.maximum(inner, domain - 1)).any()
+    ):
+        raise ValueError("not a tree whose parents come after their children, the root last")
+    distances = np.zeros(len(table.starts))
+    if nodes == 1:
+        return distances
+    ranks, mass = _ranks_and_mass(reference, parents)
+    weights = heights / heights[-1]
+    # A node of a class: its key, its records, and what its children have more than the reference.
+    waiting: list[list[tuple[Integers, Integers, Figures]]] = [[] for _ in range(ranks[-1] + 1)]
+    waiting[0].append(
+        (table.classes * nodes + table.values, table.counts, np.zeros(len(table.counts)))
+    )
+    for rank, parts in enumerate(waiting):
+        if not parts:
+            continue
+        keys, counts, surplus = _merged(parts)
+        parts.clear()
+        owners, members = np.divmod(keys, nodes)
+        extra = counts / table.sizes[owners] - mass[members]
+        if rank:
+            # What the children lack is what they have too much, less what the node has too much.
+            moved = np.maximum(surplus - np.maximum(extra, 0.0), 0.0)
+            np.add.at(distances, owners, weights[members] * moved)
+        above = parents[members]
+        target = np.where(above >= 0, ranks[above], -1)
+        for level in np.unique(target[target >= 0]):
+            here = target == level
+            waiting[level].append(
+                (
+                    owners[here] * nodes + above[here],
+                    counts[here],
+                    np.maximum(extra[here], 0.0),
+                )
+            )
+    return np.minimum(distances, 1.0)
+
+
+def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Figures]:
+    """Return how many steps each node is above its lowest leaf at most, and its share."""
+    nodes = len(parents)
+    ranks = np.zeros(nodes, np.int64)
+    mass = np.zeros(nodes)
+    mass[: len(reference)] = reference
+    # Leaves are done at once; inner nodes are few.
+    leaves = parents[: len(reference)]
+    ranks[leaves] = 1
+    np.add.at(mass, leaves, reference)
+    for node in range(len(reference), nodes - 1):
+        ranks[parents[node]] = max(ranks[parents[node]], ranks[node] + 1)
+        mass[parents[node]] += mass[node]
+    return ranks, mass
+
+
+def _merged(
+    parts: list[tuple[Integers, Integers, Figures]],
+) -> tuple[Integers, Integers, Figures]:
+    """Add up what was found of the same node of the same class, in the order of the keys."""
+    keys, counts, surplus = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    first = np.ones(len(keys), bool)
+    first[1:] = keys[1:] != keys[:-1]
+    starts = np.flatnonzero(first)
+    return (
+        keys[starts],
+        np.add.reduceat(counts[order], starts),
+        np.add.reduceat(surplus[order], starts),
+    )

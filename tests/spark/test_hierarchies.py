@@ -1,0 +1,340 @@
+"""Whole runs with hierarchies: Adult with the public ones, rules, and what must be refused."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+
+from anonspark import pipeline
+from anonspark.configuration import load_configuration
+from anonspark.verify import verify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ADULT = (
+    "age",
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "race",
+    "sex",
+    "native-country",
+)
+
+
+class Groups:
+    """A hierarchy file, looked at row by row."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open(encoding="utf-8", newline="") as file:
+            self.rows = {row[0]: row for row in csv.reader(file, delimiter=";")}
+        self.below: dict[str, set[str]] = {}
+        for value, row in self.rows.items():
+            for label in row:
+                self.below.setdefault(label, set()).add(value)
+
+    def penalty(self, label: str) -> float:
+        covered = len(self.below[label])
+        return covered / len(self.rows) if covered > 1 else 0.0
+
+
+@pytest.fixture(scope="module")
+def adult(adult_path: Path) -> pa.Table:
+    table = pc.read_csv(adult_path).select([*ADULT, "income"])
+    return table.append_column("row", pa.array(range(table.num_rows)))
+
+
+def adult_configuration(tmp_path: Path, data_directory: Path, **sections: Any) -> Path:
+    attributes: dict[str, Any] = {
+        name: {
+            "role": "quasi_identifier",
+            "hierarchy": str(data_directory / "hierarchies" / f"adult_hierarchy_{name}.csv"),
+        }
+        for name in ADULT
+    }
+    attributes |= {"row": "insensitive", "income": "sensitive"}
+    return configuration_file(
+        tmp_path, attributes=attributes, model={"name": "smondrian"}, **sections
+    )
+
+
+def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
+    write_table(tmp_path / "input.parquet", adult)
+    path = adult_configuration(tmp_path, data_directory)
+    pipeline.run(spark, load_configuration(path))
+    release = tmp_path / "release"
+    groups = {
+        name: Groups(data_directory / "hierarchies" / f"adult_hierarchy_{name}.csv")
+        for name in ADULT
+    }
+    table = published(release).sort_by("row")
+    assert table.num_rows == adult.num_rows
+    lost = dict.fromkeys(ADULT, 0.0)
+    for name in ADULT:
+        values = adult[name].cast(pa.string()).to_pylist()
+        for value, label in zip(values, table[name].to_pylist(), strict=True):
+            # A label of the hierarchy, and one above the record's own value.
+            assert value in groups[name].below[label]
+            lost[name] += groups[name].penalty(label)
+    figures = summary(release)
+    assert figures["gcp_total"] == pytest.approx(sum(lost.values()), rel=1e-9)
+    for row in metrics(release, "attributes"):
+        assert row["kind"] == "category"
+        assert row["ncp_total"] == pytest.approx(lost[row["attribute"]], rel=1e-9)
+        assert 0 < row["iloss"] <= row["ncp"] <= 1
+
+    assert verify(spark, str(release)).published.smallest >= 5
+    assert verify(spark, str(release), load_configuration(path)).published.smallest >= 5
+    manifest = (release / "manifest.json").read_text()
+    assert "Armed-Forces" not in manifest
+    described = json.loads(manifest)["published"]["quasi_identifiers"]
+    assert described[0]["hierarchy"] == {"height": 4, "leaves": 100}
+
+    # The same classes where the tree is cut on the cluster.
+    again = adult_configuration(
+        tmp_path,
+        data_directory,
+        output={"path": str(tmp_path / "again")},
+        execution={"task_rows": 4_000},
+    )
+    pipeline.run(spark, load_configuration(again))
+    assert summary(tmp_path / "again")["output_fingerprint"] == figures["output_fingerprint"]
+
+
+# Rules and styles ---------------------------------------------------------------------------------
+
+
+def numbered(rows: int = 48) -> dict[str, Any]:
+    day = datetime.date(2020, 1, 15)
+    return {
+        "age": pa.array([20 + 5 * (place % 4) for place in range(rows)], pa.int16()),
+        "height": [150.0 + 0.5 * (place % 3) for place in range(rows)],
+        "price": pa.array([Decimal(place % 2) / 4 for place in range(rows)], pa.decimal128(6, 2)),
+        "zip": [f" 061{place % 2}{place % 5} " for place in range(rows)],
+        "born": [day.replace(month=1 + place % 12) for place in range(rows)],
+        "text": [str(10 * (place % 2)) + ".0" for place in range(rows)],
+        "row": list(range(rows)),
+    }
+
+
+RULES: dict[str, Any] = {
+    "age": {"intervals": [10, 20]},
+    "height": {"intervals": [0.5, 1]},
+    "price": {"intervals": [0.5]},
+    "zip": {"prefix": [1, 2]},
+    "born": {"calendar": ["month", "quarter", "year"]},
+    "text": {"intervals": [5, 20]},
+}
+
+
+def rule_configuration(tmp_path: Path, rules: dict[str, Any] = RULES, **sections: Any) -> Path:
+    attributes = {
+        name: {"role": "quasi_identifier", "hierarchy": rule} for name, rule in rules.items()
+    }
+    return configuration_file(tmp_path, attributes={**attributes, "row": "insensitive"}, **sections)
+
+
+def test_rules_where_everything_is_one_class(spark: SparkSession, tmp_path: Path) -> None:
+    write_table(tmp_path / "input.parquet", numbered())
+    configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 48}))
+    pipeline.run(spark, configuration)
+    (labels,) = {tuple(row[name] for name in RULES) for row in published(
+        tmp_path / "release").to_pylist()}  # fmt: skip
+    assert labels == ("[20-40[", "*", "[0-0.5[", "061**", "2020", "[0-20[")
+    # Every value was generalized to everything that occurs.
+    assert summary(tmp_path / "release")["gcp"] == 1
+
+
+def test_rules_where_nothing_is_generalized(spark: SparkSession, tmp_path: Path) -> None:
+    write_table(tmp_path / "input.parquet", numbered())
+    configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 1}))
+    pipeline.run(spark, configuration)
+    table = published(tmp_path / "release").sort_by("row")
+    assert table["age"].to_pylist()[:4] == ["20", "25", "30", "35"]
+    assert table["height"].to_pylist()[:3] == ["150", "150.5", "151"]
+    assert table["price"].to_pylist()[:2] == ["0.00", "0.25"]
+    assert table["zip"].to_pylist()[:2] == ["06100", "06111"]
+    assert table["born"].to_pylist()[11] == "2020-12-15"
+    assert table["text"].to_pylist()[:2] == ["0", "10"]
+    assert summary(tmp_path / "release")["gcp_total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("style", "ages", "expected"),
+    [
+        pytest.param(
+            "interval",
+            [20, 24, 29, 35, 38, None],
+            ["[20-30[", "[35-40[ or missing"],
+            id="some missing",
+        ),
+        pytest.param("interval", [20, 24, 36, *[None] * 4], ["*", "missing"], id="all missing"),
+        pytest.param(
+            "bounds",
+            [20, 24, 29, 35, 38, None],
+            [["20", "24", "29"], ["35", "38", None]],
+            id="bounds",
+        ),
+    ],
+)
+def test_missing_values_are_told(
+    spark: SparkSession, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
+) -> None:
+    write_table(tmp_path / "input.parquet", {"age": ages, "row": list(range(len(ages)))})
+    path = rule_configuration(
+        tmp_path,
+        {"age": {"intervals": [5, 10]}},
+        privacy={"k": 3},
+        missing="category",
+        model={"name": "smondrian"},
+        output={"style": style},
+    )
+    pipeline.run(spark, load_configuration(path))
+    values = published(tmp_path / "release").sort_by("row")["age"].to_pylist()
+    assert values == [expected[place >= 3] for place in range(len(ages))]
+
+
+def test_integers_are_matched_by_their_text(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text("1,low,*\n2,low,*\n3,high,*\n", encoding="utf-8-sig")
+    write_table(tmp_path / "input.parquet", {"code": [1, 2, 1, 3, 3, 3], "row": list(range(6))})
+    path = rule_configuration(
+        tmp_path,
+        {"code": str(tmp_path / "codes.csv")},
+        privacy={"k": 3},
+        model={"name": "smondrian"},
+    )
+    pipeline.run(spark, load_configuration(path))
+    values = published(tmp_path / "release").sort_by("row")["code"].to_pylist()
+    assert values == ["low", "low", "low", "3", "3", "3"]
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+CITIES = "Ankara;Anatolia;*\nBursa;Marmara;*\nZonguldak;Black Sea;*\n"
+
+
+def require_refusal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, path: Path, code: int, *told: str
+) -> None:
+    before = contents(tmp_path)
+    for name in ("check", "plan", "run"):
+        outcome = command(capsys, name, path)
+        assert outcome.code == code, outcome.err
+        for text in told:
+            assert text in outcome.err
+        for secret in ("Ankara", "Bursa", "Zonguldak", "Marmara", "Traceback"):
+            assert secret not in outcome.err
+        assert contents(tmp_path) == before
+
+
+def city_configuration(tmp_path: Path, **changes: Any) -> Path:
+    attribute = {"role": "quasi_identifier", "hierarchy": str(tmp_path / "cities.csv"), **changes}
+    attributes = {"city": attribute, "age": "quasi_identifier"}
+    return configuration_file(tmp_path, attributes=attributes, privacy={"k": 2})
+
+
+def test_lacking_values(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\nIzmir;Aegean;*\n")
+    cities = ["Ankara", " Ankara ", "Bursa", "Bursa", "Zonguldak", "?"]
+    write_table(tmp_path / "input.parquet", {"city": cities, "age": list(range(6))})
+    require_refusal(
+        capsys,
+        tmp_path,
+        city_configuration(tmp_path),
+        3,
+        f"attributes.city.hierarchy: {tmp_path}/cities.csv lacks 2 of the column's 3 different "
+        "values; add them to the file, or name those that mean missing in input.missing_markers",
+    )
+
+
+def test_several_problems_of_the_data_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "cities.csv").write_text("Ankara;Anatolia;*\n")
+    columns = {
+        "city": ["Bursa", "Ankara"] * 2,
+        "zip": ["06*", "061"] * 2,
+        "letter": ["Zonguldak", "Z"] * 2,
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    rules: dict[str, Any] = {"zip": {"prefix": [1]}, "letter": {"prefix": [1]}}
+    attributes = {
+        name: {"role": "quasi_identifier", "hierarchy": rule}
+        for name, rule in {"city": str(tmp_path / "cities.csv"), **rules}.items()
+    }
+    require_refusal(
+        capsys,
+        tmp_path,
+        configuration_file(tmp_path, attributes=attributes, privacy={"k": 2}),
+        3,
+        "cities.csv lacks 1 of the column's 2 different values",
+        "attributes.zip.hierarchy: 1 of the column's 2 different values hold the sign *",
+        "attributes.letter.hierarchy: 1 of the column's 2 different values have one character",
+    )
+
+
+@pytest.mark.parametrize("role", ["quasi_identifier", "sensitive"])
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        pytest.param(None, "no hierarchy file is at", id="missing"),
+        pytest.param(CITIES + "Bursa;Anatolia;*\n", "line 4: lists the value", id="twice"),
+        pytest.param("Ankara\n", "found one column or none", id="one column"),
+        pytest.param(b"Ankara;\xff;*\n", "is not UTF-8 text", id="not text"),
+        pytest.param(..., "cannot be read; expected a CSV file", id="directory"),
+    ],
+)
+def test_bad_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, written: Any, told: str, role: str
+) -> None:
+    file = tmp_path / "cities.csv"
+    if written is ...:
+        file.mkdir()
+    elif isinstance(written, bytes):
+        file.write_bytes(written)
+    elif written is not None:
+        file.write_text(written)
+    # There is no input: the file is looked at first.
+    place = "attributes.city.hierarchy: "
+    require_refusal(capsys, tmp_path, city_configuration(tmp_path, role=role), 2, place, told)
+
+
+@pytest.mark.parametrize(
+    ("rule", "column", "told"),
+    [
+        ({"calendar": ["year"]}, [1, 2, 3], "its hierarchy needs a date, but the column has type"),
+        ({"intervals": [5]}, [True, False, True], "its hierarchy needs a number, but the column"),
+        ({"intervals": [5]}, ["1", "x", "3"], "1 of 3 values are not of the declared type number"),
+        ({"intervals": [5]}, [1.0, float("inf"), 2.0], "1 of 3 values are infinite"),
+        ({"calendar": ["year"]}, ["2020-01-01", "2020", "x"], "not of the declared type date"),
+    ],
+)
+def test_columns_that_do_not_fit(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: Any, column: list[Any], told: str
+) -> None:
+    write_table(tmp_path / "input.parquet", {"city": column, "age": [1, 2, 3]})
+    path = city_configuration(tmp_path, hierarchy=rule)
+    require_refusal(capsys, tmp_path, path, 3, "attributes.city: ", told)
+
+
+def test_too_many_values(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anonspark.prepare.inspection._MOST_CATEGORIES", 20)
+    write_table(tmp_path / "input.parquet", {"city": list(range(100)), "age": [1] * 100})
+    path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
+    told = "more than 20 different values, too many for a hierarchy; is it an identifier?"
+    require_refusal(capsys, tmp_path, path, 3, told)

@@ -1,0 +1,257 @@
+"""Measures of sensitive values in classes against their definitions, and against printed cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.verification.measures import (
+    ValueCounts,
+    distinct_values,
+    distribution,
+    entropy,
+    equal_distance,
+    hierarchical_distance,
+    largest_share,
+    ordered_distance,
+    recursive_c,
+)
+
+# Of a class, records of each value of the domain.
+Histograms = list[list[int]]
+
+
+def value_counts(histograms: Histograms) -> ValueCounts:
+    """Return the table of some classes."""
+    matrix = np.array(histograms, np.int64)
+    classes, values = np.nonzero(matrix)
+    return ValueCounts(classes, values, matrix[classes, values])
+
+
+def shares(histogram: list[int]) -> list[float]:
+    return [count / sum(histogram) for count in histogram]
+
+
+@st.composite
+def classes(draw: st.DrawFn) -> Histograms:
+    """Draw classes over one domain, many of their counts 0, none of them empty."""
+    domain = draw(st.integers(1, 12))
+    count = st.one_of(st.just(0), st.integers(0, 3), st.integers(0, 10_000))
+    histogram = st.lists(count, min_size=domain, max_size=domain).filter(any)
+    return draw(st.lists(histogram, min_size=1, max_size=6))
+
+
+@st.composite
+def references(draw: st.DrawFn, domain: int) -> list[float]:
+    """Draw a distribution, some of its shares 0."""
+    weight = st.one_of(st.just(0), st.integers(0, 1000))
+    weights = draw(st.lists(weight, min_size=domain, max_size=domain).filter(any))
+    return shares(weights)
+
+
+@st.composite
+def trees(draw: st.DrawFn, leaves: int) -> tuple[list[int], list[int]]:
+    """Draw parents and heights: subtrees are joined at random until one is left."""
+    parents, heights = [-1] * leaves, [0] * leaves
+    open_nodes = list(range(leaves))
+    while len(open_nodes) > 1 or (draw(st.booleans()) and len(parents) < 30):
+        width = draw(st.integers(1, len(open_nodes)))
+        chosen = draw(st.permutations(open_nodes))[:width]
+        node = len(parents)
+        parents.append(-1)
+        heights.append(max(heights[child] for child in chosen) + draw(st.integers(1, 2)))
+        for child in chosen:
+            parents[child] = node
+            open_nodes.remove(child)
+        open_nodes.append(node)
+        if width == 1 and len(parents) > 40:
+            break
+    if len(open_nodes) > 1:
+        node = len(parents)
+        for child in open_nodes:
+            parents[child] = node
+        parents.append(-1)
+        heights.append(max(heights) + 1)
+    return parents, heights
+
+
+def slow_hierarchical(
+    p: list[float], q: list[float], parents: list[int], heights: list[int]
+) -> float:
+    """Return the distance by its definition (Li et al. 2007)."""
+    children = {
+        node: [child for child, parent in enumerate(parents) if parent == node]
+        for node in range(len(parents))
+    }
+
+    def extra(node: int) -> float:
+        if node < len(p):
+            return p[node] - q[node]
+        return sum(extra(child) for child in children[node])
+
+    total = 0.0
+    for node in range(len(p), len(parents)):
+        extras = [extra(child) for child in children[node]]
+        positive = sum(value for value in extras if value > 0)
+        negative = -sum(value for value in extras if value < 0)
+        total += heights[node] / heights[-1] * min(positive, negative)
+    return total
+
+
+@given(classes())
+def test_counts_entropy_and_shares_follow_their_definitions(histograms: Histograms) -> None:
+    table = value_counts(histograms)
+    for number, histogram in enumerate(histograms):
+        p = [share for share in shares(histogram) if share]
+        assert distinct_values(table)[number] == len(p)
+        expected = -sum(share * math.log(share) for share in p)
+        assert entropy(table)[number] == pytest.approx(expected, abs=1e-12)
+        assert largest_share(table)[number] == max(p)
+        assert table.sizes[number] == sum(histogram)
+    total = np.sum(histograms, axis=0)
+    np.testing.assert_allclose(distribution(table, len(total)), total / total.sum())
+
+
+@given(classes(), st.integers(1, 5))
+def test_recursive_c_follows_its_definition(histograms: Histograms, least: int) -> None:
+    table = value_counts(histograms)
+    found = recursive_c(table, least)
+    assert found.dtype == np.float64
+    for number, histogram in enumerate(histograms):
+        counts = sorted(filter(None, histogram), reverse=True)
+        tail = sum(counts[least - 1 :])
+        assert found[number] == (counts[0] / tail if tail else math.inf)
+
+
+@given(st.data(), classes())
+def test_distances_follow_their_definitions(data: st.DataObject, histograms: Histograms) -> None:
+    domain = len(histograms[0])
+    q = data.draw(references(domain))
+    parents, heights = data.draw(trees(domain))
+    table, reference = value_counts(histograms), np.array(q)
+    equal = equal_distance(table, reference)
+    ordered = ordered_distance(table, reference)
+    hierarchical = hierarchical_distance(
+        table, reference, np.array(parents, np.int64), np.array(heights, np.int64)
+    )
+    for number, histogram in enumerate(histograms):
+        p = shares(histogram)
+        differences = [a - b for a, b in zip(p, q, strict=True)]
+        assert equal[number] == pytest.approx(sum(map(abs, differences)) / 2, abs=1e-12)
+        expected = sum(abs(sum(differences[: i + 1])) for i in range(domain))
+        assert ordered[number] == pytest.approx(expected / max(domain - 1, 1), abs=1e-12)
+        if heights[-1]:
+            expected = slow_hierarchical(p, q, parents, heights)
+            assert hierarchical[number] == pytest.approx(expected, abs=1e-12)
+        else:
+            assert hierarchical[number] == 0
+
+
+@given(classes())
+def test_a_class_like_the_whole_table_has_no_distance(histograms: Histograms) -> None:
+    domain = len(histograms[0])
+    table = value_counts([np.sum(histograms, axis=0).tolist()])
+    reference = distribution(table, domain)
+    assert equal_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
+    assert ordered_distance(table, reference)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_printed_distances_of_salaries() -> None:
+    # Li, Li and Venkatasubramanian 2007: of nine salaries, 3k to 11k, the classes {3k, 4k, 5k} and
+    # {6k, 8k, 11k} have 0.375 and 0.167.
+    table = value_counts([[1, 1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1, 0, 0, 1]])
+    distances = ordered_distance(table, np.full(9, 1 / 9))
+    np.testing.assert_allclose(distances, [0.375, 1 / 6])
+
+
+def test_a_two_level_hierarchy_is_the_equal_distance() -> None:
+    table = value_counts([[3, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 7]])
+    reference = np.array([0.1, 0.2, 0.3, 0.4])
+    parents, heights = np.array([4, 4, 4, 4, -1]), np.array([0, 0, 0, 0, 1])
+    np.testing.assert_allclose(
+        hierarchical_distance(table, reference, parents, heights),
+        equal_distance(table, reference),
+    )
+
+
+@pytest.mark.parametrize("values", range(1, 40))
+def test_entropy_of_equal_counts_is_exact(values: int) -> None:
+    for count in (1, 3, 7):
+        assert entropy(value_counts([[count] * values]))[0] == np.log(values)
+
+
+def test_large_domain_of_few_values_stays_small() -> None:
+    # Classes times domain would be 4 * 10^10 figures.
+    count, domain = 200_000, 200_000
+    generator = np.random.default_rng(1)
+    low = generator.integers(0, domain // 2, count)
+    high = generator.integers(domain // 2, domain, count)
+    table = ValueCounts(
+        np.repeat(np.arange(count), 2),
+        np.stack([low, high], axis=1).ravel(),
+        np.ones(2 * count, np.int64),
+    )
+    reference = np.full(domain, 1 / domain)
+    parents = np.concatenate([domain + np.arange(domain) // 1000, np.full(200, domain + 200), [-1]])
+    heights = np.concatenate([np.zeros(domain), np.ones(200), [2]])
+    for number in (0, count - 1):
+        p = np.zeros(domain)
+        p[[low[number], high[number]]] = 0.5
+        expected = np.abs(np.cumsum(p - reference)).sum() / (domain - 1)
+        found = ordered_distance(table, reference)[number]
+        assert found == pytest.approx(expected, abs=1e-10)
+    found = hierarchical_distance(table, reference, parents, heights)
+    # All but one of 1000 leaves of two groups, half a step; two of 200 groups, a whole one.
+    group = 0.5 - 1000 / domain
+    leaf = 1000 / domain - 1 / domain
+    np.testing.assert_allclose(found, 0.5 * 2 * leaf + 2 * group, atol=1e-10)
+
+
+def test_no_class_has_no_figure() -> None:
+    none = np.zeros(0, np.int64)
+    table = ValueCounts(none, none, none)
+    reference = np.array([0.5, 0.5])
+    for figures in (
+        distinct_values(table),
+        entropy(table),
+        recursive_c(table, 2),
+        largest_share(table),
+        equal_distance(table, reference),
+        ordered_distance(table, reference),
+        hierarchical_distance(table, reference, np.array([2, 2, -1]), np.array([0, 0, 1])),
+    ):
+        assert figures.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "values", "counts"),
+    [
+        ([1, 1], [0, 1], [1, 1]),
+        ([0, 2], [0, 1], [1, 1]),
+        ([1, 0], [0, 1], [1, 1]),
+        ([0, 0], [1, 0], [1, 1]),
+        ([0, 0], [1, 1], [1, 1]),
+        ([0, 0], [-1, 1], [1, 1]),
+        ([0, 0], [0, 1], [1, 0]),
+        ([0, 0], [0, 1], [1]),
+    ],
+)
+def test_malformed_tables_are_refused(
+    numbers: list[int], values: list[int], counts: list[int]
+) -> None:
+    with pytest.raises(ValueError, match=r"class|value|differ"):
+        ValueCounts(*(np.array(column, np.int64) for column in (numbers, values, counts)))
+
+
+@pytest.mark.parametrize(
+    "parents", [[2, 2, 2], [-1, 2, -1], [2, 1, -1], [3, 2, -1, -1], [1, -1], [3, 3, 2, -1]]
+)
+def test_malformed_trees_are_refused(parents: list[int]) -> None:
+    table = value_counts([[1, 1]])
+    heights = np.ones(len(parents), np.int64)
+    with pytest.raises(ValueError, match="not a tree"):
+        hierarchical_distance(table, np.array([0.5, 0.5]), np.array(parents), heights)

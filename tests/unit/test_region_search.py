@@ -1,0 +1,140 @@
+"""The tree of regions against looking at every region."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.kernels.region_search import (
+    build_region_tree,
+    count_points,
+    find_regions,
+    sum_shares,
+)
+
+# Of each region, of each dimension: the codes that it holds, as runs.
+Runs = list[tuple[int, int]]
+Region = list[Runs]
+
+INT32 = np.iinfo(np.int32)
+
+
+def arrays(regions: list[Region], d: int) -> tuple[np.ndarray, ...]:
+    """Return regions as the kernels take them, with their tree."""
+    low = np.empty((len(regions), d), np.int32)
+    high = np.empty((len(regions), d), np.int32)
+    gaps = np.full((len(regions), d), -1, np.int32)
+    offsets, runs = [0], []
+    for i, region in enumerate(regions):
+        for j, own in enumerate(region):
+            low[i, j], high[i, j] = (own[0][0], own[-1][1]) if own else (1, 0)
+            if len(own) > 1:
+                gaps[i, j] = len(offsets) - 1
+                runs += own
+                offsets.append(len(runs))
+    return (
+        low,
+        high,
+        gaps,
+        np.array(offsets, np.int64),
+        np.array(runs, np.int32).reshape(-1, 2),
+        *build_region_tree(low, high),
+    )
+
+
+def slow_regions(regions: list[Region], point: list[int]) -> list[int]:
+    return [
+        number
+        for number, region in enumerate(regions)
+        if all(
+            any(first <= code <= last for first, last in runs)
+            for runs, code in zip(region, point, strict=True)
+        )
+    ]
+
+
+@st.composite
+def runs_of_codes(draw: st.DrawFn) -> Runs:
+    """Draw runs in order, apart from each other; sometimes none."""
+    code = st.one_of(st.integers(0, 12), st.sampled_from([INT32.min, INT32.max]))
+    ends = sorted(draw(st.sets(code, max_size=6)))
+    runs = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=False) if draw(st.booleans())]
+    return runs or [(code, code) for code in ends[:1]]
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> tuple[int, list[Region], list[list[int]]]:
+    d = draw(st.integers(1, 4))
+    region = st.lists(runs_of_codes(), min_size=d, max_size=d)
+    regions = draw(st.lists(region, max_size=40))
+    code = st.one_of(st.integers(-1, 13), st.sampled_from([INT32.min, INT32.max]))
+    points = draw(st.lists(st.lists(code, min_size=d, max_size=d), max_size=20))
+    return d, regions, points
+
+
+@given(searches())
+def test_every_region_that_holds_a_point_is_found(
+    search: tuple[int, list[Region], list[list[int]]],
+) -> None:
+    d, regions, points = search
+    prepared = arrays(regions, d)
+    codes = np.array(points, np.int32).reshape(-1, d)
+    starts, found = find_regions(codes, *prepared)
+    counts = np.zeros(len(regions), np.int64)
+    count_points(codes, *prepared, counts)
+    shares = np.arange(len(regions)) / 7 + 0.1
+    sums = sum_shares(codes, *prepared, shares)
+    expected = np.zeros(len(regions), np.int64)
+    for place, point in enumerate(points):
+        holding = slow_regions(regions, point)
+        assert found[starts[place] : starts[place + 1]].tolist() == holding
+        expected[holding] += 1
+        assert sums[place] == sum(sorted(shares[holding].tolist()))
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_sums_do_not_depend_on_the_order_of_regions() -> None:
+    generator = np.random.default_rng(3)
+    low = generator.integers(0, 3, (500, 3)).astype(np.int32)
+    regions = [[[(int(a), int(a) + 3)] for a in row] for row in low]
+    shares = generator.random(500)
+    points = generator.integers(0, 6, (200, 3)).astype(np.int32)
+    sums = sum_shares(points, *arrays(regions, 3), shares)
+    order = generator.permutation(500)
+    shuffled = [regions[i] for i in order]
+    assert (sums == sum_shares(points, *arrays(shuffled, 3), shares[order])).all()
+    assert sums.max() > 1
+
+
+def test_identical_and_nested_boxes_do_not_deepen_the_tree() -> None:
+    count = 20_000
+    low = np.zeros((count, 2), np.int32)
+    high = np.zeros((count, 2), np.int32)
+    low[: count // 2, 0] = -np.arange(count // 2)
+    high[: count // 2, 0] = np.arange(count // 2)
+    members, nodes, node_low, node_high = build_region_tree(low, high)
+    assert sorted(members.tolist()) == list(range(count))
+    leaves = nodes[nodes[:, 2] < 0]
+    sizes = leaves[:, 1] - leaves[:, 0]
+    assert sizes.sum() == count
+    assert sizes.max() <= 8
+    assert (node_low[0] == low.min(axis=0)).all()
+    assert (node_high[0] == high.max(axis=0)).all()
+
+
+def test_regions_of_a_grid_are_found_in_few_steps() -> None:
+    # 90,000 boxes that tile a square: looking at all of them would be 9 * 10^9 comparisons.
+    side = 300
+    first = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2) * 10
+    low = np.ascontiguousarray(first, np.int32)
+    high = low + 9
+    gaps = np.full_like(low, -1)
+    runs = np.zeros((0, 2), np.int32)
+    generator = np.random.default_rng(5)
+    points = generator.integers(0, side * 10, (100_000, 2)).astype(np.int32)
+    starts, found = find_regions(
+        points, low, high, gaps, np.zeros(1, np.int64), runs, *build_region_tree(low, high)
+    )
+    assert (np.diff(starts) == 1).all()
+    assert (low[found] == points // 10 * 10).all()
