@@ -13,6 +13,7 @@ from numba import boolean, float64, int64, njit, types, uint64, void
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select_float
+from anonspark.kernels.space_filling_curve import hilbert_keys
 
 __all__ = ["form_groups", "microaggregate", "refine_groups"]
 
@@ -43,7 +44,13 @@ _SMALLEST_STEP = 8
 # Regrown cells that are worse by more than this are not worth the exchange of records.
 _PROMISING = 1.1
 
-_SLACK = 7
+# Bits of a place on the curve, of which each axis has at most so many.
+_CURVE_BITS = 62
+_CURVE_AXIS_BITS = 10
+
+# From twice as many records a group on, an order is cut at multiples of k / 32 only.
+_UNITS_A_GROUP = 32
+
 # What is less, relative to the cost, is rounding.
 _NOISE = 1e-9
 
@@ -485,84 +492,121 @@ def _exchange_records(axes, k, group_of, groups):
             group_of[members[group, i]] = group
 
 
-@njit(int64(float64[:, ::1], int64, int64[::1], int64), cache=True)
-def _dissolve_groups(axes, largest, group_of, groups):
-    """Give the records of a group to the others, in place, where this lowers the cost.
+@njit(types.Tuple((int64[::1], float64))(float64[:, ::1], int64[::1], int64), cache=True)
+def cut_order(axes, order, k):
+    """Cut an order of records into groups at the lowest cost (Hansen and Mukherjee 2003).
 
     Parameters
     ----------
     axes : float64 ndarray of shape (d, n)
         Values of the records, axis by axis.
-    largest : int
-        No group grows beyond this.
+    order : int64 ndarray of shape (n,)
+        The records.
+    k : int
+        A group has k to 2 k - 1 records.
+
+    Returns
+    -------
+    starts : int64 ndarray of shape (groups + 1,)
+        Where each group begins in ``order``.
+    cost : float
+        Infinite if there is no way to cut, as there may be for k from 64 on.
+
+    Notes
+    -----
+    Exact for k below 64. From there on cuts are at multiples of ``k // 32`` only. O(n d min(k, 64))
+    time, O(n d) memory.
+    """
+    d, n = axes.shape
+    unit = max(1, k // _UNITS_A_GROUP)
+    units = max(1, n // unit)
+    low = np.empty((units, d), np.float64)
+    high = np.empty((units, d), np.float64)
+    first = np.arange(units + 1) * unit
+    first[units] = n
+    for u in range(units):
+        for j in range(d):
+            bottom, top = np.inf, -np.inf
+            for i in range(first[u], first[u + 1]):
+                value = axes[j, order[i]]
+                bottom = min(bottom, value)
+                top = max(top, value)
+            low[u, j], high[u, j] = bottom, top
+    best = np.full(units + 1, np.inf)
+    best[0] = 0.0
+    previous = np.zeros(units + 1, np.int64)
+    bottoms = np.empty(d, np.float64)
+    tops = np.empty(d, np.float64)
+    for end in range(1, units + 1):
+        bottoms[:] = np.inf
+        tops[:] = -np.inf
+        for start in range(end - 1, -1, -1):
+            size = first[end] - first[start]
+            if size >= 2 * k:
+                break
+            edges = 0.0
+            for j in range(d):
+                bottoms[j] = min(bottoms[j], low[start, j])
+                tops[j] = max(tops[j], high[start, j])
+                edges += tops[j] - bottoms[j]
+            cost = best[start] + size * edges
+            if size >= k and cost < best[end]:
+                best[end], previous[end] = cost, start
+    if best[units] == np.inf:
+        return np.array([0, n]), np.inf
+    groups = 0
+    end = units
+    while end > 0:
+        end = previous[end]
+        groups += 1
+    starts = np.empty(groups + 1, np.int64)
+    end = units
+    for group in range(groups, -1, -1):
+        starts[group] = first[end]
+        end = previous[end]
+    return starts, best[units]
+
+
+@njit(int64(float64[:, ::1], int64, int64, int64[::1]), cache=True)
+def _cut_curve(axes, k, rotation, group_of):
+    """Cut the Hilbert curve through all records into groups at the lowest cost.
+
+    Parameters
+    ----------
+    axes : float64 ndarray of shape (d, n)
+        Values of the records, axis by axis.
+    k : int
+        Smallest group.
+    rotation : int
+        By how many places the axes are rotated: another curve.
     group_of : int64 ndarray of shape (n,)
-        Each record's group.
-    groups : int
-        How many groups there are.
+        Filled with each record's group.
 
     Returns
     -------
     int
-        How many groups are left.
-
-    Notes
-    -----
-    O(n w d) time for w groups, if few are dissolved.
+        How many groups there are, 0 if there is no way to cut.
     """
-    d, n = axes.shape
-    sizes = np.zeros(groups, np.int64)
-    low = np.full((groups, d), np.inf)
-    high = np.full((groups, d), -np.inf)
-    for i in range(n):
-        group = group_of[i]
-        sizes[group] += 1
-        for j in range(d):
-            low[group, j] = min(low[group, j], axes[j, i])
-            high[group, j] = max(high[group, j], axes[j, i])
-    target = np.empty(n, np.int64)
-    candidate = 0
-    while candidate < groups:
-        new_sizes, new_low, new_high = sizes.copy(), low.copy(), high.copy()
-        budget = 0.0
-        for j in range(d):
-            budget += sizes[candidate] * (high[candidate, j] - low[candidate, j])
-        budget *= 1.0 - _NOISE
+    n = axes.shape[1]
+    d = min(axes.shape[0], _CURVE_BITS)
+    bits = min(_CURVE_AXIS_BITS, _CURVE_BITS // d)
+    widest = 0.0
+    for j in range(d):
+        widest = max(widest, axes[j].max() - axes[j].min())
+    cells = np.empty((d, n), np.int64)
+    for j in range(d):
+        axis = axes[(j + rotation) % d]
+        low = axis.min()
         for i in range(n):
-            if group_of[i] != candidate:
-                continue
-            best, least = -1, budget
-            for group in range(groups):
-                if group == candidate or new_sizes[group] >= largest:
-                    continue
-                old, new = 0.0, 0.0
-                for j in range(d):
-                    old += new_high[group, j] - new_low[group, j]
-                    new += max(new_high[group, j], axes[j, i]) - min(new_low[group, j], axes[j, i])
-                increase = (new_sizes[group] + 1) * new - new_sizes[group] * old
-                if increase < least:
-                    best, least = group, increase
-            if best < 0:
-                budget = -1.0
-                break
-            budget -= least
-            target[i] = best
-            new_sizes[best] += 1
-            for j in range(d):
-                new_low[best, j] = min(new_low[best, j], axes[j, i])
-                new_high[best, j] = max(new_high[best, j], axes[j, i])
-        if budget <= 0.0:
-            candidate += 1
-            continue
-        # The last group takes the number of the one that is gone.
-        groups -= 1
-        for i in range(n):
-            if group_of[i] == candidate:
-                group_of[i] = target[i]
-            if group_of[i] == groups:
-                group_of[i] = candidate
-        sizes, low, high = new_sizes, new_low, new_high
-        sizes[candidate], low[candidate], high[candidate] = sizes[groups], low[groups], high[groups]
-    return groups
+            cells[j, i] = int64((axis[i] - low) / widest * (2.0**bits - 1.0))
+    order = np.argsort(hilbert_keys(cells, bits), kind="mergesort")
+    starts, cost = cut_order(axes, order, k)
+    if cost == np.inf:
+        return 0
+    for group in range(starts.shape[0] - 1):
+        for i in range(starts[group], starts[group + 1]):
+            group_of[order[i]] = group
+    return starts.shape[0] - 1
 
 
 @njit(
@@ -624,7 +668,16 @@ def form_groups(points, k):
         own = members[start:stop]
         groups = 1
         if own.shape[0] >= 2 * k:
-            groups = _grow_groups(_varying_axes(points, own), k, 0, group_of)
+            axes = _varying_axes(points, own)
+            groups = _grow_groups(axes, k, 0, group_of)
+            if axes.shape[0] > 0:
+                curve = np.empty(own.shape[0], np.int64)
+                curve_groups = _cut_curve(axes, k, 0, curve)
+                if curve_groups > 0:
+                    cost = _cost(axes, group_of[: own.shape[0]], groups)
+                    if _cost(axes, curve, curve_groups) < cost * (1.0 - _NOISE):
+                        group_of[: own.shape[0]] = curve
+                        groups = curve_groups
         else:
             group_of[: own.shape[0]] = 0
         written = _write_groups(own, group_of, groups, order, starts, written, start)
@@ -713,20 +766,24 @@ def refine_groups(points, order, starts, k, rounds):
             axes = _varying_axes(points, members)
             before = _cost(axes, group_of, count)
             if count > 1 and before > 0.0:
-                count = _dissolve_groups(axes, k + (k * _SLACK) // 8, group_of, count)
                 _exchange_records(axes, k, group_of, count)
                 best = _cost(axes, group_of, count)
                 regrown = np.empty(size, np.int64)
-                regrown_count = _grow_groups(axes, k, step % _SEEDINGS, regrown)
-                regrown_count = _dissolve_groups(
-                    axes, k + (k * _SLACK) // 8, regrown, regrown_count
-                )
-                cost = _cost(axes, regrown, regrown_count)
-                if cost < _PROMISING * best:
+                for method in range(2):
+                    if method == 0:
+                        regrown_count = _grow_groups(axes, k, step % _SEEDINGS, regrown)
+                    else:
+                        regrown_count = _cut_curve(axes, k, step, regrown)
+                    if regrown_count == 0:
+                        continue
+                    cost = _cost(axes, regrown, regrown_count)
+                    if cost >= _PROMISING * best:
+                        continue
                     _exchange_records(axes, k, regrown, regrown_count)
                     cost = _cost(axes, regrown, regrown_count)
                     if cost < best * (1.0 - _NOISE):
-                        best, group_of, count = cost, regrown, regrown_count
+                        best, count = cost, regrown_count
+                        group_of[:] = regrown
                 changed |= best < before * (1.0 - _NOISE)
             written = _write_groups(
                 members, group_of, count, new_order, new_starts, written, new_starts[written]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import get_args
 
+from anonspark.models.canon import Canon
 from anonspark.models.model import Model, Task
 from anonspark.models.mondrian import Mondrian
 from anonspark.models.options import ModelOptions
 
 __all__ = ["create_model", "options_classes"]
 
-_MODELS: tuple[type[Model], ...] = (Mondrian,)
+_MODELS: tuple[type[Model], ...] = (Mondrian, Canon)
 
 
 def _models_by_name() -> dict[str, type[Model]]:

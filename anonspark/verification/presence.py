@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -45,6 +45,9 @@ Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Figures = npt.NDArray[np.float64]
 
+# What the values of an ordered attribute are compared as, see _Population.
+_Places = int | Literal["float", "code"]
+
 _MOST_CLASSES = 1_000_000
 
 # Sums of shares are rounded: a record exactly at a bound is within it.
@@ -52,6 +55,8 @@ _TOLERANCE = 1e-12
 
 _DECIMAL_DIGITS = 38
 _TEXT_PLACES = 18
+
+_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _INT64 = np.iinfo(np.int64)
 
@@ -178,13 +183,13 @@ class _Population:
     ----------
     records : DataFrame
         ``value_<i>`` and ``missing_<i>`` of each attribute; neither where a value is unreadable.
-    places : tuple of (int, "float" or None)
-        What ``value_<i>`` is: a decimal of so many places, where 0 is any integer, a float64, or
-        (None) a text.
+    places : tuple of (int, "float", "code" or None)
+        What ``value_<i>`` is: a decimal of so many places, where 0 is any integer, a float64, a
+        code that may be masked, or (None) any other text.
     """
 
     records: DataFrame
-    places: tuple[int | Literal["float"] | None, ...]
+    places: tuple[_Places | None, ...]
 
 
 def _prepared_population(
@@ -218,8 +223,8 @@ def _prepared_population(
         value, place = planned
         raw = sf.col(f"raw_{index}")
         missing = raw.isNull()
-        if isinstance(found, st.StringType):
-            missing |= sf.trim(raw).isin([marker.strip() for marker in markers])
+        if isinstance(found, _TEXT_TYPES):
+            missing |= sf.trim(raw.cast("string")).isin([marker.strip() for marker in markers])
         if isinstance(found, st.FloatType | st.DoubleType):
             missing |= sf.isnan(raw)
         elif place == "float":
@@ -236,12 +241,12 @@ def _prepared_population(
 
 def _value_of(
     name: str, attribute: PublishedAttribute, found: st.DataType
-) -> tuple[Column, int | Literal["float"] | None] | None:
+) -> tuple[Column, _Places | None] | None:
     """Return a column's values in a type that compares as the attribute does, and which it is.
 
     None where the column's type has no such values. Values that cannot be read are null.
     """
-    is_text = isinstance(found, st.StringType)
+    is_text = isinstance(found, _TEXT_TYPES)
     is_number = isinstance(found, st.NumericType)
     text = f"trim({name})" if is_text else name
     readable: tuple[type[st.DataType], ...]
@@ -249,7 +254,8 @@ def _value_of(
         case "category":
             if isinstance(found, st.ArrayType | st.MapType | st.StructType | st.BinaryType):
                 return None
-            return sf.trim(sf.col(name).cast("string")), None
+            places: _Places | None = "code" if attribute.rule == "prefix" else None
+            return sf.trim(sf.col(name).cast("string")), places
         case "boolean":
             if not (is_text or isinstance(found, st.BooleanType)):
                 return None
@@ -272,6 +278,9 @@ def _value_of(
         return sf.col(name).cast("bigint"), 0
     if isinstance(found, st.DecimalType):
         return sf.col(name).cast(f"decimal({_DECIMAL_DIGITS},{found.scale})"), found.scale
+    if is_number and attribute.rule is not None:
+        # Its labels were made from the text.
+        return sf.col(name).cast("string").cast("double"), "float"
     if is_number and attribute.kind == "integer":
         return sf.col(name).cast("double"), "float"
     if is_number:
@@ -318,13 +327,13 @@ class _OrderedAxis:
     Parameters
     ----------
     ends : ndarray of shape (n,)
-        The ends in order, each once: int64, float64, or 16 bytes for decimals.
-    places : int or "float"
+        The ends in order, each once: int64, float64, text, or 16 bytes for decimals.
+    places : int, "float" or "code"
         See :class:`_Population`.
     """
 
     ends: npt.NDArray[Any]
-    places: int | Literal["float"]
+    places: _Places
 
     @property
     def missing(self) -> int:
@@ -335,15 +344,18 @@ class _OrderedAxis:
         """Return the code of each value, anything for nulls."""
         if self.places == "float":
             values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
+        elif self.places == "code":
+            lengths = pc.utf8_lpad(pc.cast(pc.utf8_length(column), pa.string()), 6, "0")
+            keys = pc.binary_join_element_wise(lengths, column, "").fill_null("")
+            values = keys.to_numpy(zero_copy_only=False).astype(np.str_)
         elif pa.types.is_decimal(column.type):
             values = _sortable_decimals(column)
         else:
             if pa.types.is_date(column.type):
                 column = column.cast(pa.int32())
             values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return np.searchsorted(self.ends, values, "left") + np.searchsorted(
-            self.ends, values, "right"
-        )
+        before: Integers = np.searchsorted(self.ends, values, "left")
+        return before + np.searchsorted(self.ends, values, "right")
 
 
 @dataclass(frozen=True)
@@ -402,6 +414,17 @@ class _Search:
             unreadable[:, index] = np.asarray(column.is_null()) & ~missing
         return codes, unreadable
 
+    def count(self, points: Codes, counts: Integers) -> None:
+        """Add the points in each region to ``counts``."""
+        arguments = (points, *self.regions, counts)
+        count_points(*arguments)
+
+    def sum_shares(self, points: Codes, shares: Figures) -> Figures:
+        """Return the sum of the shares of all regions of each point."""
+        arguments = (points, *self.regions, shares)
+        sums: Figures = sum_shares(*arguments)
+        return sums
+
 
 def _search(
     classes: pa.Table,
@@ -421,8 +444,12 @@ def _search(
             classes.column(f"published_{index}_{place}") for place in range(len(attribute.columns))
         ]
         leaves = hierarchies.get(attribute.name)
+        places = population.places[index]
+        if places == "float" and attribute.rule is not None:
+            # Ends are rounded as the values are.
+            attribute = replace(attribute, kind="float")
         regions, numbers = read_regions(columns, attribute, leaves)
-        axis, sets = _sets_of_codes(regions, population.places[index], leaves)
+        axis, sets = _sets_of_codes(regions, places, leaves)
         axes.append(axis)
         own_low, own_high, own_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
         for number, own in enumerate(sets):
@@ -454,7 +481,7 @@ _Runs = list[tuple[int, int]]
 
 def _sets_of_codes(
     regions: Sequence[OrderedRegion] | Sequence[CategoryRegion],
-    places: int | Literal["float"] | None,
+    places: _Places | None,
     leaves: Leaves | None,
 ) -> tuple[_OrderedAxis | _CategoryAxis, list[_Runs]]:
     """Return the axis of an attribute, and each region as runs of its codes."""
@@ -494,7 +521,7 @@ def _category_sets(
 
 
 def _ordered_sets(
-    regions: Sequence[OrderedRegion], places: int | Literal["float"]
+    regions: Sequence[OrderedRegion], places: _Places
 ) -> tuple[_OrderedAxis, list[_Runs]]:
     # Of each region, first and last value that a column of this type can hold in each interval.
     closed: list[list[tuple[Any, Any]] | None] = []
@@ -530,8 +557,10 @@ def _joined(runs: _Runs) -> _Runs:
     return joined
 
 
-def _closed(interval: Interval, places: int | Literal["float"]) -> tuple[Any, Any]:
-    """Return the first and last value of an interval among float64 numbers or decimals."""
+def _closed(interval: Interval, places: _Places) -> tuple[Any, Any]:
+    """Return the first and last value of an interval among the values of a type."""
+    if isinstance(interval.low, str) or isinstance(interval.high, str) or places == "code":
+        return interval.low, interval.high
     if places == "float":
         return (
             _next_float(interval.low, interval.low_included, math.inf),
@@ -562,9 +591,11 @@ def _next_float(value: Number, included: bool, direction: float) -> float:
     return nearest + 0.0
 
 
-def _sortable(ends: Sequence[Any], places: int | Literal["float"]) -> npt.NDArray[Any]:
+def _sortable(ends: Sequence[Any], places: _Places) -> npt.NDArray[Any]:
     if places == "float":
         return np.array(ends, np.float64)
+    if places == "code":
+        return np.array(ends, np.str_)
     if not places:
         return np.array(ends, np.int64)
     words = [(end + 2**127).to_bytes(16, "big") for end in ends]
@@ -625,7 +656,7 @@ class _CountRecords:
         unreadable = np.zeros(len(self.search.axes), np.int64)
         for batch in batches:
             codes, bad = self.search.points(batch)
-            count_points(codes, *self.search.regions, counts)
+            self.search.count(codes, counts)
             unreadable += bad.sum(axis=0)
         numbers = np.concatenate([-1 - np.arange(len(unreadable)), np.arange(len(counts))])
         records = np.concatenate([unreadable, counts])
@@ -650,7 +681,7 @@ class _BoundPresence:
             if not batch.num_rows:
                 continue
             codes, _ = self.search.points(batch)
-            presence = np.minimum(sum_shares(codes, *self.search.regions, self.shares), 1.0)
+            presence = np.minimum(self.search.sum_shares(codes, self.shares), 1.0)
             rows += len(presence)
             smallest = min(smallest, float(presence.min()))
             largest = max(largest, float(presence.max()))

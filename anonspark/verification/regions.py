@@ -1,20 +1,21 @@
 """Published quasi-identifiers read back as regions: the values that a label leaves possible.
 
-Labels of this package are read exactly: :mod:`anonspark.generalize.labels` backwards. Of other
-tools' labels those are read whose meaning is plain: half-open intervals (``[20-25[``,
-``[20, 25)``), intervals without brackets, and ``*``.
+Labels of this package are read exactly: :mod:`anonspark.generalize.labels` and
+:mod:`anonspark.hierarchies.rules` backwards. Of other tools' labels those are read whose meaning is
+plain: half-open intervals (``[20-25[``, ``[20, 25)``), intervals without brackets, and ``*``.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from calendar import monthrange
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from itertools import zip_longest
-from typing import Any
+from itertools import pairwise, zip_longest
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,10 @@ __all__ = [
     "Number",
     "OrderedRegion",
     "PublishedAttribute",
+    "Rule",
     "UnreadableLabelError",
+    "code_key",
+    "leaves_by_label",
     "published_attributes",
     "read_label",
     "read_regions",
@@ -42,6 +46,9 @@ Integers = npt.NDArray[np.int64]
 Number = int | float | Decimal
 """Value of an ordered attribute: dates are days, timestamps microseconds since 1970-01-01 UTC."""
 
+Rule = Literal["intervals", "prefix", "calendar"]
+"""How a hierarchy was made: its labels tell of values that the release does not hold, too."""
+
 Leaves = Mapping[str, Collection[str]]
 """A hierarchy: the values that each of its labels stands for, as text."""
 
@@ -50,9 +57,12 @@ _OR_MISSING = " or missing"
 _EVERYTHING = "*"
 
 _INTEGER = re.compile(r"[+-]?\d+")
-_NUMBER = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
+# No longer than what a column can hold, so that a damaged label costs nothing.
+_NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{1,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
 _DATE = r"\d{4}-\d{2}-\d{2}"
 _TIMESTAMP = _DATE + r"(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
+_PERIOD = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{2}))?")
+_MASKED = re.compile(r"(?P<prefix>[^*]*)(?P<mask>\**)")
 _MEMBER = re.compile(r'[^{}\[\]",]+')
 
 
@@ -82,21 +92,21 @@ class Interval:
 
     Parameters
     ----------
-    low, high : int, float or Decimal
-        Ends.
+    low, high : int, float, Decimal or str
+        Ends; of masked codes the keys that :func:`code_key` makes.
     low_included, high_included : bool
         Whether the ends belong to it.
     """
 
-    low: Number
-    high: Number
+    low: Number | str
+    high: Number | str
     low_included: bool = True
     high_included: bool = True
 
 
 @dataclass(frozen=True)
 class OrderedRegion:
-    """What a class leaves possible of a number, date or timestamp.
+    """What a class leaves possible of a number, date, timestamp or masked code.
 
     Parameters
     ----------
@@ -143,6 +153,9 @@ class PublishedAttribute:
         are missing.
     type : str or None
         Arrow type of the raw column, as the manifest writes it; ``float`` numbers have 32 bits.
+    rule : Rule or None
+        What made its hierarchy: ``intervals`` goes with a number as kind, ``calendar`` with
+        ``date``, ``prefix`` with ``category``.
     """
 
     name: str
@@ -150,11 +163,12 @@ class PublishedAttribute:
     style: str
     columns: tuple[str, ...]
     type: str | None = None
+    rule: Rule | None = None
 
     @property
     def is_category(self) -> bool:
         """Whether its regions are sets of texts."""
-        return self.kind in ("category", "boolean")
+        return self.kind in ("category", "boolean") and self.rule is None
 
 
 def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribute, ...]:
@@ -163,8 +177,9 @@ def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribut
     Parameters
     ----------
     manifest : mapping
-        Of the release; read are ``configuration.output.style``, ``published.quasi_identifiers``
-        and ``published.quasi_identifier_columns``.
+        Of the release; read are ``configuration.output.style``, the rules of hierarchies in
+        ``configuration.attributes``, ``published.quasi_identifiers`` and
+        ``published.quasi_identifier_columns``.
 
     Raises
     ------
@@ -188,10 +203,70 @@ def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribut
         if len(own) < len(expected) - 1:
             raise DataError(f"manifest.json: lacks the published columns of {name!r}")
         del columns[: len(own)]
+        configured = manifest["configuration"].get("attributes", {}).get(name) or {}
+        rule = _rule_of(configured.get("hierarchy"))
         attributes.append(
-            PublishedAttribute(name, described["kind"], style, tuple(own), described.get("type"))
+            PublishedAttribute(
+                name,
+                _KIND_OF_RULE[rule] if rule else described["kind"],
+                style,
+                tuple(own),
+                None if rule else described.get("type"),
+                rule,
+            )
         )
     return tuple(attributes)
+
+
+_KIND_OF_RULE: dict[Rule, Kind] = {
+    "intervals": "decimal",
+    "prefix": "category",
+    "calendar": "date",
+}
+
+
+def _rule_of(hierarchy: object) -> Rule | None:
+    """Return the rule that a configured hierarchy names, None for a file or none."""
+    if not isinstance(hierarchy, Mapping):
+        return None
+    return next((rule for rule in _KIND_OF_RULE if hierarchy.get(rule) is not None), None)
+
+
+class _Level(Protocol):
+    @property
+    def starts(self) -> Sequence[int]: ...
+
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+
+class _Hierarchy(Protocol):
+    @property
+    def leaves(self) -> Sequence[str]: ...
+
+    @property
+    def levels(self) -> Sequence[_Level]: ...
+
+
+def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
+    """Return what each label of a hierarchy stands for.
+
+    Parameters
+    ----------
+    hierarchy : anonspark.hierarchies.hierarchy.Hierarchy
+        Or anything with its ``leaves`` and ``levels``.
+
+    Returns
+    -------
+    dict of str to sequence of str
+        Leaves in tree order; leaves stand for themselves.
+    """
+    labels: dict[str, Sequence[str]] = {leaf: (leaf,) for leaf in hierarchy.leaves}
+    for level in hierarchy.levels:
+        bounds = pairwise([*level.starts, len(hierarchy.leaves)])
+        for label, (start, stop) in zip(level.labels, bounds, strict=True):
+            labels[label] = hierarchy.leaves[start:stop]
+    return labels
 
 
 def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
@@ -205,7 +280,7 @@ def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
     names = [
         attribute.name
         for attribute in attributes
-        if attribute.style == "mean" and not attribute.is_category
+        if attribute.style == "mean" and not attribute.is_category and attribute.rule is None
     ]
     if names:
         raise ConfigurationError(
@@ -226,17 +301,30 @@ def read_label(
     attribute : PublishedAttribute
         Its kind and type count.
     leaves : mapping of str to collection of str, or None
-        What the labels of the attribute's hierarchy stand for; they win over other readings, except
-        ``*``, which is everything, missing values as well.
+        What the labels of the attribute's hierarchy stand for; they win over other readings.
 
     Raises
     ------
     UnreadableLabelError
         If it is no label of this kind.
+
+    Notes
+    -----
+    ``*`` is every present value, and without a hierarchy missing ones as well: then it is a value
+    that was suppressed. A category ``*`` cannot be told from it.
     """
-    if attribute.is_category:
-        return _read_category(label, leaves)
-    return _read_ordered(label, attribute, leaves)
+    own, missing = label, False
+    if not attribute.is_category or leaves is not None:
+        own, missing = label.removesuffix(_OR_MISSING), label.endswith(_OR_MISSING)
+    if attribute.rule is None and leaves is None and own == _EVERYTHING:
+        missing = True
+    if own == _MISSING:
+        return CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
+    if not attribute.is_category:
+        intervals = None if own == _EVERYTHING else _intervals(own.strip(), attribute, leaves)
+        return OrderedRegion(intervals, missing)
+    values, among = _category_values(own, leaves)
+    return CategoryRegion(values, missing or among)
 
 
 def read_regions(
@@ -338,7 +426,9 @@ def _cell_reader(
     if len(arrays) > 1 and attribute.columns[0] != attribute.name:
         return lambda cell: _read_bounds(*cell)
     if pa.types.is_nested(arrays[0].type):
-        return lambda cell: _read_set(cell[0], leaves)
+        if attribute.is_category:
+            return lambda cell: _set_region(cell[0], leaves)
+        return lambda cell: _ordered_set_region(cell[0], attribute, leaves)
     if pa.types.is_string(arrays[0].type) or pa.types.is_large_string(arrays[0].type):
         nothing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
         return lambda cell: nothing if cell[0] is None else read_label(cell[0], attribute, leaves)
@@ -359,37 +449,67 @@ def _read_bounds(
     return OrderedRegion((Interval(low, high),), bool(missing))
 
 
-def _read_ordered(
+def _intervals(
     label: str, attribute: PublishedAttribute, leaves: Leaves | None
-) -> OrderedRegion:
-    label = label.strip()
-    own, missing = label.removesuffix(_OR_MISSING), label.endswith(_OR_MISSING)
-    if own == _EVERYTHING:
-        return OrderedRegion(None, True)
+) -> tuple[Interval, ...]:
+    """Read the present values of an ordered attribute."""
     if leaves is not None and label in leaves:
-        own, missing = label, False
-    if leaves is not None and own in leaves:
-        points = sorted({_read_value(leaf.strip(), attribute) for leaf in leaves[own]})
-        return OrderedRegion(tuple(Interval(point, point) for point in points), missing)
-    if own == _MISSING:
-        return OrderedRegion((), True)
+        points = sorted({_read_value(leaf.strip(), attribute) for leaf in leaves[label]})
+        return tuple(Interval(point, point) for point in points)
+    if attribute.rule == "prefix":
+        return (_masked_code(label),)
+    if attribute.rule == "calendar" and (period := _PERIOD.fullmatch(label)):
+        return (_days_of(period),)
     single, several = _patterns(attribute)
-    if single.fullmatch(own):
-        value = _read_value(own, attribute)
-        return OrderedRegion((Interval(value, value),), missing)
-    match = several.fullmatch(own)
+    if single.fullmatch(label):
+        value = _read_value(label, attribute)
+        return (Interval(value, value),)
+    match = several.fullmatch(label)
     if match is None or bool(match["left"]) != bool(match["right"]):
         raise UnreadableLabelError("not a value, not an interval")
-    interval = Interval(
-        _read_value(match["low"], attribute),
-        _read_value(match["high"], attribute),
-        _LEFT_INCLUDED[match["left"]],
-        _RIGHT_INCLUDED[match["right"]],
-    )
-    closed = interval.low_included and interval.high_included
-    if not (interval.low < interval.high or (closed and interval.low == interval.high)):
+    low, high = _read_value(match["low"], attribute), _read_value(match["high"], attribute)
+    low_included, high_included = _LEFT_INCLUDED[match["left"]], _RIGHT_INCLUDED[match["right"]]
+    if not (low < high or (low == high and low_included and high_included)):
         raise UnreadableLabelError("an empty interval")
-    return OrderedRegion((interval,), missing)
+    return (Interval(low, high, low_included, high_included),)
+
+
+def code_key(code: str) -> str:
+    """Return what codes are ordered by, so that those with one mask are neighbours: the length."""
+    return f"{len(code):06d}{code}"
+
+
+def _masked_code(label: str) -> Interval:
+    """Read a code whose last characters may be masked, as in ``061**``: the length is known."""
+    if label.startswith('"'):
+        label, end = _json_text(label, 0)
+        label = label.strip(" ")
+    match = _MASKED.fullmatch(label)
+    if match is None:
+        raise UnreadableLabelError("a mask inside a code")
+    prefix, masked = match["prefix"], len(match["mask"])
+    first = code_key(label)[: 6 + len(prefix)]
+    return Interval(first, first + "\U0010ffff" * masked)
+
+
+def _days_of(period: re.Match[str]) -> Interval:
+    """Read a month, quarter or year."""
+    year = int(period["year"])
+    first, last = 1, 12
+    if period["quarter"]:
+        last = 3 * int(period["quarter"])
+        first = last - 2
+    elif period["month"]:
+        first = last = int(period["month"])
+    try:
+        start, stop = date(year, first, 1), date(year, last, monthrange(year, last)[1])
+    except ValueError:
+        raise UnreadableLabelError("not a month") from None
+    return Interval(_days(start), _days(stop))
+
+
+def _days(day: date) -> int:
+    return (day - date(1970, 1, 1)).days
 
 
 def _patterns(attribute: PublishedAttribute) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -408,7 +528,7 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
         raise UnreadableLabelError("not a value of its kind")
     match attribute.kind:
         case "date":
-            return (_read_day(text) - date(1970, 1, 1)).days
+            return _days(_read_day(text))
         case "timestamp":
             try:
                 moment = datetime.fromisoformat(text)
@@ -429,25 +549,25 @@ def _read_day(text: str) -> date:
         raise UnreadableLabelError("not a day") from None
 
 
-def _read_category(label: str, leaves: Leaves | None) -> CategoryRegion:
+def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...] | None, bool]:
+    """Return the values of a label, None for all, and whether missing is one of them."""
     if label == _EVERYTHING:
-        return CategoryRegion(None, True)
+        return None, False
     if leaves is not None and label in leaves:
-        return CategoryRegion(tuple(sorted(set(leaves[label]))), False)
-    if label == _MISSING:
-        return CategoryRegion((), True)
-    if label.startswith("{"):
-        return _read_set(_set_members(label), leaves)
+        return tuple(sorted(set(leaves[label]))), False
     if label.startswith('"'):
         value, end = _json_text(label, 0)
         if end != len(label):
             raise UnreadableLabelError("text after a quoted value")
-        return CategoryRegion((value,), False)
-    return CategoryRegion((label,), False)
+        return tuple(sorted(set(leaves[value]))) if leaves and value in leaves else (value,), False
+    if leaves is None and label.startswith("{"):
+        region = _set_region(_set_members(label), None)
+        return region.values, region.missing
+    return (label,), False
 
 
-def _read_set(members: Sequence[str | None] | None, leaves: Leaves | None) -> CategoryRegion:
-    """Read a set; each member may be a label of the hierarchy."""
+def _set_region(members: Sequence[str | None] | None, leaves: Leaves | None) -> CategoryRegion:
+    """Return the region of a set; each member may be a label of the hierarchy."""
     if members is None:
         return CategoryRegion((), True)
     if not members:
@@ -457,6 +577,23 @@ def _read_set(members: Sequence[str | None] | None, leaves: Leaves | None) -> Ca
         if member is not None:
             values.update(leaves[member] if leaves is not None and member in leaves else (member,))
     return CategoryRegion(tuple(sorted(values)), None in members)
+
+
+def _ordered_set_region(
+    members: Sequence[str | None] | None, attribute: PublishedAttribute, leaves: Leaves | None
+) -> OrderedRegion:
+    """Return the region of a set of values of an ordered attribute."""
+    if members is None:
+        return OrderedRegion((), True)
+    if not members:
+        raise UnreadableLabelError("a set without members")
+    intervals = [
+        interval
+        for member in members
+        if member is not None
+        for interval in _intervals(member.strip(), attribute, leaves)
+    ]
+    return OrderedRegion(tuple(intervals), None in members)
 
 
 def _set_members(label: str) -> list[str | None]:

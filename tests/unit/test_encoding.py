@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import Kind, QuasiIdentifier
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -369,3 +370,56 @@ def test_unknown_categories_are_refused(values: list[str | None]) -> None:
 def test_the_description_holds_no_value() -> None:
     quasi_identifier = number("integer", pa.int64(), [17, 90])
     assert quasi_identifier.describe() == {"name": "x", "kind": "integer", "type": "int64"}
+
+
+# Hierarchies --------------------------------------------------------------------------------------
+
+HIERARCHY = Hierarchy.from_rows(
+    [
+        ["Izmir", "west", "*"],
+        ["Ankara", "middle", "*"],
+        ["Bursa", "west", "*"],
+        ["Konya", "middle", "*"],
+    ]
+)
+
+
+def city(lowest: int, highest: int, **more: Any) -> QuasiIdentifier:
+    return QuasiIdentifier(
+        "city",
+        "category",
+        pa.string(),
+        lowest,
+        highest,
+        categories=HIERARCHY.leaves,
+        hierarchy=HIERARCHY,
+        **more,
+    )
+
+
+def test_with_a_hierarchy_codes_are_places_in_the_tree() -> None:
+    column = pa.array(["Konya", "Izmir", "Bursa", "Ankara"])
+    quasi_identifier = city(0, 3)
+    codes = quasi_identifier.encode(column)
+    assert codes.tolist() == [3, 0, 1, 2]
+    assert quasi_identifier.decode(codes).equals(column)
+    assert quasi_identifier.range == 3
+    assert quasi_identifier.positions(codes).tolist() == [3, 0, 1, 2]
+
+
+def test_with_a_hierarchy_the_range_is_that_of_the_values_that_occur() -> None:
+    quasi_identifier = city(1, 2, has_missing=True)
+    codes = quasi_identifier.encode(pa.array(["Bursa", "Ankara", None]))
+    assert codes.tolist() == [1, 2, 3]
+    assert quasi_identifier.decode(codes).to_pylist() == ["Bursa", "Ankara", None]
+    normalized = quasi_identifier.normalized(quasi_identifier.positions(codes))
+    assert normalized.tolist() == [0, 0.5, 1]
+
+
+def test_the_description_of_a_hierarchy_holds_no_value() -> None:
+    assert city(0, 3).describe() == {
+        "name": "city",
+        "kind": "category",
+        "type": "string",
+        "hierarchy": {"height": 2, "leaves": 4},
+    }

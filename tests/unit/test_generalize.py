@@ -18,7 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonspark.generalize.classes import ClassFigures, Generalizer, Style
-from anonspark.generalize.labels import category_label, interval_label, value_labels
+from anonspark.generalize.labels import (
+    category_label,
+    hierarchy_label,
+    interval_label,
+    value_labels,
+)
+from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import Kind, QuasiIdentifier
 
 CATEGORIES = ("a", "b", "c, d", "", "missing", "{a, b}", "[x]", 'say "x"', " blank", "é")
@@ -473,6 +479,126 @@ def test_loss_of_integers_counts_the_values_covered(classes: list[list[int]]) ->
 )
 def test_loss(case: str, classes: list[list[Any]], losses: list[float]) -> None:
     np.testing.assert_allclose(Release(classes, CASES[case], "interval").losses, losses, rtol=1e-12)
+
+
+# Hierarchies --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("label", "told"),
+    [
+        pytest.param("Married", "Married", id="plain"),
+        pytest.param("[20-25[", "[20-25[", id="interval"),
+        pytest.param("{a, b}", "{a, b}", id="braces"),
+        pytest.param('5" pipe', '5" pipe', id="quote inside"),
+        pytest.param("missing", '"missing"', id="the text missing"),
+        pytest.param("a or missing", '"a or missing"', id="looks like a mark"),
+        pytest.param('"missing"', r'"\"missing\""', id="looks quoted"),
+        pytest.param("", '""', id="empty"),
+    ],
+)
+def test_hierarchy_labels(label: str, told: str) -> None:
+    assert hierarchy_label(label, with_missing=False) == told
+    assert hierarchy_label(label, with_missing=True) == f"{told} or missing"
+
+
+ROWS = {
+    # Of two groups, one has a single leaf.
+    "a": ("A", "AB", "*"),
+    "b": ("B", "AB", "*"),
+    "c": ("B", "AB", "*"),
+    "missing": ("D", "D", "*"),
+    "e": ("E", "EF", "*"),
+    "f": ("F", "EF", "*"),
+}
+TREE = Hierarchy.from_rows([(leaf, *groups) for leaf, groups in ROWS.items()])
+
+
+def tree_release(
+    classes: Sequence[Sequence[str | None]], style: Style = "interval"
+) -> tuple[list[Any], ClassFigures]:
+    """Generalize classes of one attribute that has the hierarchy TREE."""
+    has_missing = any(None in members for members in classes)
+    quasi_identifier = QuasiIdentifier(
+        "x", "category", pa.string(), 0, 5, 0, TREE.leaves, has_missing, hierarchy=TREE
+    )
+    column = pa.array([value for members in classes for value in members], pa.string())
+    starts = np.cumsum([0, *map(len, classes)]).astype(np.int64)
+    codes = quasi_identifier.encode(column)[:, None]
+    generalizer = Generalizer((quasi_identifier,), style, has_missing)
+    (published,), figures = generalizer.generalize(codes, starts)
+    (described_column,) = generalizer.columns()
+    assert published.type == described_column.arrow_type
+    return published.to_pylist(), figures
+
+
+@pytest.mark.parametrize("style", ["interval", "mean"])
+def test_a_class_is_published_as_its_lowest_common_ancestor(style: Style) -> None:
+    classes = [["a", "a"], ["c", "b"], ["a", "c"], ["missing"], ["missing", "e"], ["f", "e"]]
+    labels, figures = tree_release(classes, style)
+    assert labels == ["a", "B", "AB", '"missing"', "*", "EF"]
+    np.testing.assert_allclose(figures.penalties[:, 0], [0, 2 / 6, 3 / 6, 0, 1, 2 / 6])
+    np.testing.assert_allclose(figures.losses[:, 0], [0, 1 / 6, 2 / 6, 0, 5 / 6, 1 / 6])
+    assert figures.lowest[0].to_pylist() == ["a", "b", "a", "missing", "missing", "e"]
+    assert figures.highest[0].to_pylist() == ["a", "c", "c", "missing", "e", "f"]
+
+
+def test_a_class_of_a_hierarchy_with_missing_values() -> None:
+    labels, figures = tree_release([["c", None, "b"], [None, None], ["missing", None], ["e"]])
+    assert labels == ["B or missing", "missing", '"missing" or missing', "e"]
+    assert figures.penalties[:, 0].tolist() == [1, 0, 1, 0]
+    np.testing.assert_allclose(figures.losses[:, 0], [2 / 7, 0, 1 / 7, 0])
+    assert figures.lowest[0].to_pylist() == ["b", None, "missing", "e"]
+
+
+def test_bounds_of_a_hierarchy_are_sets() -> None:
+    sets, figures = tree_release([["c", None, "a", "c"], ["f"]], "bounds")
+    assert sets == [["a", "c", None], ["f"]]
+    # What is lost does not depend on the style.
+    assert figures.penalties[:, 0].tolist() == [1, 0]
+
+
+def test_a_hierarchy_over_nothing_but_missing_values() -> None:
+    empty = Hierarchy.from_rows([], height=2)
+    quasi_identifier = QuasiIdentifier(
+        "x", "category", pa.string(), 0, -1, has_missing=True, hierarchy=empty
+    )
+    codes = quasi_identifier.encode(pa.nulls(2, pa.string()))[:, None]
+    generalizer = Generalizer((quasi_identifier,), "interval", tell_missing=True)
+    (labels,), figures = generalizer.generalize(codes, np.array([0, 1, 2]))
+    assert labels.to_pylist() == ["missing", "missing"]
+    assert (figures.penalties == 0).all()
+    assert (figures.losses == 0).all()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.lists(st.one_of(st.none(), st.sampled_from(list(ROWS))), min_size=1, max_size=5),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_any_class_of_a_hierarchy(classes: list[list[str | None]]) -> None:
+    labels, figures = tree_release(classes)
+    with_missing = any(None in members for members in classes)
+    for members, label, (penalty,), (loss,) in zip(
+        classes, labels, figures.penalties, figures.losses, strict=True
+    ):
+        present = {value for value in members if value is not None}
+        if not present:
+            assert (label, penalty, loss) == ("missing", 0, 0)
+            continue
+        paths = [(value, *ROWS[value]) for value in present]
+        (ancestor, *_) = (column[0] for column in zip(*paths, strict=True) if len(set(column)) == 1)
+        leaves = [leaf for leaf, groups in ROWS.items() if ancestor in (leaf, *groups)]
+        quoted = f'"{ancestor}"' if ancestor == "missing" else ancestor
+        some_missing = None in members
+        assert label == (f"{quoted} or missing" if some_missing else quoted)
+        share = len(leaves) / len(ROWS) if len(leaves) > 1 else 0
+        assert penalty == (1 if some_missing else share)
+        expected = (len(leaves) + some_missing - 1) / (len(ROWS) + with_missing)
+        assert loss == pytest.approx(expected)
 
 
 # Columns ------------------------------------------------------------------------------------------
