@@ -36,6 +36,7 @@ from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.manifest import versions, write_manifest
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
+from anonspark.publish.presence import check_delta_presence, require_population
 from anonspark.publish.tables import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
@@ -53,6 +54,7 @@ from anonspark.rounds import run_rounds
 from anonspark.spark_errors import reading_input, writing_output
 from anonspark.staging import open_staging
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.presence import Presence
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
 
@@ -74,6 +76,8 @@ class Release:
         The rows of the table ``rounds``.
     attributes : list of dict
         The rows of the table ``attributes``.
+    privacy : list of dict
+        The rows of the table ``privacy``.
     seconds : dict
         Seconds of each stage.
     """
@@ -82,6 +86,7 @@ class Release:
     summary: dict[str, Any]
     rounds: list[dict[str, object]]
     attributes: list[dict[str, object]]
+    privacy: list[dict[str, object]]
     seconds: dict[str, float]
 
 
@@ -220,6 +225,10 @@ def run(
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer, snapshot.criteria)
+        description = _describe_release(configuration, generalizer)
+        if configuration.privacy.delta_presence is not None:
+            # Before the work, for what can be known before.
+            require_population(spark, configuration.privacy.delta_presence, description)
         if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
             with progress.stage("number duplicates", rows=snapshot.rows):
                 snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
@@ -248,6 +257,16 @@ def run(
             require_guarantee(
                 published, k=configuration.privacy.k, measured=measured, rows=snapshot.rows
             )
+            presence = None
+            if configuration.privacy.delta_presence is not None:
+                presence = check_delta_presence(
+                    spark,
+                    table,
+                    configuration.privacy.delta_presence,
+                    description,
+                    snapshot.hierarchies,
+                    configuration.input.missing_markers,
+                )
         summary = _summary(configuration, model, snapshot, results, totals, baseline, published) | {
             "run_id": run_id,
             "started": started,
@@ -255,7 +274,8 @@ def run(
         rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
         attributes = [row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)]
         privacy = [
-            row | {"run_id": run_id} for row in _privacy_rows(configuration, published, measured)
+            row | {"run_id": run_id}
+            for row in _privacy_rows(configuration, published, measured, presence)
         ]
         with progress.stage("metrics"):
             classes = class_table(heads, snapshot.quasi_identifiers, run_id)
@@ -268,7 +288,7 @@ def run(
                 ("privacy", privacy, PRIVACY_SCHEMA),
             ):
                 write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
-            manifest = _manifest(spark, configuration, generalizer, summary, progress)
+            manifest = _manifest(spark, description, summary, progress)
             write_manifest(files, staging.release, manifest)
         commit(
             files,
@@ -276,7 +296,9 @@ def run(
             files.qualified(configuration.output.path),
             overwrite=configuration.output.mode == "overwrite",
         )
-    return Release(configuration.output.path, summary, rounds, attributes, progress.seconds)
+    return Release(
+        configuration.output.path, summary, rounds, attributes, privacy, progress.seconds
+    )
 
 
 def _generalizer(
@@ -369,6 +391,7 @@ def _privacy_rows(
     configuration: Configuration,
     published: PublishedClasses,
     measured: Sequence[MeasuredCriterion],
+    presence: Presence | None,
 ) -> list[dict[str, object]]:
     size: dict[str, object] = {
         "criterion": "k",
@@ -386,6 +409,16 @@ def _privacy_rows(
                 "measured": one.measured,
             }
         )
+    wanted = configuration.privacy.delta_presence
+    if presence is not None and wanted is not None:
+        rows += [
+            {
+                "criterion": "smallest presence",
+                "required": wanted.min,
+                "measured": presence.smallest,
+            },
+            {"criterion": "largest presence", "required": wanted.max, "measured": presence.largest},
+        ]
     return rows
 
 
@@ -408,30 +441,33 @@ def _attribute_rows(snapshot: Snapshot, totals: Sequence[Totals]) -> list[dict[s
     ]
 
 
-def _manifest(
-    spark: SparkSession,
-    configuration: Configuration,
-    generalizer: Generalizer,
-    summary: dict[str, Any],
-    progress: Progress,
-) -> dict[str, Any]:
+def _describe_release(configuration: Configuration, generalizer: Generalizer) -> dict[str, Any]:
+    """Return what a manifest says of a release before anything is counted."""
     return {
-        "run_id": summary["run_id"],
-        "started": summary["started"].isoformat(timespec="seconds"),
-        "seconds": {name: round(seconds, 3) for name, seconds in progress.seconds.items()},
-        "versions": versions(spark.version),
         "configuration": configuration.public_dict(),
-        "fingerprints": {
-            name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
-        },
         "published": {
-            "rows": summary["rows_published"],
             "columns": published_names(configuration, generalizer),
             "quasi_identifier_columns": [column.name for column in generalizer.columns()],
             "quasi_identifiers": [
                 quasi_identifier.describe() for quasi_identifier in generalizer.quasi_identifiers
             ],
         },
+    }
+
+
+def _manifest(
+    spark: SparkSession, description: dict[str, Any], summary: dict[str, Any], progress: Progress
+) -> dict[str, Any]:
+    return {
+        "run_id": summary["run_id"],
+        "started": summary["started"].isoformat(timespec="seconds"),
+        "seconds": {name: round(seconds, 3) for name, seconds in progress.seconds.items()},
+        "versions": versions(spark.version),
+        "configuration": description["configuration"],
+        "fingerprints": {
+            name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
+        },
+        "published": {"rows": summary["rows_published"], **description["published"]},
         "summary": {
             name: value
             for name, value in summary.items()

@@ -154,6 +154,7 @@ def run(
                 "summary": release.summary,
                 "rounds": release.rounds,
                 "attributes": release.attributes,
+                "privacy": release.privacy,
                 "seconds": release.seconds,
             }
         )
@@ -231,6 +232,16 @@ def verify(
                 "k": verification.k,
                 "quasi_identifier_columns": verification.quasi_identifier_columns,
                 **vars(verification.published),
+                "criteria": [
+                    {
+                        "attribute": one.criterion.attribute,
+                        "criterion": one.criterion.kind,
+                        "required": one.criterion.bound,
+                        "measured": one.measured,
+                    }
+                    for one in verification.criteria
+                ],
+                "presence": verification.presence and vars(verification.presence),
             }
         )
     else:

@@ -76,6 +76,10 @@ def show_release(console: Console, release: Release) -> None:
     columns = ("attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss")
     rows = [[row[name] for name in columns] for row in release.attributes]
     console.print(_table("Attributes", columns, rows))
+    if len(release.privacy) > 1:
+        names = ("attribute", "criterion", "required", "measured")
+        rows = [[row.get(name) or "" for name in names] for row in release.privacy]
+        console.print(_table("Privacy: required, and measured in the worst class", names, rows))
 
 
 def show_plan(console: Console, plan: Plan) -> None:
@@ -110,4 +114,10 @@ def show_verification(console: Console, release: str, verification: Verification
         ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
         ("fingerprint", published.fingerprint),
     ]
-    console.print(_table(f"{release}: k-anonymous", ("what", "found"), lines))
+    for one in verification.criteria:
+        criterion = one.criterion
+        lines.append((f"{criterion.attribute}: {criterion.describe()}", one.measured))
+    if verification.presence is not None:
+        presence = verification.presence
+        lines.append(("presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"))
+    console.print(_table(f"{release}: all criteria hold", ("what", "found"), lines))

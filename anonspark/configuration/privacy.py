@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from anonspark.configuration.problems import Finding, found, impossible
 from anonspark.configuration.section import Section
-from anonspark.privacy.criteria import Criterion, CriterionKind
+from anonspark.privacy.criterion import Criterion, CriterionKind
 
 __all__ = [
     "AlphaAnonymity",

@@ -59,7 +59,7 @@ OutputStyle = Literal["interval", "bounds", "mean"]
 DEFAULT_MODEL = "su-mondrian"
 
 # The options that Spark itself hides in its logs and its user interface.
-_SECRET_OPTION = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
+_SECRET_OPTION = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
 _USER_INFORMATION = re.compile(r"(?<=://)[^/@]*@")
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
@@ -626,6 +626,15 @@ class Configuration(Section):
         """Names of the sensitive and insensitive attributes, in configuration order."""
         return self._with_role("sensitive", "insensitive")
 
+    @property
+    def sensitive_orders(self) -> dict[str, list[str]]:
+        """Declared orders of sensitive attributes."""
+        return {
+            name: self.attributes[name].order or []
+            for name in self._with_role("sensitive")
+            if self.attributes[name].order is not None
+        }
+
     def _with_role(self, *roles: Role) -> list[str]:
         return [name for name, attribute in self.attributes.items() if attribute.role in roles]
 
@@ -650,9 +659,9 @@ class Configuration(Section):
     def public_dict(self) -> dict[str, Any]:
         """Return the configuration as the manifest shows it, without its secrets.
 
-        The seed is replaced by ``seed_fingerprint``, a declared order (which lists raw values of
-        a quasi-identifier) by ``order_entries`` and ``order_fingerprint``, and credentials in
-        data source options and paths by ``(redacted)``.
+        The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
+        (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
+        credentials in data source options and paths by ``(redacted)``.
 
         Returns
         -------
@@ -663,16 +672,22 @@ class Configuration(Section):
         del document["execution"]["seed"]
         document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]
         for attribute in document["attributes"].values():
-            order = attribute.pop("order")
+            # The values of a sensitive attribute are published, and verifying needs their order.
+            order = None if attribute["role"] == "sensitive" else attribute.pop("order")
             if order is not None:
                 attribute["order_entries"] = len(order)
                 attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
             if isinstance(attribute["hierarchy"], str):
                 attribute["hierarchy"] = _redact_path(attribute["hierarchy"])
-        options = document["input"]["options"]
-        for option in options:
-            if _SECRET_OPTION.search(option):
-                options[option] = "(redacted)"
+        sources = [document["input"]]
+        presence = document["privacy"]["delta_presence"]
+        if presence is not None:
+            sources.append(presence)
+            presence["population"] = _redact_path(presence["population"])
+        for source in sources:
+            for option in source["options"]:
+                if _SECRET_OPTION.search(option):
+                    source["options"][option] = "(redacted)"
         path = self.input.path
         document["input"]["path"] = (
             _redact_path(path) if isinstance(path, str) else [_redact_path(one) for one in path]

@@ -131,8 +131,8 @@ def clear_counts(counts, present, distinct):
         counts[present[i]] = 0
 
 
-@njit(float64(REQUIREMENTS, int64, int64[::1], int64[::1], int64), cache=True)
-def _hierarchical_distance(requirements, attribute, counts, present, size):
+@njit(float64(REQUIREMENTS, int64, int64[::1], int64), cache=True)
+def _hierarchical_distance(requirements, attribute, counts, size):
     first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
     start = requirements.first_node[attribute]
     nodes = requirements.first_node[attribute + 1] - start
@@ -221,7 +221,7 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
                 distance += abs(difference)
             holds = distance <= (bound + TOLERANCE) * max(stop - first - 1, 1)
         else:
-            distance = _hierarchical_distance(requirements, attribute, counts, present, size)
+            distance = _hierarchical_distance(requirements, attribute, counts, size)
             holds = distance <= bound + TOLERANCE
         if not holds:
             return r

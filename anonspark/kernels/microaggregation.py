@@ -1,4 +1,4 @@
-"""Groups of k records with boxes as small as possible: greedy growth, then repair of cells.
+"""Groups of k records with boxes as small as possible: a first solution, then its repair.
 
 The cost of a group is its number of records times the sum of its box's edges, so the sum over all
 groups is ``gcp_total``. Nothing quadratic: records and groups are cut into cells by median trees,
@@ -15,7 +15,7 @@ from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select_float
 from anonspark.kernels.space_filling_curve import hilbert_keys
 
-__all__ = ["form_groups", "microaggregate", "refine_groups"]
+__all__ = ["cut_order", "form_groups", "microaggregate", "refine_groups"]
 
 # Records of a cell in which groups are grown: more is better and slower.
 _CELL_RECORDS = 4096
@@ -31,6 +31,9 @@ _ROUNDS = 8
 _PASSES_A_ROUND = 5
 _SEEDINGS = 8
 _SWEEPS = 10
+
+# Exchanges that one group begins in a sweep, so that huge groups stay linear.
+_EXCHANGES = 64
 
 # How far a repair's tree strays from medians and true widths, so that no two passes look at the
 # same neighbours.
@@ -60,7 +63,7 @@ _NOISE = 1e-9
     cache=True,
 )
 def _cut_cells(points, largest, unit, varied, state):
-    """Cut points into cells of at most ``largest`` by a tree; see :func:`form_groups`.
+    """Cut points into cells of at most ``largest`` by a tree of cuts near the median.
 
     Parameters
     ----------
@@ -402,8 +405,8 @@ def _exchange_records(axes, k, group_of, groups):
     for sweep in range(_SWEEPS):
         changed = sweep == 0
         for a in range(groups):
-            place = 0
-            while place < sizes[a]:
+            place, exchanges = 0, 0
+            while place < sizes[a] and exchanges < _EXCHANGES:
                 for group in range(groups):
                     if touched[group]:
                         touched[group] = False
@@ -475,6 +478,7 @@ def _exchange_records(axes, k, group_of, groups):
                     place += 1
                     continue
                 changed = True
+                exchanges += 1
                 touched[a] = touched[partner] = True
                 if partner_place < 0:
                     members[partner, sizes[partner]] = record
@@ -567,18 +571,17 @@ def cut_order(axes, order, k):
     return starts, best[units]
 
 
-@njit(int64(float64[:, ::1], int64, int64, int64[::1]), cache=True)
-def _cut_curve(axes, k, rotation, group_of):
+@njit(int64(float64[:, ::1], int64, int64[::1]), cache=True)
+def _cut_curve(axes, k, group_of):
     """Cut the Hilbert curve through all records into groups at the lowest cost.
 
     Parameters
     ----------
     axes : float64 ndarray of shape (d, n)
-        Values of the records, axis by axis.
+        Values of the records, axis by axis; at least one axis, and they vary on each. The curve
+        runs through the first 62.
     k : int
         Smallest group.
-    rotation : int
-        By how many places the axes are rotated: another curve.
     group_of : int64 ndarray of shape (n,)
         Filled with each record's group.
 
@@ -595,7 +598,7 @@ def _cut_curve(axes, k, rotation, group_of):
         widest = max(widest, axes[j].max() - axes[j].min())
     cells = np.empty((d, n), np.int64)
     for j in range(d):
-        axis = axes[(j + rotation) % d]
+        axis = axes[j]
         low = axis.min()
         for i in range(n):
             cells[j, i] = int64((axis[i] - low) / widest * (2.0**bits - 1.0))
@@ -609,12 +612,10 @@ def _cut_curve(axes, k, rotation, group_of):
     return starts.shape[0] - 1
 
 
-@njit(
-    int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64),
-    cache=True,
-)
-def _write_groups(members, group_of, groups, order, starts, written, place):
-    """Append a cell's groups to ``order`` and ``starts``; return how many there are by now."""
+@njit(int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64), cache=True)
+def _write_groups(members, group_of, groups, order, starts, written):
+    """Append groups to ``order`` and ``starts``; return how many are there by now."""
+    place = starts[written]
     ends = np.zeros(groups, np.int64)
     for i in range(members.shape[0]):
         ends[group_of[i]] += 1
@@ -650,38 +651,40 @@ def form_groups(points, k):
 
     Notes
     -----
-    A median tree cuts the records into cells. In each cell a group starts at the record furthest
-    from the mean, then takes the record that widens its box the least, until it has k; records
-    already inside the box come first. The last ones, fewer than k in the whole block, join groups
-    where this costs least. O(n log^2 n) time for the tree, O(n max(4096, 8 k) d) for the groups,
-    O(n d) memory.
+    Two ways, and the one with the lower cost in all. Groups are grown: a median tree cuts the
+    records into cells; in each cell a group starts at the record furthest from the mean, then takes
+    the record that widens its box the least, until it has k; records inside the box come first. The
+    last ones, fewer than k in the whole block, join groups where this costs least. Or the Hilbert
+    curve through all records is cut, see :func:`cut_order`; this wins for large k. O(n log^2 n)
+    time for sorting, O(n d max(4096, 8 k)) for growing, but O(n d) for k in the thousands, O(n d)
+    memory.
     """
     n = points.shape[0]
-    largest = k * max(_CELL_GROUPS, _CELL_RECORDS // k)
-    members, cells = _cut_cells(points, largest, k, False, uint64(0))
+    members = np.arange(n)
+    group_of = np.zeros(n, np.int64)
+    groups = min(n, 1)
+    if n >= 2 * k:
+        groups = 0
+        largest = k * max(_CELL_GROUPS, _CELL_RECORDS // k)
+        tree_order, cells = _cut_cells(points, largest, k, False, uint64(0))
+        for cell in range(cells.shape[0] - 1):
+            own = tree_order[cells[cell] : cells[cell + 1]]
+            grown = np.empty(own.shape[0], np.int64)
+            count = _grow_groups(_varying_axes(points, own), k, 0, grown)
+            for i in range(own.shape[0]):
+                group_of[own[i]] = groups + grown[i]
+            groups += count
+        axes = _varying_axes(points, members)
+        cost = _cost(axes, group_of, groups)
+        if cost > 0.0:
+            curve = np.empty(n, np.int64)
+            count = _cut_curve(axes, k, curve)
+            if count > 0 and _cost(axes, curve, count) < cost * (1.0 - _NOISE):
+                group_of, groups = curve, count
     order = np.empty(n, np.int64)
-    starts = np.zeros(n // k + 2, np.int64)
-    group_of = np.empty(n, np.int64)
-    written = 0
-    for cell in range(cells.shape[0] - 1):
-        start, stop = cells[cell], cells[cell + 1]
-        own = members[start:stop]
-        groups = 1
-        if own.shape[0] >= 2 * k:
-            axes = _varying_axes(points, own)
-            groups = _grow_groups(axes, k, 0, group_of)
-            if axes.shape[0] > 0:
-                curve = np.empty(own.shape[0], np.int64)
-                curve_groups = _cut_curve(axes, k, 0, curve)
-                if curve_groups > 0:
-                    cost = _cost(axes, group_of[: own.shape[0]], groups)
-                    if _cost(axes, curve, curve_groups) < cost * (1.0 - _NOISE):
-                        group_of[: own.shape[0]] = curve
-                        groups = curve_groups
-        else:
-            group_of[: own.shape[0]] = 0
-        written = _write_groups(own, group_of, groups, order, starts, written, start)
-    return order, starts[: written + 1].copy()
+    starts = np.zeros(groups + 1, np.int64)
+    _write_groups(members, group_of, groups, order, starts, 0)
+    return order, starts
 
 
 @njit(
@@ -769,25 +772,15 @@ def refine_groups(points, order, starts, k, rounds):
                 _exchange_records(axes, k, group_of, count)
                 best = _cost(axes, group_of, count)
                 regrown = np.empty(size, np.int64)
-                for method in range(2):
-                    if method == 0:
-                        regrown_count = _grow_groups(axes, k, step % _SEEDINGS, regrown)
-                    else:
-                        regrown_count = _cut_curve(axes, k, step, regrown)
-                    if regrown_count == 0:
-                        continue
-                    cost = _cost(axes, regrown, regrown_count)
-                    if cost >= _PROMISING * best:
-                        continue
+                regrown_count = _grow_groups(axes, k, step % _SEEDINGS, regrown)
+                cost = _cost(axes, regrown, regrown_count)
+                if cost < _PROMISING * best:
                     _exchange_records(axes, k, regrown, regrown_count)
                     cost = _cost(axes, regrown, regrown_count)
                     if cost < best * (1.0 - _NOISE):
-                        best, count = cost, regrown_count
-                        group_of[:] = regrown
+                        best, group_of, count = cost, regrown, regrown_count
                 changed |= best < before * (1.0 - _NOISE)
-            written = _write_groups(
-                members, group_of, count, new_order, new_starts, written, new_starts[written]
-            )
+            written = _write_groups(members, group_of, count, new_order, new_starts, written)
         for group in others:
             place = new_starts[written]
             for i in range(starts[group], starts[group + 1]):

@@ -235,8 +235,9 @@ def cut_into_groups(
     Notes
     -----
     O(n d depth) time, O(n d) memory; with criteria beyond k, each boundary that is tried costs what
-    :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side. The groups depend on the set of records alone, not on their
-    order: records equal in code and hash are interchangeable.
+    :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side. The groups depend on
+    the set of records alone, not on their order: records equal in code and hash are
+    interchangeable.
     """
     n, d = codes.shape
     k = requirements.k

@@ -93,4 +93,6 @@ class DistanceCut:
         positions = [normalized_positions(codes, self.quasi_identifiers) for codes in drawn]
         if not self.spread:
             return positions[0]
-        return positions[0][order_by_spread(*positions)]
+        candidates, samples = positions
+        ordered: npt.NDArray[np.float64] = candidates[order_by_spread(candidates, samples)]
+        return ordered

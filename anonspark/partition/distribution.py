@@ -111,7 +111,8 @@ def partition_records(
     path : int
         Name of the root.
     largest_block : int
-        Records of the largest node that is not cut. A node that cannot be cut stays one block, however large.
+        Records of the largest node that is not cut. A node that cannot be cut stays one block,
+        however large.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -21,7 +21,7 @@ from anonspark.hierarchies.rules import (
 )
 from anonspark.prepare.reading import ColumnPlan
 
-__all__ = ["match_hierarchy", "read_hierarchies"]
+__all__ = ["match_hierarchy", "read_hierarchies", "read_hierarchy_files"]
 
 
 def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[str, Hierarchy]:
@@ -46,16 +46,26 @@ def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[
     -----
     No job: the files are read on the driver.
     """
+    return read_hierarchy_files(
+        spark,
+        {
+            name: attribute.hierarchy
+            for name, attribute in configuration.attributes.items()
+            if isinstance(attribute.hierarchy, str)
+        },
+    )
+
+
+def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
+    """Read the hierarchies of some attributes; see :func:`read_hierarchies`."""
     files = FileSystem(spark)
     hierarchies: dict[str, Hierarchy] = {}
     problems: list[str] = []
-    for name, attribute in configuration.attributes.items():
-        if not isinstance(attribute.hierarchy, str):
-            continue
+    for name, path in paths.items():
+        key = f"attributes.{name}.hierarchy"
         try:
-            text = _read_text(files, attribute.hierarchy, f"attributes.{name}.hierarchy")
-            place = f"attributes.{name}.hierarchy: {attribute.hierarchy}"
-            hierarchies[name] = parse_hierarchy(text, place)
+            text = _read_text(files, path, key)
+            hierarchies[name] = parse_hierarchy(text, f"{key}: {path}")
         except ConfigurationError as error:
             problems += error.problems
     if problems:

@@ -14,10 +14,11 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from anonspark.columns import quoted
-from anonspark.configuration import Configuration
+from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.privacy.criteria import Counts, Criteria, Criterion
+from anonspark.privacy.criteria import Counts, Criteria
+from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute
 
 __all__ = ["count_values", "describe_criteria", "require_satisfiable"]
@@ -39,8 +40,9 @@ _PLAIN_TYPES = (
 
 def describe_criteria(
     records: DataFrame,
-    configuration: Configuration,
+    privacy: PrivacyOptions,
     columns: Mapping[str, str],
+    orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
 ) -> Criteria:
     """Return what every class has to satisfy, with the values that occur in a table.
@@ -49,9 +51,11 @@ def describe_criteria(
     ----------
     records : DataFrame
         Records of the whole input, or of a whole release.
-    configuration : Configuration
+    privacy : PrivacyOptions
     columns : mapping of str to str
         The column of each sensitive attribute.
+    orders : mapping of str to sequence of str
+        Declared order of the values, of the attributes that have one.
     hierarchies : mapping of str to Hierarchy
         Of the attributes that have one.
 
@@ -65,20 +69,13 @@ def describe_criteria(
     One job and one shuffle of counts for each sensitive attribute of a criterion; the counts of
     its values, at most 50,000, are collected.
     """
-    criteria = configuration.privacy.criteria
+    criteria = privacy.criteria
     names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
     sensitive = tuple(
-        _describe(
-            records,
-            name,
-            columns[name],
-            criteria,
-            configuration.attributes[name].order,
-            hierarchies.get(name),
-        )
+        _describe(records, name, columns[name], criteria, orders.get(name), hierarchies.get(name))
         for name in names
     )
-    return Criteria(configuration.privacy.k, criteria, sensitive)
+    return Criteria(privacy.k, criteria, sensitive)
 
 
 def _describe(

@@ -57,6 +57,8 @@ class Snapshot:
         In configuration order, with their global ranges.
     criteria : Criteria
         What every class has to satisfy.
+    hierarchies : dict
+        Attribute name to hierarchy, of those that come from files.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
     """
@@ -67,6 +69,7 @@ class Snapshot:
     missing: tuple[int, ...]
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
+    hierarchies: dict[str, Hierarchy]
     fingerprint: str
 
 
@@ -87,7 +90,9 @@ def _criteria(
     """Return what every class has to satisfy, after a look whether the whole table does."""
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
-    criteria = describe_criteria(records, configuration, columns, hierarchies)
+    criteria = describe_criteria(
+        records, configuration.privacy, columns, configuration.sensitive_orders, hierarchies
+    )
     require_satisfiable(criteria)
     return criteria
 
@@ -183,6 +188,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
         quasi_identifiers=_describe(records, plans, found, configuration),
         criteria=_criteria(records, configuration, hierarchies),
+        hierarchies=hierarchies,
         fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
     )
 

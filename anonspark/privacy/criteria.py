@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
+from anonspark.privacy.criterion import Criterion, CriterionKind
 from anonspark.privacy.sensitive import SensitiveAttribute
 
-__all__ = ["Criteria", "Criterion", "CriterionKind"]
+__all__ = ["Counts", "Criteria"]
 
 Counts = npt.NDArray[np.int64]
-
-CriterionKind = Literal[
-    "distinct",
-    "entropy",
-    "recursive",
-    "alpha",
-    "equal distance",
-    "ordered distance",
-    "hierarchical distance",
-]
 
 _KERNEL_KINDS: dict[CriterionKind, int] = {
     "distinct": kernel.DISTINCT,
@@ -38,43 +27,6 @@ _KERNEL_KINDS: dict[CriterionKind, int] = {
     "ordered distance": kernel.ORDERED_DISTANCE,
     "hierarchical distance": kernel.HIERARCHICAL_DISTANCE,
 }
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """One criterion beyond k, about one sensitive attribute.
-
-    Every one of them is closed under union: two classes that satisfy it satisfy it together, so a
-    table that violates it as a whole cannot be cut into classes that satisfy it.
-
-    Parameters
-    ----------
-    attribute : str
-        Name of the sensitive attribute.
-    kind : CriterionKind
-    bound : float
-        l, alpha or t.
-    c : float
-        Of recursive (c, l)-diversity.
-    """
-
-    attribute: str
-    kind: CriterionKind
-    bound: float
-    c: float = math.nan
-
-    def describe(self) -> str:
-        """Return the criterion in words, for messages and the table ``privacy``."""
-        bound = f"{self.bound:g}"
-        match self.kind:
-            case "distinct" | "entropy":
-                return f"{self.kind} l-diversity with l = {bound}"
-            case "recursive":
-                return f"recursive (c, l)-diversity with c = {self.c:g} and l = {bound}"
-            case "alpha":
-                return f"(alpha, k)-anonymity with alpha = {bound}"
-            case _:
-                return f"t-closeness with t = {bound} ({self.kind})"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
-from anonspark.privacy.criteria import Criteria, Criterion
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, ValueCounts

@@ -117,8 +117,8 @@ def measure_presence(
         Raw records, with a column of each attribute's name. Numbers and times are compared by
         value, whatever types the two tables have; texts exactly, without blanks at their ends.
     hierarchies : mapping of str to (mapping of str to collection of str), or None
-        Of an attribute that was generalized by a hierarchy: the values, as text, that each label
-        stands for.
+        Of an attribute that was generalized by the hierarchy of a file: the values, as text, that
+        each label stands for. Labels of rules speak for themselves.
     lower, upper : float
         delta_min and delta_max, both in [0, 1]; a probability equal to one of them is within.
     missing_markers : iterable of str
@@ -354,8 +354,9 @@ class _OrderedAxis:
             if pa.types.is_date(column.type):
                 column = column.cast(pa.int32())
             values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        before: Integers = np.searchsorted(self.ends, values, "left")
-        return before + np.searchsorted(self.ends, values, "right")
+        codes: Integers = np.searchsorted(self.ends, values, "left")
+        codes += np.searchsorted(self.ends, values, "right")
+        return codes
 
 
 @dataclass(frozen=True)
@@ -443,12 +444,13 @@ def _search(
         columns = [
             classes.column(f"published_{index}_{place}") for place in range(len(attribute.columns))
         ]
-        leaves = hierarchies.get(attribute.name)
+        # A rule tells of all values, its leaves of those that were released.
+        leaves = None if attribute.rule else hierarchies.get(attribute.name)
         places = population.places[index]
-        if places == "float" and attribute.rule is not None:
-            # Ends are rounded as the values are.
-            attribute = replace(attribute, kind="float")
-        regions, numbers = read_regions(columns, attribute, leaves)
+        rounded = places == "float" and attribute.rule is not None
+        # Ends are rounded as the values are.
+        read_as = replace(attribute, kind="float") if rounded else attribute
+        regions, numbers = read_regions(columns, read_as, leaves)
         axis, sets = _sets_of_codes(regions, places, leaves)
         axes.append(axis)
         own_low, own_high, own_gaps = (np.empty(len(sets), np.int32) for _ in range(3))

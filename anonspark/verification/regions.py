@@ -482,8 +482,7 @@ def code_key(code: str) -> str:
 def _masked_code(label: str) -> Interval:
     """Read a code whose last characters may be masked, as in ``061**``: the length is known."""
     if label.startswith('"'):
-        label, end = _json_text(label, 0)
-        label = label.strip(" ")
+        label = _json_text(label, 0)[0].strip(" ")
     match = _MASKED.fullmatch(label)
     if match is None:
         raise UnreadableLabelError("a mask inside a code")

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 from anonspark.configuration import (
     Attribute,
     Configuration,
+    HierarchyRule,
     InputOptions,
     OutputOptions,
     PrivacyOptions,
@@ -298,7 +299,7 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
             "attributes.age",
             ["sensitive"],
             f"attributes.age: found a list; expected {KINDS} "
-            "or a mapping with the keys 'role', 'type', 'order'",
+            "or a mapping with the keys 'role', 'type', 'order', 'weight', 'hierarchy'",
         ),
         (
             "attributes.b",
@@ -497,6 +498,212 @@ def test_what_is_not_published_collides_with_nothing() -> None:
     document = changed("output.style", "bounds")
     document["attributes"]["age_min"] = "identifier"
     parse_configuration(document)
+
+
+# Hierarchies
+
+
+def with_hierarchy(hierarchy: Any, **more: Any) -> dict[str, Any]:
+    return changed("attributes.b", {"role": "quasi_identifier", "hierarchy": hierarchy, **more})
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "kind", "types"),
+    [
+        ("hdfs:///hierarchies/b.csv", "file", [None, "text"]),
+        ({"intervals": [5, 10, 20]}, "intervals", [None, "number"]),
+        ({"intervals": [0.1, 0.5, 1e3], "origin": -2.5}, "intervals", [None, "number"]),
+        ({"intervals": [5], "origin": None, "prefix": None}, "intervals", [None, "number"]),
+        ({"prefix": [1, 2, 5]}, "prefix", [None, "text"]),
+        ({"calendar": ["month", "quarter", "year"]}, "calendar", [None, "date"]),
+        ({"calendar": ["month", "year"]}, "calendar", [None, "date"]),
+        (None, None, [None, "number", "date", "timestamp", "boolean", "text"]),
+    ],
+)
+def test_hierarchies_and_their_types(hierarchy: Any, kind: str | None, types: list[Any]) -> None:
+    for value_type in (None, "number", "date", "timestamp", "boolean", "text"):
+        document = with_hierarchy(hierarchy, type=value_type)
+        if value_type in types:
+            attribute = parse_configuration(document).attributes["b"]
+            assert attribute.hierarchy_kind == kind
+            jsonschema.validate(document, json_schema())
+            continue
+        (problem,) = problems(document)
+        assert problem.startswith("attributes.b.hierarchy: found a hierarchy together with the ty")
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, json_schema())
+
+
+def test_a_rule_as_it_is_read() -> None:
+    rule = parse_configuration(with_hierarchy({"intervals": [5, 10]})).attributes["b"].hierarchy
+    assert rule == HierarchyRule(intervals=[5.0, 10.0])
+
+
+def test_a_hierarchy_file_of_a_sensitive_attribute() -> None:
+    document = with_hierarchy("b.csv", role="sensitive")
+    assert parse_configuration(document).attributes["b"].hierarchy == "b.csv"
+    jsonschema.validate(document, json_schema())
+
+
+ONE_RULE = "expected exactly one of 'intervals', 'prefix' or 'calendar'; "
+WIDTHS = (
+    "expected widths from fine to coarse, each a multiple of the one before; correct one of the two"
+)
+FILE_OR_RULE = (
+    "expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
+    "'calendar' or null"
+)
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "expected"),
+    [
+        ("", [f": found an empty text; {FILE_OR_RULE}"]),
+        (["b.csv"], [f": found a list; {FILE_OR_RULE}"]),
+        (5, [f": found the whole number 5; {FILE_OR_RULE}; put it in quotes"]),
+        ({}, [f": found no rule; {ONE_RULE}add one, or give the path of a file"]),
+        (
+            {"intervals": [5], "prefix": [1]},
+            [f": found 'intervals' and 'prefix'; {ONE_RULE}keep one of them"],
+        ),
+        ({"interval": [5]}, [".interval: unknown key; did you mean 'intervals'?"]),
+        (
+            {"intervals": [5, 5, 12.5, 1]},
+            [
+                f".intervals: found the whole number 5 after the whole number 5; {WIDTHS}",
+                f".intervals: found the number 12.5 after the whole number 5; {WIDTHS}",
+                f".intervals: found the whole number 1 after the number 12.5; {WIDTHS}",
+            ],
+        ),
+        (
+            {"intervals": 5},
+            [".intervals: found the whole number 5; expected a non-empty list of numbers or null"],
+        ),
+        (
+            {"prefix": [1], "origin": 5},
+            [
+                ".origin: found 'origin' together with 'prefix'; expected it with 'intervals' "
+                "only; remove it"
+            ],
+        ),
+        (
+            {"prefix": [0]},
+            [".prefix[0]: found the whole number 0; expected a whole number from 1 to 1000"],
+        ),
+        (
+            {"prefix": [3, 1]},
+            [
+                ".prefix: found the whole number 1 after the whole number 3; expected ascending "
+                "numbers of masked characters; sort them, each once"
+            ],
+        ),
+        (
+            {"calendar": ["year", "month"]},
+            [
+                ".calendar: found levels in another order or more than once; expected them from "
+                "fine to coarse; write [month, year]"
+            ],
+        ),
+        (
+            {"calendar": ["week"]},
+            [".calendar[0]: found the text 'week'; expected 'month', 'quarter' or 'year'"],
+        ),
+        (
+            {"calendar": "year"},
+            [
+                ".calendar: found the text 'year'; expected a non-empty list of 'month', "
+                "'quarter' or 'year' or null"
+            ],
+        ),
+    ],
+)
+def test_refused_hierarchies(hierarchy: Any, expected: list[str]) -> None:
+    assert problems(with_hierarchy(hierarchy)) == tuple(
+        f"attributes.b.hierarchy{problem}" for problem in expected
+    )
+
+
+@pytest.mark.parametrize("width", [0, -5, float("inf"), float("nan"), True, "5"])
+def test_refused_widths(width: Any) -> None:
+    (problem,) = problems(with_hierarchy({"intervals": [width]}))
+    assert problem.startswith("attributes.b.hierarchy.intervals[0]: found ")
+    assert "greater than 0" in problem
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "more", "expected"),
+    [
+        (
+            "b.csv",
+            {"role": "insensitive"},
+            "found 'hierarchy' on an attribute with the role 'insensitive'; expected it on a "
+            "quasi_identifier, or a file on a sensitive attribute; remove 'hierarchy' or change "
+            "the role",
+        ),
+        (
+            {"prefix": [1]},
+            {"role": "sensitive"},
+            "found the rule 'prefix' on a sensitive attribute; expected the path of a file there; "
+            "write the groups of its values into a file",
+        ),
+        (
+            {"calendar": ["year"]},
+            {"type": "timestamp"},
+            "found a hierarchy together with the type 'timestamp', but a calendar needs a date; "
+            "expected no type or 'date'; correct 'type' or remove 'hierarchy'",
+        ),
+        (
+            "b.csv",
+            {"order": ["x"]},
+            "found a hierarchy together with an order; expected one of the two, for a hierarchy "
+            "orders the values itself; remove 'order' or 'hierarchy'",
+        ),
+    ],
+)
+def test_hierarchies_in_the_wrong_place(hierarchy: Any, more: Any, expected: str) -> None:
+    document = with_hierarchy(hierarchy, **more)
+    assert problems(document) == (f"attributes.b.hierarchy: {expected}",)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, json_schema())
+
+
+@pytest.mark.parametrize(
+    "rule", [{}, {"origin": 1}, {"prefix": [1], "origin": 1}, {"prefix": [1], "calendar": ["year"]}]
+)
+def test_the_json_schema_rejects_wrong_rules(rule: Any) -> None:
+    assert problems(with_hierarchy(rule))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(with_hierarchy(rule), json_schema())
+
+
+def test_problems_beside_a_wrong_rule() -> None:
+    document = with_hierarchy({"intervals": [0]}, order=[1])
+    document["privacy"]["k"] = 0
+    assert [problem.partition(":")[0] for problem in problems(document)] == [
+        "attributes.b.order[0]",
+        "attributes.b.hierarchy.intervals[0]",
+        "privacy.k",
+        "attributes.b.hierarchy",
+    ]
+
+
+def test_a_rule_can_be_set() -> None:
+    overrides = ["attributes.age.hierarchy.intervals=[5, 10]", "attributes.age.hierarchy.origin=1"]
+    attribute = parse_configuration(MINIMAL, overrides).attributes["age"]
+    assert attribute.hierarchy == HierarchyRule(intervals=[5, 10], origin=1)
+
+
+def test_the_manifest_shows_where_a_hierarchy_comes_from() -> None:
+    document = with_hierarchy("s3a://key:hunter2@bucket/b.csv")
+    document["attributes"]["c"] = {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}}
+    public = parse_configuration(document).public_dict()["attributes"]
+    assert public["b"]["hierarchy"] == "s3a://(redacted)@bucket/b.csv"
+    assert public["c"]["hierarchy"]["prefix"] == [1, 2]
+    fingerprints = {
+        parse_configuration(with_hierarchy(one)).fingerprint()
+        for one in (None, "b.csv", {"prefix": [1]}, {"prefix": [2]}, {"intervals": [1]})
+    }
+    assert len(fingerprints) == 5
 
 
 # All problems at once
@@ -850,7 +1057,7 @@ def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
         ("attributes.b", {"role": "sensitive", "type": "text"}),
         ("attributes.b", {"role": "quasi_identifier", "type": "date", "order": ["a"]}),
         ("attributes.b", {"role": "quasi_identifier", "order": ["a", "a"]}),
-        ("attributes.b", {"role": "quasi_identifier", "hierarchy": "h.csv"}),
+        ("attributes.b", {"role": "quasi_identifier", "hierachy": "h.csv"}),
         ("input.path", []),
         ("input.options", {"a": 0.5}),
         ("model.name", "modrian"),
@@ -936,7 +1143,15 @@ SCALARS = (
     | st.text(max_size=8)
     | st.sampled_from(["quasi_identifier", "sensitive", "identifier", "bounds", "category", "tree"])
 )
-SECTIONS = (Configuration, InputOptions, Attribute, PrivacyOptions, OutputOptions, MondrianOptions)
+SECTIONS = (
+    Configuration,
+    InputOptions,
+    Attribute,
+    HierarchyRule,
+    PrivacyOptions,
+    OutputOptions,
+    MondrianOptions,
+)
 KEYS = st.sampled_from(
     [
         *(key for section in SECTIONS for key in section.model_fields),

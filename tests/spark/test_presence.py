@@ -1,0 +1,404 @@
+"""Delta-presence of small releases: by hand, and against looking at every pair of class and person.
+
+Every figure is taken from published labels, never from what made them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers import command, configuration_file, write_table
+from pyspark.sql import functions as sf
+
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.verification import presence
+from anonspark.verification.presence import Presence, measure_presence
+from anonspark.verification.regions import PublishedAttribute, published_attributes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAttribute:
+    style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
+    return PublishedAttribute(name, kind, style, columns or (name,), **fields)
+
+
+def frame(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
+    """Return a table in more than one partition."""
+    table = pa.table(columns)
+    return spark.createDataFrame(table).repartition(2)
+
+
+def test_presence_by_hand(spark: SparkSession) -> None:
+    # Two classes that overlap at 30, f: of 4 people in the region of the first 2 are in it, of 5 in
+    # the region of the second 3 are.
+    release = {
+        "age": ["[20-30]"] * 2 + ["[30-40]"] * 3,
+        "sex": ["{f, m}"] * 2 + ["f"] * 3,
+    }
+    population = {
+        "age": [20, 25, 29, 30, 31, 35, 38, 40, 50, 35],
+        "sex": ["f", "m", "m", "f", "f", "f", "f", "f", "f", "m"],
+    }
+    attributes = [attribute("age", "integer"), attribute("sex", "category")]
+    found = measure_presence(
+        frame(spark, release), attributes, frame(spark, population), lower=0.5, upper=0.6
+    )
+    # 50 f and 35 m are in no region; 30 f has 2/4 + 3/5, which is more than 1.
+    assert found == Presence(
+        smallest=0.0,
+        largest=1.0,
+        population=10,
+        out_of_bounds=3,
+        classes=2,
+        classes_not_covered=0,
+    )
+    assert not found.holds
+    # Bounds that are met exactly are kept.
+    without = {name: values[:3] + values[4:8] for name, values in population.items()}
+    without["age"].append(32)
+    without["sex"].append("f")
+    found = measure_presence(
+        frame(spark, release), attributes, frame(spark, without), lower=0.6, upper=2 / 3
+    )
+    assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0)
+    assert found.holds
+
+
+def test_a_population_that_lacks_people_is_no_superset(spark: SparkSession) -> None:
+    release = {"age": ["[20-30]"] * 3 + ["40"] + ["[50-60]"]}
+    found = measure_presence(
+        frame(spark, release),
+        [attribute("age", "integer")],
+        frame(spark, {"age": [20, 30, 55]}),
+    )
+    assert found == Presence(1.0, 1.0, 3, 0, 3, 2)
+    assert not found.holds
+
+
+def test_an_empty_population(spark: SparkSession) -> None:
+    release = frame(spark, {"age": ["[20-30]"] * 3})
+    nobody = frame(spark, {"age": [1]}).filter("age > 1")
+    found = measure_presence(release, [attribute("age", "integer")], nobody)
+    assert found == Presence(0.0, 0.0, 0, 0, 1, 1)
+    somebody = frame(spark, {"age": [20, 21]})
+    found = measure_presence(release.limit(0), [attribute("age", "integer")], somebody, lower=0.1)
+    assert found == Presence(0.0, 0.0, 2, 2, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_presence_by_brute_force(spark: SparkSession, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    people = 400
+    ages = generator.integers(-20, 20, people).tolist()
+    heights = (generator.integers(-8, 8, people) / 4).tolist()
+    towns = generator.choice(["a", "b, c", "d]", "é", "missing"], people).tolist()
+    lacking = generator.random(people) < 0.1
+    population = {
+        "age": pa.array(ages, mask=lacking),
+        "height": heights,
+        "town": pa.array(towns, mask=generator.random(people) < 0.1),
+    }
+    rows = pa.table(population).to_pylist()
+    # Classes of arbitrary people overlap as they like.
+    published = []
+    held = []
+    for _ in range(25):
+        own = [rows[i] for i in generator.integers(0, people, generator.integers(1, 6))]
+        present = [row["age"] for row in own if row["age"] is not None]
+        low, high = (min(present), max(present)) if present else (1, 0)
+        with_missing = len(present) < len(own)
+        label = f"[{low}-{high}]" if low < high else str(low)
+        if with_missing:
+            label = f"{label} or missing" if present else "missing"
+        shortest, tallest = (f(row["height"] for row in own) for f in (min, max))
+        own_towns = sorted({row["town"] for row in own if row["town"] is not None})
+        no_town = any(row["town"] is None for row in own)
+        quoted = {"b, c": '"b, c"', "d]": '"d]"', "missing": '"missing"'}
+        members = [quoted.get(town, town) for town in own_towns] + ["missing"] * no_town
+        town_label = "{" + ", ".join(members) + "}"
+        if len(members) == 1:
+            town_label = '"missing"' if own_towns == ["missing"] else (*own_towns, "missing")[0]
+        row = {"age": label, "height": f"[{shortest}-{tallest}]", "town": town_label}
+        if shortest == tallest:
+            row["height"] = str(shortest)
+        published += [row] * len(own)
+        held.append((tuple(row.values()), low, high, with_missing, shortest, tallest, own_towns))
+    shares: Counter[int] = Counter()
+    sums = [0.0] * people
+    uncovered = 0
+    sizes = Counter(tuple(row.values()) for row in published)
+    for labels, low, high, with_missing, shortest, tallest, own_towns in {
+        one[0]: one for one in held
+    }.values():
+        inside = [
+            place
+            for place, row in enumerate(rows)
+            if (with_missing if row["age"] is None else low <= row["age"] <= high)
+            and shortest <= row["height"] <= tallest
+            and (
+                "missing" in _unquoted(labels[2])
+                if row["town"] is None
+                else row["town"] in own_towns
+            )
+        ]
+        uncovered += len(inside) < sizes[labels]
+        for place in inside:
+            sums[place] += sizes[labels] / len(inside)
+            shares[place] += 1
+    assert max(shares.values()) > 3
+    bounds = [min(total, 1.0) for total in sums]
+    attributes = [
+        attribute("age", "integer"),
+        attribute("height", "float", type="double"),
+        attribute("town", "category"),
+    ]
+    release = {name: [row[name] for row in published] for name in ("age", "height", "town")}
+    found = measure_presence(
+        frame(spark, release), attributes, frame(spark, population), lower=0.1, upper=0.7
+    )
+    assert found.smallest == pytest.approx(min(bounds), abs=1e-12)
+    assert found.largest == pytest.approx(max(bounds), abs=1e-12)
+    assert found.population == people
+    assert found.out_of_bounds == sum(not 0.1 <= bound <= 0.7 for bound in bounds)
+    assert found.classes == len(sizes)
+    assert found.classes_not_covered == uncovered
+
+
+def _unquoted(label: str) -> list[str]:
+    """Return the members of a set without quotes: the mark of missing values stands alone."""
+    return label.replace('"missing"', "").strip("{}").split(", ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "values", "expected"),
+    [
+        # Of each type: the share of the one class in the population, by what is inside.
+        ("integer", ["[17-25]"], pa.array(["17", " 25 ", "25.5", "1e1"]), 2),
+        ("integer", ["[17-25]"], pa.array([17.0, 25.0, 25.5, -1.0]), 2),
+        ("integer", ["[17-25]"], pa.array([Decimal("17.0"), Decimal("25.1")]), 1),
+        ("integer", ["[17-25["], pa.array([17, 24, 25]), 2),
+        ("integer", [str(2**62)], pa.array([2**62, 2**62 - 1, 2**62 + 1]), 1),
+        ("integer", [str(2**62)], pa.array([str(2**62), str(2**62 - 1)]), 1),
+        ("float", ["[0.1-0.3]"], pa.array([0.1, 0.3, 0.30000000000000004]), 2),
+        ("float", ["[0.1-0.3]"], pa.array(["0.1", " 0.3", "0.4", "NaN"]), 2),
+        ("float", ["[-0.5-0]"], pa.array([-0.0, 0.0, -0.5, 1e-300]), 3),
+        ("decimal", ["[-0.10-0.30]"], pa.array([Decimal("-0.1"), Decimal("0.301")]), 1),
+        ("decimal", ["[-0.10-0.30]"], pa.array([-0.1, 0.3, -0.2]), 2),
+        ("decimal", ["[-0.10-0.30]"], pa.array(["-.1", "0.30", "0.3000001"]), 2),
+        ("decimal", ["[-0.10-0.30]"], pa.array([0, 1, -1]), 1),
+        ("date", ["[2020-01-31/2020-03-01]"], pa.array([" 2020-02-29", "2020-03-02"]), 1),
+        ("date", ["2020-01-31"], pa.array([date(2020, 1, 31), date(1969, 1, 1)]), 1),
+        ("date", ["2020-01-31"], pa.array([datetime(2020, 1, 31, 23), datetime(2020, 2, 1)]), 1),
+        (
+            "timestamp",
+            ["[1969-12-31 23:59:59.999999/1970-01-01 00:00:01]"],
+            pa.array(
+                [datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1, 0, 0, 1, 1)],
+                pa.timestamp("us"),
+            ),
+            1,
+        ),
+        (
+            "timestamp",
+            ["[1969-12-31 23:59:59/1970-01-01 00:00:01]"],
+            pa.array([datetime(1970, 1, 1, tzinfo=UTC), datetime(1971, 1, 1, tzinfo=UTC)]),
+            1,
+        ),
+        ("timestamp", ["1970-01-01 00:00:00"], pa.array(["1970-01-01", "1970-01-01T00:00:01"]), 1),
+        ("boolean", ["true"], pa.array([True, False, True]), 2),
+        ("boolean", ["{false, true}"], pa.array(["true", " F ", "1"]), 3),
+        ("category", ["{é, a b}"], pa.array([" a b", "é ", "a  b", "A b"]), 2),
+        ("category", ["{1, 2}"], pa.array([1, 2, 3]), 2),
+    ],
+)  # fmt: skip
+def test_population_is_matched_by_value(
+    spark: SparkSession, kind: Any, labels: list[str], values: pa.Array, expected: int
+) -> None:
+    # One partition each: these are many.
+    found = measure_presence(
+        spark.createDataFrame(pa.table({"x": labels})),
+        [attribute("x", kind)],
+        spark.createDataFrame(pa.table({"x": values})),
+        lower=1 / expected,
+    )
+    assert found.largest == 1 / expected
+    assert found.population == len(values)
+    assert found.out_of_bounds == len(values) - expected
+
+
+def test_floats_of_32_bits(spark: SparkSession) -> None:
+    tenths = pa.array([0.1, 0.2, 0.3], pa.float32())
+    release = frame(spark, {"x": ["[0.1-0.2]"]})
+    own = [attribute("x", "float", type="float")]
+    for values in (tenths, pa.array([0.1, 0.2, 0.3]), pa.array(["0.1", "0.2", "0.3"])):
+        assert measure_presence(release, own, frame(spark, {"x": values})).largest == 0.5
+
+
+def test_missing_values(spark: SparkSession) -> None:
+    release = {"x": ["[1-2] or missing", "missing", "3", "*"]}
+    population = {"x": ["1", "2", None, " ? ", "3", "4"]}
+    # 1, 2 and both that are missing have 1/4; those have 1/2 more; all have 1/6 more.
+    found = measure_presence(
+        frame(spark, release),
+        [attribute("x", "integer")],
+        frame(spark, population),
+        upper=0.5,
+        missing_markers=["?"],
+    )
+    assert found.smallest == 1 / 6
+    assert found.largest == 1.0
+    assert found.out_of_bounds == 3
+    floats = pa.array([1.0, 2.0, None, float("nan"), 3.0, 4.0])
+    again = measure_presence(
+        frame(spark, release), [attribute("x", "float")], frame(spark, {"x": floats}), upper=0.5
+    )
+    assert again == found
+    texts = {"x": ["{1, 2, missing}", "missing", "3", "*"]}
+    again = measure_presence(
+        frame(spark, texts),
+        [attribute("x", "category")],
+        frame(spark, population),
+        upper=0.5,
+        missing_markers=["?"],
+    )
+    assert again == found
+
+
+def test_bounds_and_sets(spark: SparkSession) -> None:
+    release = {
+        "a.b_min": pa.array([date(2020, 1, 1), None, date(2020, 1, 1)]),
+        "a.b_max": pa.array([date(2020, 1, 3), None, date(2020, 1, 3)]),
+        "a.b_missing": [False, True, True],
+        "sex": pa.array([["f"], ["f", None], ["m", "f"]], pa.list_(pa.string())),
+    }
+    population = {
+        "a.b": pa.array([date(2020, 1, 1), date(2020, 1, 3), None, None, date(2020, 1, 4)]),
+        "sex": ["f", "m", "f", None, "f"],
+    }
+    attributes = [
+        attribute("a.b", "date", "a.b_min", "a.b_max", "a.b_missing"),
+        attribute("sex", "category", style="bounds"),
+    ]
+    found = measure_presence(frame(spark, release), attributes, frame(spark, population), upper=0.9)
+    # Regions hold {1}, {3, 4} and {1, 2, 3} of the people: 4/3, 1/3, 5/6, 1/2 and 0.
+    assert found == Presence(0.0, 1.0, 5, 1, 3, 0)
+
+
+def test_labels_of_hierarchies(spark: SparkSession) -> None:
+    release = {
+        "country": ["Europe or missing", '"missing"', "*"],
+        "age": ["[20-25[", "31.5", "*"],
+        "code": ["061**", "06123", "*"],
+        "day": ["2020-Q1", "2020-02", "2020"],
+    }
+    population = {
+        "country": ["France", "missing", None, "Peru", "Italy"],
+        "age": [22.5, 31.5, 20.0, 25.0, 24.9],
+        "code": ["06199", "06123", "06100", "0612", "06200"],
+        "day": ["2020-03-31", "2020-02-29", "2020-01-01", "2020-12-31", "2020-01-01"],
+    }
+    attributes = [
+        attribute("country", "category"),
+        attribute("age", "decimal", rule="intervals"),
+        attribute("code", "category", rule="prefix"),
+        attribute("day", "date", rule="calendar"),
+    ]
+    meanings = {"Europe": ("France", "Italy"), "missing": ("missing",)}
+    meanings |= {leaf: (leaf,) for leaf in ("France", "Italy")}
+    # The first class holds France and the one without country; not Italy, for its code. The last
+    # class holds all but the one without country: with a hierarchy * is a value.
+    hierarchies: dict[str, Any] = {"country": meanings, "age": {"[20-25[": ("22.5",)}}
+    for ages in (population["age"], [Decimal(str(age)) for age in population["age"]]):
+        table = frame(spark, population | {"age": ages})
+        found = measure_presence(
+            frame(spark, release), attributes, table, hierarchies, lower=0.3, upper=0.6
+        )
+        # 1/2 + 1/4, 1 + 1/4, 1/2, 1/4 and 1/4.
+        assert found == Presence(0.25, 1.0, 5, 4, 3, 0)
+
+
+def test_what_cannot_be_read_is_counted_and_not_shown(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ages = [attribute("age", "integer")]
+    release = frame(spark, {"age": ["[20-30]", "Quentin"]})
+    people = frame(spark, {"age": ["20", "Ottokar", "Ottokar", "30"]})
+    with pytest.raises(DataError, match=r"1 of 2 different entries .* 'age'") as refused:
+        measure_presence(release, ages, people)
+    assert "Quentin" not in str(refused.value)
+    fine = frame(spark, {"age": ["[20-30]", "17"]})
+    with pytest.raises(DataError, match="2 values of column 'age'") as refused:
+        measure_presence(fine, ages, people)
+    assert "Ottokar" not in str(refused.value)
+    measure_presence(fine, ages, people, missing_markers=["Ottokar"])
+    with pytest.raises(DataError, match="population: lacks the columns 'age'"):
+        measure_presence(fine, ages, frame(spark, {"Age ": [1]}))
+    with pytest.raises(DataError, match="release: lacks the published column 'age'"):
+        measure_presence(frame(spark, {"ages": ["1"]}), ages, people)
+    with pytest.raises(DataError, match="column 'age' has type date"):
+        measure_presence(fine, ages, frame(spark, {"age": [date(2020, 1, 1)]}))
+    with pytest.raises(ConfigurationError, match="mean"):
+        measure_presence(fine, [attribute("age", "integer", style="mean")], people)
+    monkeypatch.setattr(presence, "_MOST_CLASSES", 1)
+    with pytest.raises(DataError, match="more than 1 classes"):
+        measure_presence(fine, ages, frame(spark, {"age": [20]}))
+
+
+@pytest.mark.parametrize("style", ["interval", "bounds"])
+def test_the_input_of_a_run_covers_its_release(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
+) -> None:
+    generator = np.random.default_rng(7)
+    people = 300
+    table = pa.table(
+        {
+            "age": pa.array(
+                generator.integers(-9, 90, people), mask=generator.random(people) < 0.1
+            ),
+            "height": pa.array(generator.normal(size=people).astype(np.float32)),
+            "town": generator.choice(["a, b", "missing", " x", "{y}", "ö"], people).tolist(),
+            "born": pa.array(generator.integers(-9, 9, people).astype(np.int32)).cast(pa.date32()),
+            "seen": pa.array(generator.integers(-(10**7), 10**7, people)).cast(pa.timestamp("us")),
+            "paid": pa.array([Decimal(int(x)) / 4 for x in generator.integers(-9, 99, people)]),
+        }
+    )
+    write_table(tmp_path / "input.parquet", table)
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            name: {"role": "quasi_identifier"} | ({"type": "text"} if name == "town" else {})
+            for name in table.column_names
+        },
+        model={"name": "su-mondrian"},
+        missing="category",
+        output={"style": style},
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    released = spark.read.parquet(str(tmp_path / "release" / "data"))
+    population = spark.read.parquet(str(tmp_path / "input.parquet"))
+    attributes = published_attributes(manifest)
+    found = measure_presence(released, attributes, population)
+    # Everybody is in the region of their own class, at least.
+    assert found.population == people
+    assert found.smallest > 0
+    assert found.classes > 10
+    assert found.classes_not_covered == 0
+    # With as many people more, elsewhere, nobody's probability grows, and theirs is 0.
+    elsewhere = population.withColumn("height", sf.col("height") + 1000)
+    wider = measure_presence(released, attributes, population.unionAll(elsewhere), upper=0.0)
+    assert wider.smallest == 0.0
+    assert wider.population == 2 * people
+    assert wider.out_of_bounds == people
+    assert wider.classes_not_covered == 0

@@ -1,0 +1,381 @@
+"""Microaggregation against slow references, its guarantees, and the figures of Adult."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import references
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.kernels.microaggregation import (
+    cut_order,
+    form_groups,
+    microaggregate,
+    refine_groups,
+)
+from anonspark.kernels.space_filling_curve import hilbert_keys
+
+ADULT_ATTRIBUTES = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
+
+Codes = npt.NDArray[np.int64]
+Points = npt.NDArray[np.float64]
+Groups = list[tuple[int, ...]]
+
+
+def as_groups(order: Codes, starts: Codes) -> Groups:
+    return [tuple(order[start:stop].tolist()) for start, stop in itertools.pairwise(starts)]
+
+
+def groups_of(codes: Codes, points: Points, hashes: Codes, k: int) -> Groups:
+    return as_groups(*microaggregate(codes, points, hashes, k))
+
+
+def cost(points: Points, groups: Groups) -> float:
+    return references.global_certainty_penalty(points, np.ones(points.shape[1]), groups)
+
+
+def contents(codes: Codes, hashes: Codes, groups: Groups) -> Counter[tuple[object, ...]]:
+    """Count the groups by what is in them, without regard to the numbers of the records."""
+    return Counter(
+        tuple(sorted((*map(int, codes[i]), int(hashes[i])) for i in group)) for group in groups
+    )
+
+
+def check(groups: Groups, n: int, k: int) -> None:
+    """Check what is promised of every result."""
+    assert sorted(record for group in groups for record in group) == list(range(n))
+    if n < 2 * k:
+        assert len(groups) == min(n, 1)
+    else:
+        assert all(k <= len(group) < 2 * k for group in groups)
+
+
+def random_points(seed: int, n: int, d: int) -> Points:
+    return np.random.default_rng(seed).random((n, d))
+
+
+def distinct(codes: Codes) -> Codes:
+    return np.arange(len(codes)) * 7919 % 100_003
+
+
+# The references
+
+
+def optimal_cost(points: Points, order: list[int], k: int) -> float:
+    """Return the cost of the best way to cut an order, by trying all of them."""
+    if not order:
+        return 0.0
+    sizes = range(k, min(2 * k - 1, len(order)) + 1)
+    return min(
+        (
+            cost(points, [tuple(order[:size])]) + optimal_cost(points, order[size:], k)
+            for size in sizes
+        ),
+        default=math.inf,
+    )
+
+
+def optimal_groups(points: Points, order: list[int], k: int, unit: int = 1) -> Groups:
+    """Return the best way to cut an order at multiples of ``unit``, prefix by prefix."""
+    places = [*range(0, len(order) - unit + 1, unit)]
+    places[len(order) // unit :] = [len(order)]
+    best: dict[int, tuple[float, Groups]] = {0: (0.0, [])}
+    for stop in places[1:]:
+        ways = [(math.inf, Groups())]
+        for start in places:
+            if k <= stop - start < 2 * k:
+                group = tuple(order[start:stop])
+                total, groups = best[start]
+                ways.append((total + cost(points, [group]), [*groups, group]))
+        best[stop] = min(ways, key=lambda way: way[0])
+    return best[len(order)][1]
+
+
+def grown_groups(points: Points, k: int) -> Groups:
+    """Grow groups of k from the record furthest from the mean; the last ones join the cheapest."""
+    mean = points.mean(axis=0)
+    rest = set(range(len(points)))
+    groups: list[list[int]] = []
+    while len(rest) >= k:
+        group = [max(rest, key=lambda i: float(((points[i] - mean) ** 2).sum()))]
+        rest -= set(group)
+        while len(group) < k:
+            low, high = points[group].min(axis=0), points[group].max(axis=0)
+            nearest = min(
+                rest,
+                key=lambda i: float(
+                    (np.maximum(points[i], high) - np.minimum(points[i], low)).sum()
+                ),
+            )
+            group.append(nearest)
+            rest.remove(nearest)
+        groups.append(group)
+    # The kernel fills the place of a record that is taken with the last one, so the order in which
+    # these join is its own; tests leave at most one over.
+    for record in rest:
+        joined = min(
+            groups,
+            key=lambda group: cost(points, [(*group, record)]) - cost(points, [tuple(group)]),
+        )
+        joined.append(record)
+    return [tuple(group) for group in groups]
+
+
+def curve_groups(points: Points, k: int) -> Groups:
+    low = points.min(axis=0)
+    widest = (points.max(axis=0) - low).max()
+    cells = ((points - low) / widest * 1023).astype(np.int64)
+    order = np.argsort(hilbert_keys(np.ascontiguousarray(cells.T), 10), kind="stable")
+    return optimal_groups(points, order.tolist(), k)
+
+
+# Cutting an order
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", range(1, 13))
+def test_an_order_is_cut_at_the_lowest_cost(n: int, k: int) -> None:
+    points = random_points(100 * n + k, n, 3)
+    order = np.random.default_rng(n).permutation(n)
+
+    starts, total = cut_order(np.ascontiguousarray(points.T), order, k)
+
+    assert total == pytest.approx(optimal_cost(points, order.tolist(), k))
+    if n >= k:
+        assert cost(points, as_groups(order, starts)) == pytest.approx(total)
+        assert all(k <= size < 2 * k for size in np.diff(starts))
+
+
+@pytest.mark.parametrize(("k", "unit"), [(63, 1), (64, 2), (100, 3), (500, 15)])
+def test_for_large_k_an_order_is_cut_at_multiples_of_a_unit(k: int, unit: int) -> None:
+    points = random_points(k, 6 * k + 1, 2)
+    order = np.argsort(points[:, 0])
+
+    starts, total = cut_order(np.ascontiguousarray(points.T), order, k)
+
+    groups = as_groups(order, starts)
+    check(groups, len(points), k)
+    assert groups == optimal_groups(points, order.tolist(), k, unit)
+    assert cost(points, groups) == pytest.approx(total)
+
+
+# Forming
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 2), (41, 4), (60, 5), (61, 10), (90, 30)])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_groups_are_grown_or_cut_from_the_curve(n: int, k: int, d: int) -> None:
+    points = random_points(n + d, n, d)
+
+    groups = as_groups(*form_groups(points, k))
+
+    expected = min(
+        [grown_groups(points, k), curve_groups(points, k)], key=lambda way: cost(points, way)
+    )
+    assert {frozenset(group) for group in groups} == {frozenset(group) for group in expected}
+
+
+@pytest.mark.parametrize("k", [3, 40, 700, 3000])
+def test_groups_of_many_cells(k: int) -> None:
+    n = 20_011
+    points = random_points(k, n, 3)
+
+    order, starts = form_groups(points, k)
+
+    check(as_groups(order, starts), n, k)
+
+
+# Refining
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(4, 40),
+    d=st.integers(1, 4),
+    k=st.integers(1, 6),
+    values=st.sampled_from([3, 10, 1000]),
+)
+def test_no_swap_and_no_move_lowers_the_cost_any_further(
+    seed: int, n: int, d: int, k: int, values: int
+) -> None:
+    points = np.random.default_rng(seed).integers(0, values, (n, d)) / values
+    order, starts = form_groups(points, k)
+    before = cost(points, as_groups(order, starts))
+    if len(starts) > 12:  # One cell, so that each pair of groups is looked at.
+        k = 6
+        order, starts = form_groups(points, k)
+        before = cost(points, as_groups(order, starts))
+
+    groups = as_groups(*refine_groups(points, order, starts, k, 20))
+
+    total = cost(points, groups)
+    check(groups, n, k)
+    assert total <= before + 1e-9
+    for a, b in itertools.permutations(range(len(groups)), 2):
+        others = [group for place, group in enumerate(groups) if place not in (a, b)]
+        for x in groups[a]:
+            left = tuple(i for i in groups[a] if i != x)
+            if len(left) >= k and len(groups[b]) < 2 * k - 1:
+                assert cost(points, [*others, left, (*groups[b], x)]) >= total - 1e-6
+            for y in groups[b]:
+                rest = tuple(i for i in groups[b] if i != y)
+                assert cost(points, [*others, (*left, y), (*rest, x)]) >= total - 1e-6
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_refining_keeps_records_and_never_costs_more(rounds: int) -> None:
+    points = random_points(5, 3000, 4)
+    random = np.random.default_rng(6).permutation(3000)
+    # Groups as a privacy criterion may have merged them: up to any size.
+    starts = np.array([0, 7, 14, 40, 1000, *range(1010, 3001, 10)])
+
+    order, refined = refine_groups(points, random, starts, 7, rounds)
+
+    groups = as_groups(order, refined)
+    assert sorted(order.tolist()) == list(range(3000))
+    assert min(len(group) for group in groups) >= 7
+    before = cost(points, as_groups(random, starts))
+    assert cost(points, groups) < before if rounds else cost(points, groups) == before
+
+
+# The whole
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(0, 300),
+    d=st.integers(1, 6),
+    k=st.integers(1, 25),
+    values=st.sampled_from([1, 2, 5, 1000]),
+)
+def test_groups_hold_every_record_once_whatever_the_order(
+    seed: int, n: int, d: int, k: int, values: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    codes = generator.integers(0, values, (n, d))
+    hashes = generator.integers(0, max(1, n // 2), n)
+    points = codes / 500.0
+    shuffled = generator.permutation(n)
+
+    groups = groups_of(codes, points, hashes, k)
+    again = groups_of(codes[shuffled], points[shuffled], hashes[shuffled], k)
+
+    check(groups, n, k)
+    assert contents(codes, hashes, groups) == contents(codes[shuffled], hashes[shuffled], again)
+    for group in groups:
+        content = [(*codes[i].tolist(), int(hashes[i])) for i in group]
+        assert content == sorted(content)
+
+
+@pytest.mark.parametrize("k", [10, 100])
+def test_larger_blocks_do_not_depend_on_the_order(k: int) -> None:
+    generator = np.random.default_rng(3)
+    codes = np.column_stack(
+        [
+            generator.integers(0, 1000, 20_000),
+            generator.integers(0, 3, 20_000),
+            generator.geometric(0.3, 20_000),
+        ]
+    )
+    points = codes / codes.max(axis=0)
+    hashes = generator.integers(0, 2**62, 20_000)
+    shuffled = generator.permutation(20_000)
+
+    groups = groups_of(codes, points, hashes, k)
+    again = groups_of(codes[shuffled], points[shuffled], hashes[shuffled], k)
+
+    check(groups, 20_000, k)
+    assert contents(codes, hashes, groups) == contents(codes[shuffled], hashes[shuffled], again)
+
+
+@pytest.mark.parametrize("n", [0, 1, 4, 5, 9, 10, 11])
+def test_few_records(n: int) -> None:
+    points = random_points(n, n, 2)
+    codes = (points * 1000).astype(np.int64)
+
+    check(groups_of(codes, points, distinct(codes), 5), n, 5)
+
+
+@pytest.mark.parametrize("d", [1, 5, 20, 70])
+def test_any_number_of_attributes_some_of_them_constant_or_missing(d: int) -> None:
+    codes = np.random.default_rng(d).integers(0, 100, (500, d))
+    codes[:, ::3] = 7
+    points = codes / 99.0
+    points[codes == 50] = 2.0
+    points[:, -1] *= 40.0
+
+    check(groups_of(codes, points, distinct(codes), 4), 500, 4)
+
+
+@pytest.mark.parametrize("k", [10, 1000])
+def test_a_million_equal_records(k: int) -> None:
+    codes = np.zeros((1_000_000, 3), np.int64)
+
+    order, starts = microaggregate(codes, codes.astype(float), np.arange(1_000_000), k)
+
+    assert len(np.unique(order)) == 1_000_000
+    assert set(np.diff(starts).tolist()) == {k}
+
+
+def test_duplicates_that_fill_groups_cost_nothing() -> None:
+    codes = np.repeat(np.random.default_rng(4).integers(0, 1000, (20, 3)), 5000, axis=0)
+    points = codes / 1000.0
+
+    groups = groups_of(codes, points, distinct(codes), 10)
+
+    check(groups, len(codes), 10)
+    assert cost(points, groups) == 0.0
+
+
+def test_huge_groups() -> None:
+    points = random_points(9, 60_000, 2)
+    codes = (points * 1e9).astype(np.int64)
+
+    groups = groups_of(codes, points, distinct(codes), 10_000)
+
+    check(groups, 60_000, 10_000)
+    # Four slabs, the least that a cut along one axis could do, would cost 1.25 each.
+    assert cost(points, groups) < 1.2 * len(points)
+
+
+# Adult
+
+
+@pytest.fixture(scope="module")
+def adult(adult_path: Path) -> tuple[Codes, Points]:
+    with adult_path.open(newline="", encoding="utf-8") as file:
+        rows = [[int(row[name]) for name in ADULT_ATTRIBUTES] for row in csv.DictReader(file)]
+    codes = np.array(rows, np.int64)
+    low, high = codes.min(axis=0), codes.max(axis=0)
+    return codes, (codes - low) / (high - low)
+
+
+@pytest.mark.parametrize(
+    ("k", "expected_cost", "expected_discernibility"),
+    [
+        (5, 1432.458, 150_822),
+        (10, 2582.579, 301_642),
+        (50, 6932.122, 1_624_066),
+    ],
+)
+def test_figures_of_adult(
+    adult: tuple[Codes, Points], k: int, expected_cost: float, expected_discernibility: int
+) -> None:
+    codes, points = adult
+
+    groups = groups_of(codes, points, np.arange(len(codes)), k)
+
+    check(groups, len(codes), k)
+    assert references.discernibility(groups) == expected_discernibility
+    assert cost(points, groups) == pytest.approx(expected_cost, abs=0.001)
+    assert references.discernibility(groups) <= 1.15 * len(codes) * k

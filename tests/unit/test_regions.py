@@ -1,0 +1,396 @@
+"""Labels read back: what was written comes out, and what cannot be read is refused."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from anonspark.errors import AnonsparkError, ConfigurationError, DataError
+from anonspark.generalize.labels import (
+    category_label,
+    hierarchy_label,
+    interval_label,
+    value_labels,
+)
+from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.hierarchies.rules import calendar_hierarchy, interval_hierarchy, prefix_hierarchy
+from anonspark.verification.regions import (
+    CategoryRegion,
+    Interval,
+    OrderedRegion,
+    PublishedAttribute,
+    UnreadableLabelError,
+    code_key,
+    leaves_by_label,
+    published_attributes,
+    read_label,
+    read_regions,
+)
+
+ODD = st.sampled_from('aé"\\{}[],* \t\n-/0')
+TEXTS = st.one_of(
+    st.text(ODD, max_size=6),
+    st.text(max_size=8),
+    st.sampled_from(["missing", "null", "a or missing", "{a, b}", '"a"', "[1-2]"]),
+).filter(lambda text: text != "*")
+TEXTS = TEXTS.filter(lambda text: text.isascii() or _encodable(text))
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def attribute(kind: Any, **fields: Any) -> PublishedAttribute:
+    columns = fields.pop("columns", ("x",))
+    return PublishedAttribute("x", kind, fields.pop("style", "interval"), columns, **fields)
+
+
+def micros(moment: datetime) -> int:
+    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+
+
+def as_number(value: Any) -> Any:
+    """Return what a value is read as."""
+    if isinstance(value, datetime):
+        return micros(value)
+    return (value - date(1970, 1, 1)).days if isinstance(value, date) else value
+
+
+def finite(width: int) -> st.SearchStrategy[float]:
+    return st.floats(allow_nan=False, allow_infinity=False, width=width)  # type: ignore[arg-type]
+
+
+ORDERED = st.sampled_from(
+    [
+        ("integer", pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+        ("integer", pa.int8(), st.integers(-128, 127)),
+        ("float", pa.float64(), finite(64)),
+        ("float", pa.float32(), finite(32)),
+        ("decimal", pa.decimal128(18, 4), st.decimals(-1000, 1000, places=4)),
+        ("date", pa.date32(), st.dates()),
+        ("timestamp", pa.timestamp("us"), st.datetimes()),
+        ("timestamp", pa.timestamp("us", "UTC"), st.datetimes(timezones=st.just(UTC))),
+    ]
+)
+
+
+@given(st.data(), ORDERED, st.booleans())
+def test_interval_labels_read_back(
+    data: st.DataObject, column: tuple[Any, pa.DataType, Any], with_missing: bool
+) -> None:
+    kind, arrow_type, values = column
+    low, high = sorted(data.draw(st.tuples(values, values)))
+    labels = value_labels(pa.array([low, high], arrow_type), kind)
+    label = interval_label(*labels, kind, with_missing=with_missing)
+    found = read_label(label, attribute(kind, type=str(arrow_type)))
+    expected = Interval(as_number(low), as_number(high))
+    assert found == OrderedRegion((expected,), with_missing)
+    if kind == "integer":
+        assert isinstance(found.intervals[0].low, int)
+
+
+@given(st.lists(st.one_of(st.none(), TEXTS), min_size=1, max_size=5, unique=True))
+def test_sets_of_categories_read_back(values: list[str | None]) -> None:
+    found = read_label(category_label(values), attribute("category"))
+    present = tuple(sorted(value for value in values if value is not None))
+    assert found == CategoryRegion(present, None in values)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5, unique=True), st.booleans())
+def test_labels_of_a_hierarchy_read_back(leaves: list[str], with_missing: bool) -> None:
+    groups = [f"group {place // 2}" for place in range(len(leaves))]
+    assume(not set(groups) & set(leaves))
+    hierarchy = Hierarchy.from_rows(
+        [[leaf, group, "*"] for leaf, group in zip(leaves, groups, strict=True)]
+    )
+    meanings = leaves_by_label(hierarchy)
+    for place, leaf in enumerate(leaves):
+        for label, expected in ((leaf, [leaf]), (groups[place], leaves[place // 2 * 2 :][:2])):
+            text = hierarchy_label(label, with_missing=with_missing)
+            found = read_label(text, attribute("category"), meanings)
+            assert found == CategoryRegion(tuple(sorted(expected)), with_missing)
+    text = hierarchy_label("*", with_missing=with_missing)
+    assert read_label(text, attribute("category"), meanings) == CategoryRegion(None, with_missing)
+
+
+@pytest.mark.parametrize("kind", ["integer", "float", "decimal", "date", "timestamp", "category"])
+def test_marks_of_missing_and_of_everything(kind: Any) -> None:
+    nothing, everything = read_label("missing", attribute(kind)), read_label("*", attribute(kind))
+    region = CategoryRegion if kind == "category" else OrderedRegion
+    assert nothing == region((), True)
+    assert everything == region(None, True)
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "expected"),
+    [
+        ("[-5--1]", "integer", Interval(-5, -1)),
+        ("[-5--1[", "integer", Interval(-5, -1, high_included=False)),
+        ("[1e-05-2e-05]", "float", Interval(1e-05, 2e-05)),
+        ("[-1.5e+16--1e-7]", "float", Interval(-1.5e16, -1e-7)),
+        ("[20, 25)", "integer", Interval(20, 25, high_included=False)),
+        ("]20-25]", "integer", Interval(20, 25, low_included=False)),
+        ("(20;25]", "integer", Interval(20, 25, low_included=False)),
+        ("17-25", "integer", Interval(17, 25)),
+        ("0.5-1", "integer", Interval(Decimal("0.5"), 1)),
+        ("1..5", "integer", Interval(1, 5)),
+        ("[1969-12-31/1970-01-02]", "date", Interval(-1, 1)),
+        ("[1969-12-31/1970-01-02[", "date", Interval(-1, 1, high_included=False)),
+        ("1970-01-01", "timestamp", Interval(0, 0)),
+        ("[1970-01-01 00:00:00.000001/1970-01-01T00:01]", "timestamp", Interval(1, 60_000_000)),
+    ],
+)
+def test_labels_of_plain_meaning(label: str, kind: Any, expected: Interval) -> None:
+    assert read_label(label, attribute(kind)) == OrderedRegion((expected,), False)
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("", "integer"),
+        ("Person", "integer"),
+        ("[17-25", "integer"),
+        ("17-25]", "integer"),
+        ("[25-17]", "integer"),
+        ("[25-25[", "integer"),
+        ("[17-]", "integer"),
+        ("nan", "float"),
+        ("9" * 500, "integer"),
+        ("1e999999", "decimal"),
+        ("2020-13-01", "date"),
+        ("[2020-01-01-2020-02-01]", "date"),
+        ("2020-01-01 25:00", "timestamp"),
+        ("{a, b", "category"),
+        ("{}", "category"),
+        ("{a,, b}", "category"),
+        ("{a b} c", "category"),
+        ('{"a" b}', "category"),
+        ('"a', "category"),
+        ('"a" b', "category"),
+    ],
+)
+def test_other_labels_are_refused_without_their_text(label: str, kind: Any) -> None:
+    with pytest.raises(UnreadableLabelError):
+        read_label(label, attribute(kind))
+    column = pa.array([label, "7" if kind == "integer" else label, label])
+    with pytest.raises(DataError, match="column 'x'") as refused:
+        read_regions([column], attribute(kind))
+    assert not label or label not in str(refused.value)
+    assert " 1 of " in str(refused.value)
+
+
+@given(st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=8, unique=True))
+def test_interval_rules_read_back(values: list[Decimal]) -> None:
+    texts = [str(value) for value in values]
+    hierarchy = interval_hierarchy(texts, [0.5, 5.0, 20.0], origin=0.25)
+    own = attribute("decimal", rule="intervals")
+    for label, leaves in leaves_by_label(hierarchy).items():
+        region = read_label(label, own)
+        assert isinstance(region, OrderedRegion)
+        assert not region.missing
+        if label == "*":
+            assert region.intervals is None
+            continue
+        ((interval),) = region.intervals or ()
+        inside = [
+            text
+            for text in texts
+            if interval.low <= Decimal(text)  # type: ignore[operator]
+            and (Decimal(text) < interval.high or Decimal(text) == interval.low)  # type: ignore[operator]
+        ]
+        assert sorted(inside) == sorted(leaves)
+
+
+@given(st.lists(st.dates(), min_size=1, max_size=8, unique=True))
+def test_calendar_rules_read_back(values: list[date]) -> None:
+    hierarchy = calendar_hierarchy(map(str, values), ["month", "quarter", "year"])
+    own = attribute("date", rule="calendar")
+    for label, leaves in leaves_by_label(hierarchy).items():
+        region = read_label(label, own)
+        if label == "*":
+            assert region == OrderedRegion(None, False)
+            continue
+        (interval,) = region.intervals  # type: ignore[union-attr, misc]
+        inside = [str(day) for day in values if interval.low <= as_number(day) <= interval.high]  # type: ignore[union-attr, operator]
+        assert sorted(inside) == sorted(leaves)
+
+
+@given(st.lists(st.text("0123aé", min_size=2, max_size=5), min_size=1, max_size=8, unique=True))
+def test_prefix_rules_read_back(values: list[str]) -> None:
+    hierarchy = prefix_hierarchy(values, [1, 3])
+    own = attribute("category", rule="prefix")
+    for label, leaves in leaves_by_label(hierarchy).items():
+        region = read_label(label, own)
+        if label == "*":
+            assert region == OrderedRegion(None, False)
+            continue
+        (interval,) = region.intervals  # type: ignore[union-attr, misc]
+        inside = [text for text in values if interval.low <= code_key(text) <= interval.high]  # type: ignore[union-attr, operator]
+        assert sorted(inside) == sorted(leaves)
+
+
+def test_masks_tell_of_codes_that_were_not_released() -> None:
+    own = attribute("category", rule="prefix")
+    (interval,) = read_label("061**", own).intervals  # type: ignore[union-attr, misc]
+    for code, inside in (("06100", True), ("061zz", True), ("0610", False), ("06200", False)):
+        assert (interval.low <= code_key(code) <= interval.high) is inside  # type: ignore[union-attr, operator]
+    with pytest.raises(UnreadableLabelError):
+        read_label("0*1", own)
+
+
+def test_numbers_with_a_hierarchy_are_sets_of_points() -> None:
+    meanings = {"young": ["17", "18.0"], "[0-9]": ["3"], "*": ["3", "17", "18"]}
+    own = attribute("integer")
+    points = tuple(Interval(Decimal(text), Decimal(text)) for text in ("17", "18"))
+    assert read_label("young or missing", own, meanings) == OrderedRegion(points, True)
+    assert read_label("[0-9]", own, meanings) == OrderedRegion((Interval(3, 3),), False)
+    assert read_label("*", own, meanings) == OrderedRegion(None, False)
+
+
+def test_columns_of_bounds() -> None:
+    own = attribute("date", style="bounds", columns=("x_min", "x_max", "x_missing"))
+    first, last = date(1970, 1, 2), date(1970, 1, 5)
+    columns = [
+        pa.array([first, None, first, first]),
+        pa.array([last, None, last, first]),
+        pa.array([False, True, True, False]),
+    ]
+    regions, numbers = read_regions([pa.chunked_array([column]) for column in columns], own)
+    assert [regions[number] for number in numbers] == [
+        OrderedRegion((Interval(1, 4),), False),
+        OrderedRegion((), True),
+        OrderedRegion((Interval(1, 4),), True),
+        OrderedRegion((Interval(1, 1),), False),
+    ]
+    with pytest.raises(DataError, match="1 of 1 different entries of the published columns"):
+        read_regions([pa.array([last]), pa.array([first])], own)
+    with pytest.raises(DataError, match="1 of 1"):
+        read_regions([pa.array([first]), pa.array([None], pa.date32())], own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("float", pa.array([0.1, 0.1], pa.float32()), float(np.float32(0.1))),
+        ("integer", pa.array([2**62, 2**62]), 2**62),
+        ("decimal", pa.array([Decimal("1.50")] * 2), Decimal("1.5")),
+        ("timestamp", pa.array([datetime(1970, 1, 1, tzinfo=UTC)] * 2), 0),
+    ],
+)
+def test_columns_of_own_type(kind: Any, values: pa.Array, expected: Any) -> None:
+    own = attribute(kind, style="bounds", columns=("x_min", "x_max"))
+    region = OrderedRegion((Interval(expected, expected),), False)
+    for columns in ([values, values], [values]):
+        one = own if len(columns) > 1 else attribute(kind)
+        regions, numbers = read_regions(columns, one)
+        assert regions == [region]
+        assert numbers.tolist() == [0, 0]
+
+
+def test_columns_of_sets() -> None:
+    own = attribute("category", style="bounds")
+    column = pa.array([["b", "a"], ["a", None], [None], ["b", "a"]], pa.list_(pa.string()))
+    regions, numbers = read_regions([column], own)
+    assert [regions[number] for number in numbers] == [
+        CategoryRegion(("a", "b"), False),
+        CategoryRegion(("a",), True),
+        CategoryRegion((), True),
+        CategoryRegion(("a", "b"), False),
+    ]
+    with pytest.raises(DataError):
+        read_regions([pa.array([[]], pa.list_(pa.string()))], own)
+    dates = attribute("date", style="bounds", rule="calendar")
+    regions, _ = read_regions([pa.array([["1970-01-01", "1970-01-03"]])], dates)
+    assert regions == [OrderedRegion((Interval(0, 0), Interval(2, 2)), False)]
+
+
+def test_no_rows() -> None:
+    for own, column in (
+        (attribute("integer"), pa.array([], pa.string())),
+        (attribute("category", style="bounds"), pa.array([], pa.list_(pa.string()))),
+    ):
+        regions, numbers = read_regions([column], own)
+        assert not regions
+        assert len(numbers) == 0
+
+
+def test_booleans() -> None:
+    own = attribute("boolean")
+    assert read_label("{false, true}", own) == CategoryRegion(("false", "true"), False)
+    regions, _ = read_regions([pa.array([True])], own)
+    assert regions == [CategoryRegion(("true",), False)]
+
+
+def test_means_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"output\.style: 'mean'"):
+        read_regions([pa.array([1.5])], attribute("float", style="mean"))
+    # Categories have labels under every style.
+    assert read_regions([pa.array(["a"])], attribute("category", style="mean"))[0]
+    assert issubclass(ConfigurationError, AnonsparkError)
+
+
+def test_infinite_ends_are_read_as_such() -> None:
+    (interval,) = read_label("1e999", attribute("float")).intervals  # type: ignore[union-attr, misc]
+    assert interval.low == math.inf  # type: ignore[union-attr]
+
+
+def manifest(style: str, columns: list[str], *described: tuple[str, str, Any]) -> dict[str, Any]:
+    return {
+        "configuration": {
+            "output": {"style": style},
+            "attributes": {name: {"hierarchy": hierarchy} for name, _, hierarchy in described},
+        },
+        "published": {
+            "quasi_identifier_columns": columns,
+            "quasi_identifiers": [
+                {"name": name, "kind": kind, "type": "string"} for name, kind, _ in described
+            ],
+        },
+    }
+
+
+def test_attributes_of_a_manifest() -> None:
+    document = manifest(
+        "bounds",
+        ["age_min", "age_max", "age_missing", "sex", "day_min", "day_max"],
+        ("age", "integer", None),
+        ("sex", "category", "/groups.csv"),
+        ("day", "date", None),
+    )
+    assert [own.columns for own in published_attributes(document)] == [
+        ("age_min", "age_max", "age_missing"),
+        ("sex",),
+        ("day_min", "day_max"),
+    ]
+    document["published"]["quasi_identifier_columns"].remove("age_max")
+    with pytest.raises(DataError, match="'age'"):
+        published_attributes(document)
+
+
+def test_rules_of_a_manifest() -> None:
+    rules = {"intervals": None, "origin": None, "prefix": None, "calendar": None}
+    document = manifest(
+        "interval",
+        ["age", "code", "day"],
+        ("age", "category", rules | {"intervals": [5.0]}),
+        ("code", "category", rules | {"prefix": [1]}),
+        ("day", "category", rules | {"calendar": ["year"]}),
+    )
+    found = [(own.kind, own.rule, own.type) for own in published_attributes(document)]
+    assert found == [
+        ("decimal", "intervals", None),
+        ("category", "prefix", None),
+        ("date", "calendar", None),
+    ]
