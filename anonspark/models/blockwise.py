@@ -171,6 +171,7 @@ class BlockwiseModel(Model):
             self.cut_rule,
             path=path,
             largest_block=self.largest_block,
+            task_rows=self.task.task_rows,
         )
         published = [
             StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import get_args
 
 from anonspark.models.canon import Canon
+from anonspark.models.microaggregation import Microaggregation
 from anonspark.models.model import Model, Task
 from anonspark.models.mondrian import Mondrian
 from anonspark.models.options import ModelOptions
 
 __all__ = ["create_model", "options_classes"]
 
-_MODELS: tuple[type[Model], ...] = (Mondrian, Canon)
+_MODELS: tuple[type[Model], ...] = (Mondrian, Canon, Microaggregation)
 
 
 def _models_by_name() -> dict[str, type[Model]]:

@@ -94,6 +94,7 @@ def partition_records(
     *,
     path: int,
     largest_block: int,
+    task_rows: int,
 ) -> Partition:
     """Cut a table into blocks that fit one task each.
 
@@ -113,6 +114,8 @@ def partition_records(
     largest_block : int
         Records of the largest node that is not cut. A node that cannot be cut stays one block,
         however large.
+    task_rows : int
+        Records of the blocks that share a task.
 
     Returns
     -------
@@ -161,7 +164,7 @@ def partition_records(
         cell_high=(None,) * d,
     )
     leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
-    return Partition(tree, tuple(leaves), _pack(leaves, largest_block))
+    return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
 
 
 def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]:

@@ -1,17 +1,28 @@
 """Slow, obvious twins of the kernels, written down from the definitions alone.
 
-Nothing here shares a line with the kernels, and nothing here is fast: plain recursion, sorting and
-matrices of all distances. Tests that compare with these stay small.
+Nothing here shares a line with the kernels, and nothing here is fast: plain recursion, sorting,
+fractions and matrices of all distances. Tests that compare with these stay small. At the end stands
+what the tests of several kernels share: tables and criteria that Hypothesis draws, and Adult.
 """
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from anonspark.kernels.paths import child_path, priority
+from anonspark.privacy.criteria import Criteria, Criterion, CriterionKind
+from anonspark.privacy.sensitive import SensitiveAttribute
 
 Codes = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
@@ -22,21 +33,27 @@ DENSITY_OFFSET = 1e-10
 
 @dataclass(frozen=True)
 class Table:
-    """What Mondrian is told of a table.
+    """What the kernels are told of a table.
 
     Parameters
     ----------
     codes : int64 ndarray of shape (n, d)
     positions : float64 ndarray of shape (n, d)
-    ranges : float64 ndarray of shape (d,)
-        Global range of each attribute, never 0.
+    origins : float64 ndarray of shape (d,)
+        Smallest position of each attribute in the whole input.
+    units : float64 ndarray of shape (d,)
+        Difference of positions that counts as 1: its range there by its weight, never 0.
     hashes : int64 ndarray of shape (n,)
+    values : int64 ndarray of shape (n, s)
+        Sensitive values, those of all attributes numbered through.
     """
 
     codes: Codes
     positions: Figures
-    ranges: Figures
+    origins: Figures
+    units: Figures
     hashes: Codes
+    values: Codes
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -45,22 +62,149 @@ class Table:
     def attributes(self) -> range:
         return range(self.codes.shape[1])
 
+    @property
+    def normalized(self) -> Figures:
+        """Positions for distances: the whole input spans 0 to the weight."""
+        return np.ascontiguousarray((self.positions - self.origins) / self.units)
+
     def records(self, group: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the content of a group's records: what tells two groups apart."""
-        return tuple(sorted((*map(int, self.codes[i]), int(self.hashes[i])) for i in group))
+        content = np.column_stack([self.codes, self.hashes, self.values])
+        return tuple(sorted(tuple(content[i].tolist()) for i in group))
 
     def taken(self, rows: Codes) -> Table:
         """Return the table of some rows, or of all of them in another order."""
-        return Table(self.codes[rows], self.positions[rows], self.ranges, self.hashes[rows])
+        return Table(
+            self.codes[rows],
+            self.positions[rows],
+            self.origins,
+            self.units,
+            self.hashes[rows],
+            self.values[rows],
+        )
 
 
-def strict_mondrian(table: Table, k: int, *, balanced: bool, cell: bool) -> list[Group]:
+# Criteria -----------------------------------------------------------------------------------------
+
+
+def satisfies_criterion(
+    criterion: Criterion, attribute: SensitiveAttribute, counts: Sequence[int]
+) -> bool:
+    """Return whether a group satisfies a criterion, from its records with each value.
+
+    Exact: in fractions, and the entropy without a logarithm. A bound is the fraction that was
+    meant, so that 0.3 is three tenths.
+    """
+    bound = Fraction(criterion.bound).limit_denominator(10**6)
+    size, whole = sum(counts), int(attribute.counts.sum())
+    descending = sorted((count for count in counts if count), reverse=True)
+    p = [Fraction(count, size) for count in counts]
+    q = [Fraction(count, whole) for count in attribute.counts.tolist()]
+    match criterion.kind:
+        case "distinct":
+            return len(descending) >= bound
+        case "entropy":
+            # -sum(p log p) >= log l, to the power of the size.
+            return Fraction(size**size, math.prod(n**n for n in descending)) >= bound**size
+        case "recursive":
+            c = Fraction(criterion.c).limit_denominator(10**6)
+            return descending[0] < c * sum(descending[int(bound) - 1 :])
+        case "alpha":
+            return max(p) <= bound
+        case "equal distance":
+            return equal_distance(p, q) <= bound
+        case "ordered distance":
+            return ordered_distance(p, q) <= bound
+        case "hierarchical distance":
+            return hierarchical_distance(p, q, attribute) <= bound
+
+
+def equal_distance(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
+    """Return the distance of distributions over values that are equally far apart."""
+    return sum((abs(a - b) for a, b in zip(p, q, strict=True)), Fraction(0)) / 2
+
+
+def ordered_distance(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
+    """Return the earth mover's distance of distributions over ordered values."""
+    running = [abs(sum(p[: i + 1]) - sum(q[: i + 1])) for i in range(len(p))]
+    return sum(running, Fraction(0)) / max(len(p) - 1, 1)
+
+
+def hierarchical_distance(
+    p: Sequence[Fraction], q: Sequence[Fraction], attribute: SensitiveAttribute
+) -> Fraction:
+    """Return the earth mover's distance of distributions over the leaves of a hierarchy."""
+    parents = attribute.parents.tolist()
+    heights = [Fraction(height) for height in attribute.heights.tolist()]
+
+    def children(node: int) -> list[int]:
+        return [child for child, parent in enumerate(parents) if parent == node]
+
+    def extra(node: int) -> Fraction:
+        if node < len(p):
+            return p[node] - q[node]
+        return sum((extra(child) for child in children(node)), Fraction(0))
+
+    total = Fraction(0)
+    for node in range(len(p), len(parents)):
+        extras = [extra(child) for child in children(node)]
+        positive = sum((value for value in extras if value > 0), Fraction(0))
+        negative = sum((-value for value in extras if value < 0), Fraction(0))
+        total += heights[node] / heights[-1] * min(positive, negative)
+    return total
+
+
+def counts_of_values(criteria: Criteria, values: Codes) -> list[list[int]]:
+    """Return, for each sensitive attribute, how many of some records have each value."""
+    counts, first = [], 0
+    for index, attribute in enumerate(criteria.sensitive):
+        domain = len(attribute.counts)
+        column = values[:, index].tolist()
+        counts.append([column.count(first + value) for value in range(domain)])
+        first += domain
+    return counts
+
+
+def violated_criteria(criteria: Criteria, counts: Sequence[Sequence[int]]) -> list[int]:
+    """Return the places of the criteria beyond k that a group violates."""
+    names = [attribute.name for attribute in criteria.sensitive]
+    own = [names.index(criterion.attribute) for criterion in criteria.criteria]
+    return [
+        place
+        for place, (criterion, s) in enumerate(zip(criteria.criteria, own, strict=True))
+        if not satisfies_criterion(criterion, criteria.sensitive[s], counts[s])
+    ]
+
+
+def may_be_a_group(criteria: Criteria, values: Codes, records: Sequence[int]) -> bool:
+    """Return whether records satisfy k and all other criteria."""
+    if len(records) < criteria.k or not records:
+        return False
+    counts = counts_of_values(criteria, values[list(records)])
+    return not violated_criteria(criteria, counts)
+
+
+# Cuts ---------------------------------------------------------------------------------------------
+
+
+def strict_mondrian(table: Table, criteria: Criteria, *, balanced: bool, cell: bool) -> list[Group]:
     """Return the groups of strict Mondrian (DESIGN 4.1)."""
     groups: list[Group] = []
 
+    def sides(records: list[int], attribute: int, boundary: int) -> tuple[list[int], list[int]]:
+        left = [i for i in records if table.codes[i, attribute] < boundary]
+        right = [i for i in records if table.codes[i, attribute] >= boundary]
+        return left, right
+
+    def allowed_cut(records: list[int], attribute: int, boundary: int) -> bool:
+        return all(
+            may_be_a_group(criteria, table.values, side)
+            for side in sides(records, attribute, boundary)
+        )
+
     def split(records: list[int], low: Figures, high: Figures) -> None:
         boundary = None
-        if len(records) >= 2 * k:
+        if len(records) >= 2 * criteria.k:
             low, high = low.copy(), high.copy()
             if not cell:
                 low = table.positions[records].min(axis=0)
@@ -68,17 +212,19 @@ def strict_mondrian(table: Table, k: int, *, balanced: bool, cell: bool) -> list
             allowed = list(table.attributes)
             while allowed and boundary is None:
                 # max() returns the first of several equal ones: the first in configuration order.
-                chosen = max(allowed, key=lambda j: (high[j] - low[j]) / table.ranges[j])
+                chosen = max(allowed, key=lambda j: (high[j] - low[j]) / table.units[j])
                 low[chosen] = table.positions[records, chosen].min()
                 high[chosen] = table.positions[records, chosen].max()
-                boundary = strict_boundary(table.codes[records, chosen], k, balanced=balanced)
+                # The best of the boundaries that may be used.
+                candidates = strict_boundaries(table.codes[records, chosen], balanced=balanced)
+                useful = (b for b in candidates if allowed_cut(records, chosen, b))
+                boundary = next(useful, None)
                 if boundary is None:
                     allowed.remove(chosen)
         if boundary is None:
             groups.append(tuple(records))
             return
-        left = [i for i in records if table.codes[i, chosen] < boundary]
-        right = [i for i in records if table.codes[i, chosen] >= boundary]
+        left, right = sides(records, chosen, boundary)
         left_high, right_low = high.copy(), low.copy()
         left_high[chosen] = table.positions[left, chosen].max()
         right_low[chosen] = table.positions[right, chosen].min()
@@ -89,8 +235,8 @@ def strict_mondrian(table: Table, k: int, *, balanced: bool, cell: bool) -> list
     return groups
 
 
-def strict_boundary(values: Codes, k: int, *, balanced: bool) -> int | None:
-    """Return the smallest value of the right side of a strict cut, None if none is allowed."""
+def strict_boundaries(values: Codes, *, balanced: bool) -> list[int]:
+    """Return the smallest values of the right side of a strict cut, the best one first."""
     ordered = sorted(int(value) for value in values)
     size = len(ordered)
     median = next(v for v in ordered if 2 * sum(other <= v for other in ordered) >= size)
@@ -102,36 +248,43 @@ def strict_boundary(values: Codes, k: int, *, balanced: bool) -> int | None:
     def left_size(boundary: int) -> int:
         return sum(value < boundary for value in ordered)
 
-    allowed = [b for b in candidates if left_size(b) >= k and size - left_size(b) >= k]
-    # The lower boundary comes first, and min() returns the first of several equally good ones.
-    return min(allowed, key=lambda b: abs(2 * left_size(b) - size)) if allowed else None
+    # The lower boundary comes first, and of several equally good ones it stays there.
+    return sorted(candidates, key=lambda b: abs(2 * left_size(b) - size))
 
 
-def relaxed_mondrian(table: Table, k: int, *, cell: bool) -> list[Group]:
+def relaxed_mondrian(table: Table, criteria: Criteria, *, cell: bool) -> list[Group]:
     """Return the groups of relaxed Mondrian (DESIGN 4.2, ties by the other attributes first).
 
     Records tied on the chosen attribute are shared out by the other attributes from the widest to
-    the narrowest, then by their hash; records equal in all of this are interchangeable.
+    the narrowest, then by their hash; records equal in all of this are interchangeable. If a half
+    violates a criterion, the next attribute is tried.
     """
     groups: list[Group] = []
 
     def split(records: list[int], low: Figures, high: Figures) -> None:
-        if len(records) < max(2 * k, 2):
+        if len(records) < max(2 * criteria.k, 2):
             groups.append(tuple(records))
             return
         own_low = table.positions[records].min(axis=0)
         own_high = table.positions[records].max(axis=0)
         if not cell:
             low, high = own_low, own_high
-        widths = (high - low) / table.ranges
+        widths = (high - low) / table.units
         varied = [j for j in table.attributes if len(set(table.codes[records, j].tolist())) > 1]
         order = sorted(table.attributes, key=lambda j: -widths[j])
-        chosen = next((j for j in order if j in varied), 0)
-        keys = [chosen, *(j for j in order if j != chosen)]
-        ordered = sorted(
-            records, key=lambda i: (*(int(table.codes[i, j]) for j in keys), int(table.hashes[i]))
-        )
-        left, right = ordered[: len(records) // 2], ordered[len(records) // 2 :]
+        # Where all records are equal any attribute will do: the tie order decides alone.
+        for chosen in [j for j in order if j in varied] or [0]:
+            keys = [chosen, *(j for j in order if j != chosen)]
+            ordered = sorted(
+                records,
+                key=lambda i: (*(int(table.codes[i, j]) for j in keys), int(table.hashes[i])),
+            )
+            left, right = ordered[: len(records) // 2], ordered[len(records) // 2 :]
+            if all(may_be_a_group(criteria, table.values, side) for side in (left, right)):
+                break
+        else:
+            groups.append(tuple(records))
+            return
         # Looked at, and so tightened: everything up to the attribute that is cut.
         looked_at = order[: order.index(chosen) + 1] if varied else order
         low, high = low.copy(), high.copy()
@@ -144,6 +297,65 @@ def relaxed_mondrian(table: Table, k: int, *, cell: bool) -> list[Group]:
 
     split(list(range(len(table))), table.positions.min(axis=0), table.positions.max(axis=0))
     return groups
+
+
+def canon(table: Table, criteria: Criteria, path: int, *, spread: bool) -> dict[int, Group]:
+    """Return the groups of Canon by their names (DESIGN 4.3).
+
+    The names of nodes and the order of a draw are what :mod:`anonspark.kernels.paths` says.
+    """
+    groups: dict[int, Group] = {}
+    points = table.normalized
+
+    def draw(records: Sequence[int], salt: int, most: int) -> list[int]:
+        by_priority = {int(priority(table.hashes[i], np.uint64(salt))): i for i in records}
+        return [by_priority[own] for own in sorted(by_priority)[:most]]
+
+    def distance(a: int, b: int) -> float:
+        total = 0.0
+        for difference in (points[a] - points[b]).tolist():
+            total += difference * difference
+        return math.sqrt(total)
+
+    def spread_of(candidate: int, samples: Sequence[int]) -> float:
+        distances = [distance(sample, candidate) for sample in samples]
+        median = sorted(distances)[len(distances) // 2]
+        total = 0.0
+        for own in distances:
+            total += (own - median) * (own - median)
+        return total
+
+    def split(records: Sequence[int], node: int) -> None:
+        candidates: list[int] = []
+        if len(records) >= max(2 * criteria.k, 2):
+            candidates = draw(records, child(node, 2), 10)
+        if candidates and spread:
+            samples = draw(records, child(node, 3), 100)
+            candidates = sorted(candidates, key=lambda i: -spread_of(i, samples))
+        for candidate in candidates:
+            ordered = sorted(
+                records,
+                key=lambda i: (
+                    int(distance(i, candidate) * 2**52),
+                    *table.codes[i].tolist(),
+                    int(table.hashes[i]),
+                ),
+            )
+            left, right = ordered[: len(records) // 2], ordered[len(records) // 2 :]
+            if all(may_be_a_group(criteria, table.values, side) for side in (left, right)):
+                split(left, child(node, 0))
+                split(right, child(node, 1))
+                return
+        groups[node] = tuple(records)
+
+    def child(node: int, side: int) -> int:
+        return int(child_path(np.uint64(node), np.uint64(side)))
+
+    split(range(len(table)), path)
+    return groups
+
+
+# Outliers -----------------------------------------------------------------------------------------
 
 
 def distance_matrix(points: Figures) -> Figures:
@@ -178,23 +390,31 @@ def round_to_33_bits(value: float) -> float:
     return math.ldexp(round(mantissa * 2**33), exponent - 33)
 
 
+def neighbor_distance_sums(points: Figures, neighbors: int) -> Figures:
+    """Return the sum of the distances from each record to its nearest other records."""
+    sums = []
+    for i, distances in enumerate(distance_matrix(points)):
+        others = [distance for j, distance in enumerate(distances.tolist()) if j != i]
+        sums.append(sum(sorted(others)[:neighbors]))
+    return np.array(sums)
+
+
 def separate_outliers(
-    codes: Codes,
-    normalized: Figures,
-    hashes: Codes,
+    table: Table,
     group: Sequence[int],
-    k: int,
+    criteria: Criteria,
     neighbors: int,
-    factors: Callable[[Figures, int], Figures] = local_outlier_factors,
+    scores: Callable[[Figures, int], Figures] = local_outlier_factors,
 ) -> list[int]:
     """Return the normal records of a group (DESIGN 4.4)."""
-    if len(group) <= k:
+    if len(group) <= criteria.k:
         return list(group)
-    ordered = sorted(group, key=lambda i: (*map(int, codes[i]), int(hashes[i])))
-    points = normalized[ordered]
-    scores = factors(points, min(neighbors, len(group) - 1))
+    codes = table.codes
+    ordered = sorted(group, key=lambda i: (*map(int, codes[i]), int(table.hashes[i])))
+    points = table.normalized[ordered]
+    found = scores(points, min(neighbors, len(group) - 1))
     # Equal but for the rounding of sums is a tie, which content decides.
-    reference = int(np.argmin([round_to_33_bits(score) for score in scores]))
+    reference = int(np.argmin([round_to_33_bits(score) for score in found]))
 
     def nearness(place: int) -> tuple[bool, float, int]:
         same_point = bool((codes[ordered[place]] == codes[ordered[reference]]).all())
@@ -204,7 +424,13 @@ def separate_outliers(
             place,
         )
 
-    return [ordered[place] for place in sorted(range(len(group)), key=nearness)[:k]]
+    nearest = [ordered[place] for place in sorted(range(len(group)), key=nearness)]
+    prefixes = (nearest[:size] for size in range(criteria.k, len(group)))
+    shortest = (own for own in prefixes if may_be_a_group(criteria, table.values, own))
+    return next(shortest, nearest)
+
+
+# Figures ------------------------------------------------------------------------------------------
 
 
 def normalized_certainty_penalty(positions: Figures, ranges: Figures) -> float:
@@ -225,3 +451,215 @@ def global_certainty_penalty(
 def discernibility(groups: Sequence[Sequence[int]]) -> int:
     """Return DM: the sum of squared class sizes."""
     return sum(len(group) ** 2 for group in groups)
+
+
+# What the tests share -----------------------------------------------------------------------------
+
+INT64 = np.iinfo(np.int64)
+
+
+def k_alone(k: int) -> Criteria:
+    """Return the criteria of a table whose only criterion is k."""
+    return Criteria(k)
+
+
+def no_values(n: int) -> Codes:
+    """Return the sensitive values of records that no criterion looks at."""
+    return np.empty((n, 0), np.int64)
+
+
+def table_of(
+    columns: Sequence[npt.NDArray[np.generic]],
+    hashes: Codes,
+    *,
+    values: Codes | None = None,
+    weights: Sequence[float] | None = None,
+) -> Table:
+    """Code columns of integers as themselves, columns of floats by their rank."""
+    codes = [
+        np.unique(column, return_inverse=True)[1] if column.dtype.kind == "f" else column
+        for column in columns
+    ]
+    positions = np.stack([column.astype(np.float64) for column in columns], axis=1)
+    ranges = positions.max(axis=0) - positions.min(axis=0)
+    return Table(
+        np.ascontiguousarray(np.stack(codes, axis=1), np.int64),
+        np.ascontiguousarray(positions),
+        positions.min(axis=0),
+        np.where(ranges > 0, ranges, 1.0) / (1.0 if weights is None else np.array(weights)),
+        hashes.astype(np.int64),
+        no_values(len(hashes)) if values is None else values,
+    )
+
+
+def content_hashes(*parts: npt.NDArray[np.int64]) -> Codes:
+    """Return hashes that tell all contents of records apart, and nothing else."""
+    rows = np.column_stack(parts).tolist()
+    return np.array([hash(tuple(row)) for row in rows], np.int64)
+
+
+integer_column = st.sampled_from(
+    [
+        st.integers(0, 2),
+        st.integers(-3, 3),
+        st.sampled_from([0, 0, 0, 0, 7, 99]),
+        st.integers(-(2**50), 2**50),
+        st.just(-5),
+    ]
+)
+float_column = st.sampled_from(
+    [
+        st.sampled_from([0.0, 0.1, 0.2, 0.30000000000000004]),
+        st.floats(-1e9, 1e9),
+        st.sampled_from([-1e300, -1e-300, 0.0, 5e-324, 1e300]),
+    ]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn, most: int = 60) -> Table:
+    """Draw a table of records with many ties, some of them of equal hashes."""
+    n = draw(st.integers(1, most))
+    columns, weights = [], []
+    for _ in range(draw(st.integers(1, 4))):
+        column = draw(st.one_of(integer_column, float_column))
+        columns.append(np.array(draw(st.lists(column, min_size=n, max_size=n))))
+        weights.append(draw(st.sampled_from([1.0, 1.0, 0.25, 3.0])))
+    hashes = st.one_of(st.integers(-1, 1), st.integers(INT64.min, INT64.max))
+    drawn = np.array(draw(st.lists(hashes, min_size=n, max_size=n)), np.int64)
+    return table_of(columns, drawn, weights=weights)
+
+
+@st.composite
+def tables_and_criteria(draw: st.DrawFn, most: int = 60) -> tuple[Table, Criteria]:
+    """Draw a table, and criteria that it satisfies as a whole if it has k records.
+
+    Hashes are those of whole contents, some of which occur more than once.
+    """
+    table = draw(tables(most))
+    n = len(table)
+    attributes, columns = [], []
+    first = 0
+    for name in draw(st.sampled_from([("disease",), ("disease", "income")])):
+        domain = draw(st.integers(1, 6))
+        column = draw(st.lists(st.integers(0, domain - 1), min_size=n, max_size=n))
+        others = draw(st.lists(st.integers(0, 2), min_size=domain, max_size=domain))
+        counts = np.bincount(column, minlength=domain) + others
+        attributes.append(draw(sensitive_attributes(name, counts)))
+        columns.append(np.array(column, np.int64) + first)
+        first += domain
+    k = draw(st.integers(1, 6))
+    criteria = draw(st.lists(criterion_about(attributes), min_size=1, max_size=3))
+    values = np.ascontiguousarray(np.stack(columns, axis=1))
+    wanted = Criteria(k, tuple(criteria), tuple(attributes))
+    violated = violated_criteria(wanted, counts_of_values(wanted, values))
+    kept = tuple(one for place, one in enumerate(criteria) if place not in violated)
+    others = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.int64)
+    whole = Table(
+        table.codes,
+        table.positions,
+        table.origins,
+        table.units,
+        content_hashes(table.codes, values, others),
+        values,
+    )
+    return whole, Criteria(k, kept, tuple(attributes))
+
+
+@st.composite
+def sensitive_attributes(
+    draw: st.DrawFn, name: str, counts: npt.NDArray[np.int64]
+) -> SensitiveAttribute:
+    """Draw a hierarchy over the values of a sensitive attribute."""
+    parents, heights = draw(trees(len(counts)))
+    return attribute_of(name, counts.tolist(), parents, heights)
+
+
+def attribute_of(
+    name: str, counts: Sequence[int], parents: Sequence[int] = (), heights: Sequence[int] = ()
+) -> SensitiveAttribute:
+    """Return a sensitive attribute from its records in the whole input with each value."""
+    return SensitiveAttribute(
+        name,
+        name,
+        pa.array(range(len(counts))),
+        np.array(counts, np.int64),
+        np.array(parents, np.int64),
+        np.array(heights, np.int64),
+    )
+
+
+@st.composite
+def trees(draw: st.DrawFn, leaves: int) -> tuple[list[int], list[int]]:
+    """Draw parents and heights: some nodes get a parent, until only the root is left."""
+    parents, heights = [-1] * leaves, [0] * leaves
+    orphans = list(range(leaves))
+    while len(orphans) > 1 or len(parents) == 1:
+        chosen = draw(st.sets(st.sampled_from(orphans), min_size=min(2, len(orphans))))
+        for child in chosen:
+            parents[child] = len(parents)
+        orphans = [node for node in orphans if node not in chosen] + [len(parents)]
+        heights.append(max(heights[child] for child in chosen) + draw(st.integers(1, 2)))
+        parents.append(-1)
+    return parents, heights
+
+
+BOUNDS: dict[CriterionKind, tuple[float, ...]] = {
+    "distinct": (1, 2, 3, 4),
+    "entropy": (1, 1.5, 2, 2.5, 3),
+    "recursive": (1, 2, 3),
+    "alpha": (0.25, 0.4, 0.5, 2 / 3, 0.75, 1),
+    "equal distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
+    "ordered distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
+    "hierarchical distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
+}
+
+
+@st.composite
+def criterion_about(draw: st.DrawFn, attributes: Sequence[SensitiveAttribute]) -> Criterion:
+    """Draw a criterion about one of some sensitive attributes."""
+    kind = draw(st.sampled_from(list(BOUNDS)))
+    attribute = draw(st.sampled_from(list(attributes)))
+    c = draw(st.sampled_from([0.5, 1.0, 1.1, 2.0, 3.5])) if kind == "recursive" else math.nan
+    return Criterion(attribute.name, kind, draw(st.sampled_from(BOUNDS[kind])), c)
+
+
+def sizes_of_halving(n: int, k: int) -> list[int]:
+    """Return the group sizes of every method that halves as long as k allows it."""
+    return (
+        [n]
+        if n < max(2 * k, 2)
+        else [*sizes_of_halving(n // 2, k), *sizes_of_halving(-(-n // 2), k)]
+    )
+
+
+@dataclass
+class ReleaseFigures:
+    """ES, DM and gcp_total; every round's records, normal records and outliers."""
+
+    classes: int = 0
+    discernibility: int = 0
+    certainty_penalty: float = 0.0
+    rounds: tuple[tuple[int, int], ...] = ()
+
+    def add(self, table: Table, order: Codes, sizes: Codes) -> None:
+        """Add the classes of a round; ``order`` has their records, class by class."""
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        positions = table.positions[order]
+        spans = np.maximum.reduceat(positions, starts) - np.minimum.reduceat(positions, starts)
+        self.classes += len(sizes)
+        self.discernibility += int((sizes**2).sum())
+        self.certainty_penalty += float((sizes * (spans / table.units).sum(axis=1)).sum())
+
+
+ADULT_ATTRIBUTES = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
+
+
+@lru_cache(maxsize=1)
+def read_adult(path: Path) -> Table:
+    """Read Adult with its five numeric quasi-identifiers; every record has a hash of its own."""
+    with path.open(encoding="utf-8") as file:
+        rows = [[int(row[name]) for name in ADULT_ATTRIBUTES] for row in csv.DictReader(file)]
+    columns = np.array(rows, np.int64)
+    hashes = np.random.default_rng(0).integers(INT64.min, INT64.max, len(columns))
+    return table_of(list(columns.T), hashes)

@@ -5,11 +5,9 @@ The figures are those of DESIGN section 5: Adult, 30,162 complete rows, five num
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections import Counter
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +15,25 @@ import pytest
 import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references import Table
+from references import (
+    ReleaseFigures,
+    Table,
+    attribute_of,
+    content_hashes,
+    k_alone,
+    may_be_a_group,
+    read_adult,
+    sizes_of_halving,
+    table_of,
+    tables,
+    tables_and_criteria,
+)
 
 from anonspark.kernels.canonical_order import sort_groups
-from anonspark.kernels.mondrian import choose_boundary, cut_into_groups
+from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups
 from anonspark.kernels.separation import separate_outliers
+from anonspark.privacy.criteria import Criteria, Criterion
 
-ADULT_ATTRIBUTES = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 INT64 = np.iinfo(np.int64)
 ROOT = np.uint64(77)
 
@@ -55,17 +65,18 @@ every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 relaxed_rules = pytest.mark.parametrize("rule", [RELAXED_CELL, RELAXED_DATA], ids=["cell", "data"])
 
 
-def cut(table: Table, k: int, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cut(table: Table, criteria: Criteria, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Run the kernel; return the records group by group, the groups' starts and their names."""
     result: tuple[np.ndarray, np.ndarray, np.ndarray] = cut_into_groups(
         table.codes,
         table.positions,
-        table.ranges,
+        table.units,
         table.hashes,
+        table.values,
         table.positions.min(axis=0),
         table.positions.max(axis=0),
         ROOT,
-        k,
+        criteria.requirements,
         rule.relaxed,
         rule.balanced,
         rule.cell,
@@ -73,71 +84,33 @@ def cut(table: Table, k: int, rule: Rule) -> tuple[np.ndarray, np.ndarray, np.nd
     return result
 
 
-def groups_of(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
-    order, starts, _ = cut(table, k, rule)
+def groups_under(table: Table, criteria: Criteria, rule: Rule) -> list[tuple[int, ...]]:
+    order, starts, _ = cut(table, criteria, rule)
     return [tuple(order[start:stop].tolist()) for start, stop in itertools.pairwise(starts)]
 
 
-def expected_groups(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
+def groups_of(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
+    return groups_under(table, k_alone(k), rule)
+
+
+def expected_under(table: Table, criteria: Criteria, rule: Rule) -> list[tuple[int, ...]]:
     if rule.relaxed:
-        return references.relaxed_mondrian(table, k, cell=rule.cell)
-    return references.strict_mondrian(table, k, balanced=rule.balanced, cell=rule.cell)
+        return references.relaxed_mondrian(table, criteria, cell=rule.cell)
+    return references.strict_mondrian(table, criteria, balanced=rule.balanced, cell=rule.cell)
 
 
-def named_contents(table: Table, k: int, rule: Rule) -> dict[int, object]:
+def expected_groups(table: Table, k: int, rule: Rule) -> list[tuple[int, ...]]:
+    return expected_under(table, k_alone(k), rule)
+
+
+def named_contents(table: Table, criteria: Criteria, rule: Rule) -> dict[int, object]:
     """Return the content of each group by its name."""
-    order, starts, paths = cut(table, k, rule)
+    order, starts, paths = cut(table, criteria, rule)
     assert len(set(paths.tolist())) == len(paths)
     return {
         int(path): table.records(order[start:stop])
         for path, start, stop in zip(paths, starts[:-1], starts[1:], strict=True)
     }
-
-
-def table_of(columns: list[np.ndarray], hashes: np.ndarray) -> Table:
-    """Code columns of integers as themselves, columns of floats by their rank."""
-    codes = [
-        np.unique(column, return_inverse=True)[1] if column.dtype.kind == "f" else column
-        for column in columns
-    ]
-    positions = np.stack([column.astype(np.float64) for column in columns], axis=1)
-    ranges = positions.max(axis=0) - positions.min(axis=0)
-    return Table(
-        np.ascontiguousarray(np.stack(codes, axis=1), np.int64),
-        np.ascontiguousarray(positions),
-        np.where(ranges > 0, ranges, 1.0),
-        hashes.astype(np.int64),
-    )
-
-
-integer_column = st.sampled_from(
-    [
-        st.integers(0, 2),
-        st.integers(-3, 3),
-        st.sampled_from([0, 0, 0, 0, 7, 99]),
-        st.integers(-(2**50), 2**50),
-        st.just(-5),
-    ]
-)
-float_column = st.sampled_from(
-    [
-        st.sampled_from([0.0, 0.1, 0.2, 0.30000000000000004]),
-        st.floats(-1e9, 1e9),
-        st.sampled_from([-1e300, -1e-300, 0.0, 5e-324, 1e300]),
-    ]
-)
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> Table:
-    n = draw(st.integers(1, 60))
-    columns = []
-    for _ in range(draw(st.integers(1, 4))):
-        values = draw(st.one_of(integer_column, float_column))
-        drawn = draw(st.lists(values, min_size=n, max_size=n))
-        columns.append(np.array(drawn))
-    hashes = st.one_of(st.integers(-1, 1), st.integers(INT64.min, INT64.max))
-    return table_of(columns, np.array(draw(st.lists(hashes, min_size=n, max_size=n)), np.int64))
 
 
 @every_rule
@@ -161,14 +134,9 @@ def test_independent_of_the_order_of_records(
     rule: Rule, table: Table, k: int, data: st.DataObject
 ) -> None:
     shuffled = np.array(data.draw(st.permutations(range(len(table)))))
-    assert named_contents(table.taken(shuffled), k, rule) == named_contents(table, k, rule)
-
-
-def sizes_of_halving(n: int, k: int) -> list[int]:
-    return (
-        [n]
-        if n < max(2 * k, 2)
-        else [*sizes_of_halving(n // 2, k), *sizes_of_halving(-(-n // 2), k)]
+    criteria = k_alone(k)
+    assert named_contents(table.taken(shuffled), criteria, rule) == named_contents(
+        table, criteria, rule
     )
 
 
@@ -203,22 +171,29 @@ def test_random_tables_against_the_reference(rule: Rule, k: int) -> None:
 @pytest.mark.parametrize(
     ("below", "equal", "size", "k", "balanced", "expected"),
     [
-        pytest.param(3, 4, 10, 3, False, (7, True), id="published: above the median"),
-        pytest.param(3, 4, 10, 3, True, (3, False), id="balanced: the lower one on a tie"),
-        pytest.param(2, 4, 10, 2, True, (6, True), id="balanced: the more equal halves"),
-        pytest.param(4, 5, 10, 1, True, (4, False), id="balanced: the more equal halves, lower"),
-        pytest.param(2, 8, 10, 2, False, (0, True), id="published: nothing above the median"),
-        pytest.param(2, 8, 10, 2, True, (2, False), id="balanced: only below the median"),
-        pytest.param(0, 6, 10, 2, True, (6, True), id="balanced: only above the median"),
-        pytest.param(1, 8, 10, 2, True, (0, True), id="neither"),
+        pytest.param(3, 4, 10, 3, False, [(7, True)], id="published: above the median"),
+        pytest.param(
+            3, 4, 10, 3, True, [(3, False), (7, True)], id="balanced: the lower one on a tie"
+        ),
+        pytest.param(
+            2, 4, 10, 2, True, [(6, True), (2, False)], id="balanced: the more equal halves"
+        ),
+        pytest.param(
+            4, 5, 10, 1, True, [(4, False), (9, True)], id="balanced: the more equal halves, lower"
+        ),
+        pytest.param(2, 8, 10, 2, False, [], id="published: nothing above the median"),
+        pytest.param(2, 8, 10, 2, True, [(2, False)], id="balanced: only below the median"),
+        pytest.param(0, 6, 10, 2, True, [(6, True)], id="balanced: only above the median"),
+        pytest.param(1, 8, 10, 2, True, [], id="neither"),
     ],
 )
 def test_choice_of_the_boundary(
-    below: int, equal: int, size: int, k: int, balanced: bool, expected: tuple[int, bool]
+    below: int, equal: int, size: int, k: int, balanced: bool, expected: list[tuple[int, bool]]
 ) -> None:
-    chosen = choose_boundary(below, equal, size, k, balanced)
-    assert chosen[0] == expected[0]
-    assert chosen[0] == 0 or bool(chosen[1]) == expected[1]
+    chosen = choose_boundaries(below, equal, size, k, balanced)
+    assert [(rows, bool(run_left)) for rows, run_left in chosen if rows] == expected
+    # What there is comes first.
+    assert [rows > 0 for rows, _ in chosen] == [place < len(expected) for place in range(2)]
 
 
 @pytest.mark.parametrize("balanced", [False, True], ids=["published", "balanced"])
@@ -232,7 +207,7 @@ def test_zero_inflated_column_is_cut_by_the_balanced_rule_only(balanced: bool) -
 @every_rule
 def test_fewer_than_2k_records_stay_together(rule: Rule) -> None:
     table = table_of([np.arange(9)], np.arange(9))
-    order, starts, paths = cut(table, 5, rule)
+    order, starts, paths = cut(table, k_alone(5), rule)
     assert starts.tolist() == [0, 9]
     assert sorted(order.tolist()) == list(range(9))
     assert paths.tolist() == [int(ROOT)]
@@ -246,16 +221,132 @@ def test_the_ends_of_64_bits(rule: Rule) -> None:
     assert set(map(frozenset, groups)) == set(map(frozenset, expected_groups(table, 2, rule)))
 
 
+# Criteria beyond k --------------------------------------------------------------------------------
+
+
+@every_rule
+@settings(deadline=None, max_examples=150)
+@given(drawn=tables_and_criteria())
+def test_same_groups_as_the_reference_under_criteria(
+    rule: Rule, drawn: tuple[Table, Criteria]
+) -> None:
+    table, criteria = drawn
+    groups = groups_under(table, criteria, rule)
+    assert sorted(i for group in groups for i in group) == list(range(len(table)))
+    expected = expected_under(table, criteria, rule)
+    assert Counter(map(table.records, groups)) == Counter(map(table.records, expected))
+    if len(table) >= criteria.k:
+        # The whole table satisfies the criteria, and so does every group.
+        assert all(may_be_a_group(criteria, table.values, group) for group in groups)
+
+
+@every_rule
+@settings(deadline=None, max_examples=60)
+@given(drawn=tables_and_criteria(), data=st.data())
+def test_independent_of_the_order_of_records_under_criteria(
+    rule: Rule, drawn: tuple[Table, Criteria], data: st.DataObject
+) -> None:
+    table, criteria = drawn
+    shuffled = np.array(data.draw(st.permutations(range(len(table)))))
+    assert named_contents(table.taken(shuffled), criteria, rule) == named_contents(
+        table, criteria, rule
+    )
+
+
+@every_rule
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        Criterion("s", "distinct", 3),
+        Criterion("s", "entropy", 2.5),
+        Criterion("s", "recursive", 2, 1.1),
+        Criterion("s", "alpha", 0.5),
+        Criterion("s", "equal distance", 0.2),
+        Criterion("s", "ordered distance", 0.15),
+        Criterion("s", "hierarchical distance", 0.15),
+    ],
+    ids=lambda criterion: criterion.kind,
+)
+def test_random_tables_against_the_reference_under_criteria(
+    rule: Rule, criterion: Criterion
+) -> None:
+    # Sensitive values that go with the quasi-identifiers: many cuts are not allowed.
+    random = np.random.default_rng(3)
+    n = 300
+    age = random.integers(17, 91, n)
+    value = np.minimum(age // 20 + random.integers(0, 3, n), 5) - age.min() // 20
+    columns = [age, random.integers(0, 12, n), random.normal(size=n)]
+    hashes = random.integers(INT64.min, INT64.max, n)
+    table = table_of(columns, hashes, values=value[:, None].astype(np.int64))
+    counts = np.bincount(value, minlength=6).tolist()
+    hierarchy = ([6, 6, 7, 7, 7, 8, 9, 9, 9, -1], [0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
+    criteria = Criteria(3, (criterion,), (attribute_of("s", counts, *hierarchy),))
+    groups = groups_under(table, criteria, rule)
+    expected = expected_under(table, criteria, rule)
+    assert set(map(frozenset, groups)) == set(map(frozenset, expected))
+    assert 1 < len(groups) < len(groups_of(table, 3, rule))
+
+
+@every_rule
+def test_a_table_that_violates_a_criterion_is_not_cut(rule: Rule) -> None:
+    values = np.array([[0], [1]] * 10)
+    table = table_of([np.arange(20)], np.arange(20), values=values)
+    criteria = Criteria(2, (Criterion("s", "distinct", 3),), (attribute_of("s", [10, 10, 10]),))
+    assert list(map(len, groups_under(table, criteria, rule))) == [20]
+
+
+def test_the_other_boundary_where_the_better_one_violates() -> None:
+    # Nearer to halves is the boundary above the run of the median, 6 and 4. Its right side has
+    # one value, but both sides of the one below the run have two.
+    column = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2, 2])
+    values = np.array([0, 1, 0, 0, 1, 1, 0, 0, 0, 0])[:, None]
+    table = table_of([column], np.arange(10), values=values)
+    criteria = Criteria(2, (Criterion("s", "distinct", 2),), (attribute_of("s", [7, 3]),))
+    groups = groups_under(table, criteria, STRICT_BALANCED_DATA)
+    assert sorted(map(sorted, groups)) == [[0, 1, 2], [3, 4, 5, 6, 7, 8, 9]]
+    assert list(map(len, groups_under(table, criteria, STRICT_PUBLISHED_DATA))) == [10]
+
+
+@relaxed_rules
+def test_relaxed_takes_the_next_attribute_where_halves_violate(rule: Rule) -> None:
+    # Halves by the wider first column have one value each; halves by the second one have two.
+    first, second = np.array([0, 1, 2, 30, 31, 32, 33, 34]), np.array([0, 9, 1, 8, 2, 7, 6, 3])
+    values = np.array([0, 0, 0, 0, 1, 1, 1, 1])[:, None]
+    table = table_of([first, second], np.arange(8), values=values, weights=[2.0, 1.0])
+    criteria = Criteria(4, (Criterion("s", "distinct", 2),), (attribute_of("s", [4, 4]),))
+    groups = groups_under(table, criteria, rule)
+    assert sorted(map(sorted, groups)) == [[0, 2, 4, 7], [1, 3, 5, 6]]
+
+
+@relaxed_rules
+@pytest.mark.parametrize("least", [1, 2])
+def test_relaxed_shares_out_equal_records_only_if_both_halves_satisfy(
+    rule: Rule, least: int
+) -> None:
+    # By hash, all records with the first value come before those with the second.
+    values = np.repeat([0, 1], 10)[:, None]
+    table = table_of([np.zeros(20, np.int64)], np.arange(20), values=values)
+    attribute = attribute_of("s", [10, 10])
+    criteria = Criteria(2, (Criterion("s", "distinct", least),), (attribute,))
+    groups = groups_under(table, criteria, rule)
+    assert list(map(len, groups)) == (sizes_of_halving(20, 2) if least == 1 else [20])
+
+
+def test_many_records_and_values() -> None:
+    random = np.random.default_rng(8)
+    n, domain = 100_000, 1000
+    column = random.integers(0, domain, n)
+    table = table_of([random.integers(0, 5000, n), column], content_hashes(column, np.arange(n)))
+    table = replace(table, values=column[:, None].copy())
+    counts = np.bincount(column, minlength=domain).tolist()
+    criteria = Criteria(5, (Criterion("s", "distinct", 4),), (attribute_of("s", counts),))
+    order, starts, _ = cut(table, criteria, STRICT_BALANCED_DATA)
+    sizes = [len(set(column[order[a:b]].tolist())) for a, b in itertools.pairwise(starts)]
+    assert min(sizes) >= 4
+    assert len(sizes) > 1000
+
+
 # Published figures --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def read_adult(path: Path) -> Table:
-    with path.open(encoding="utf-8") as file:
-        rows = [[int(row[name]) for name in ADULT_ATTRIBUTES] for row in csv.DictReader(file)]
-    values = np.array(rows, np.int64)
-    hashes = np.random.default_rng(0).integers(INT64.min, INT64.max, len(values))
-    return table_of(list(values.T), hashes)
 
 
 @pytest.fixture
@@ -269,39 +360,31 @@ def adult(adult_path: Path) -> Table:
 def adult_ten_times(adult: Table) -> Table:
     copies = adult.taken(np.tile(np.arange(len(adult)), 10))
     hashes = np.random.default_rng(1).integers(INT64.min, INT64.max, len(copies))
-    return Table(copies.codes, copies.positions, copies.ranges, hashes)
+    return replace(copies, hashes=hashes)
 
 
-@dataclass
-class Figures:
-    """ES, DM and gcp_total; every round's records, normal records and outliers."""
-
-    classes: int = 0
-    discernibility: int = 0
-    certainty_penalty: float = 0.0
-    rounds: tuple[tuple[int, int], ...] = ()
-
-    def add(self, table: Table, order: np.ndarray, sizes: np.ndarray) -> None:
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        positions = table.positions[order]
-        spans = np.maximum.reduceat(positions, starts) - np.minimum.reduceat(positions, starts)
-        self.classes += len(sizes)
-        self.discernibility += int((sizes**2).sum())
-        self.certainty_penalty += float((sizes * (spans / table.ranges).sum(axis=1)).sum())
-
-
-def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> Figures:
+def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> ReleaseFigures:
     """Anonymize on one machine: rounds as DESIGN 4.5, outliers as 4.4 with k - 1 neighbours."""
-    figures = Figures()
-    normalized = (table.positions - table.positions.min(axis=0)) / table.ranges
+    figures = ReleaseFigures()
+    criteria = k_alone(k)
+    requirements = criteria.requirements
     rows = np.arange(len(table))
     for number in range(1, rho + 1):
         part = table.taken(rows)
-        order, starts, _ = cut(part, k, rule)
+        order, starts, _ = cut(part, criteria, rule)
         sort_groups(part.codes, part.hashes, order, starts)
         normal = np.ones(len(order), bool)
         if number < rho:
-            nearest = separate_outliers(part.codes, normalized[rows], order, starts, k, k - 1)
+            nearest = separate_outliers(
+                part.codes,
+                part.normalized,
+                part.values,
+                order,
+                starts,
+                requirements,
+                k - 1,
+                False,
+            )
             # Too few outliers for a round of their own: this round is the last one.
             normal = normal if 0 < (~nearest).sum() < k else nearest
         sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
@@ -316,12 +399,12 @@ def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> Figures:
 
 def test_figures_are_those_of_the_reference(adult: Table) -> None:
     sample = adult.taken(np.arange(0, len(adult), 100))
-    groups = references.strict_mondrian(sample, 5, balanced=True, cell=False)
+    groups = references.strict_mondrian(sample, k_alone(5), balanced=True, cell=False)
     figures = run(sample, 5, STRICT_BALANCED_DATA)
     assert figures.classes == len(groups)
     assert figures.discernibility == references.discernibility(groups)
     assert figures.certainty_penalty == pytest.approx(
-        references.global_certainty_penalty(sample.positions, sample.ranges, groups), rel=1e-12
+        references.global_certainty_penalty(sample.positions, sample.units, groups), rel=1e-12
     )
 
 
@@ -378,7 +461,7 @@ def test_adult_relaxed(
 
 def test_adult_relaxed_hardly_depends_on_the_hashes(adult: Table) -> None:
     # Only records equal in all five attributes are told apart by hash, and they are alike.
-    other = Table(adult.codes, adult.positions, adult.ranges, adult.hashes[::-1].copy())
+    other = replace(adult, hashes=adult.hashes[::-1].copy())
     assert run(other, 5, RELAXED_DATA) == run(adult, 5, RELAXED_DATA)
 
 

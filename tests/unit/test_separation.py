@@ -3,37 +3,84 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import (
+    Table,
+    attribute_of,
+    content_hashes,
+    criterion_about,
+    k_alone,
+    may_be_a_group,
+    no_values,
+    sensitive_attributes,
+)
 
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.local_outlier_factor import local_outlier_factors
-from anonspark.kernels.separation import separate_outliers
+from anonspark.kernels.separation import neighbor_distance_sums, separate_outliers
+from anonspark.privacy.criteria import Criteria, Criterion
 
 INT64 = np.iinfo(np.int64)
+
+Groups = list[list[int]]
+
+
+def table_of_codes(
+    codes: np.ndarray, hashes: np.ndarray, scale: float = 1.0, values: np.ndarray | None = None
+) -> Table:
+    """Return a table whose normalized positions are its codes by a scale."""
+    return Table(
+        codes,
+        codes.astype(np.float64),
+        np.zeros(codes.shape[1]),
+        np.full(codes.shape[1], scale),
+        hashes.astype(np.int64),
+        no_values(len(codes)) if values is None else values,
+    )
+
+
+def normal_under(
+    table: Table, groups: Groups, criteria: Criteria, neighbors: int, *, by_density: bool = False
+) -> list[set[int]]:
+    """Run the kernel as a task does; return the normal records of each group."""
+    order = np.array([i for group in groups for i in group], np.int64)
+    starts = np.cumsum([0, *map(len, groups)]).astype(np.int64)
+    sort_groups(table.codes, table.hashes, order, starts)
+    normal = separate_outliers(
+        table.codes,
+        table.normalized,
+        table.values,
+        order,
+        starts,
+        criteria.requirements,
+        neighbors,
+        by_density,
+    )
+    return [
+        set(order[start:stop][normal[start:stop]].tolist())
+        for start, stop in itertools.pairwise(starts)
+    ]
 
 
 def normal_records(
     codes: np.ndarray,
     hashes: np.ndarray,
-    groups: list[list[int]],
+    groups: Groups,
     k: int,
     neighbors: int,
     scale: float = 1.0,
+    *,
+    by_density: bool = False,
 ) -> list[set[int]]:
-    """Run the kernel as a task does; return the normal records of each group."""
-    order = np.array([i for group in groups for i in group], np.int64)
-    starts = np.cumsum([0, *map(len, groups)]).astype(np.int64)
-    sort_groups(codes, hashes, order, starts)
-    normal = separate_outliers(codes, codes / scale, order, starts, k, neighbors)
-    return [
-        set(order[start:stop][normal[start:stop]].tolist())
-        for start, stop in itertools.pairwise(starts)
-    ]
+    """Do so where k is the only criterion."""
+    table = table_of_codes(codes, hashes, scale)
+    return normal_under(table, groups, k_alone(k), neighbors, by_density=by_density)
 
 
 def factors_of_records(points: np.ndarray, neighbors: int) -> np.ndarray:
@@ -45,12 +92,12 @@ def factors_of_records(points: np.ndarray, neighbors: int) -> np.ndarray:
 @st.composite
 def groups_of_records(
     draw: st.DrawFn,
-) -> tuple[np.ndarray, np.ndarray, list[list[int]], int, int]:
+) -> tuple[np.ndarray, np.ndarray, Groups, int, int]:
     """Draw records with many ties, in some groups of k records at least."""
     d = draw(st.integers(1, 3))
     k = draw(st.integers(1, 6))
     coordinate = st.one_of(st.integers(0, 3), st.integers(0, 1000))
-    groups: list[list[int]] = []
+    groups: Groups = []
     rows: list[list[int]] = []
     for _ in range(draw(st.integers(1, 3))):
         size = draw(st.integers(max(k, 2), 30))
@@ -64,50 +111,181 @@ def groups_of_records(
     return np.array(rows, np.int64), np.array(draw(hash_values), np.int64), groups, k, neighbors
 
 
-@settings(deadline=None)
-@given(groups_of_records())
-def test_same_records_as_the_reference(
-    drawn: tuple[np.ndarray, np.ndarray, list[list[int]], int, int],
-) -> None:
-    codes, hashes, groups, k, neighbors = drawn
+@st.composite
+def groups_under_criteria(draw: st.DrawFn) -> tuple[Table, Groups, Criteria, int]:
+    """Draw the same with sensitive values and criteria that every group satisfies."""
+    codes, _, groups, k, neighbors = draw(groups_of_records())
+    n = len(codes)
+    attributes, columns = [], []
+    first = 0
+    for name in draw(st.sampled_from([("disease",), ("disease", "income")])):
+        domain = draw(st.integers(1, 5))
+        column = draw(st.lists(st.integers(0, domain - 1), min_size=n, max_size=n))
+        attributes.append(draw(sensitive_attributes(name, np.bincount(column, minlength=domain))))
+        columns.append(np.array(column, np.int64) + first)
+        first += domain
+    values = np.ascontiguousarray(np.stack(columns, axis=1))
     # 1024 divides exactly: the reference measures the very same distances.
-    found = normal_records(codes, hashes, groups, k, neighbors, 1024)
-    expected = [
-        set(
-            references.separate_outliers(
-                codes, codes / 1024, hashes, group, k, neighbors, factors_of_records
-            )
+    table = table_of_codes(codes, content_hashes(codes, values), 1024, values)
+    drawn = draw(st.lists(criterion_about(attributes), min_size=1, max_size=3))
+    kept = tuple(
+        criterion
+        for criterion in drawn
+        if all(
+            may_be_a_group(Criteria(1, (criterion,), tuple(attributes)), values, group)
+            for group in groups
         )
+    )
+    return table, groups, Criteria(k, kept, tuple(attributes)), neighbors
+
+
+SCORES = {
+    "local outlier factor": factors_of_records,
+    "density": references.neighbor_distance_sums,
+}
+both_scores = pytest.mark.parametrize("by_density", [False, True], ids=SCORES.keys())
+
+
+def expected_records(
+    table: Table, groups: Groups, criteria: Criteria, neighbors: int, *, by_density: bool
+) -> list[set[int]]:
+    scores = list(SCORES.values())[by_density]
+    return [
+        set(references.separate_outliers(table, group, criteria, neighbors, scores))
         for group in groups
     ]
-    assert found == expected
+
+
+@both_scores
+@settings(deadline=None)
+@given(drawn=groups_of_records())
+def test_same_records_as_the_reference(
+    by_density: bool, drawn: tuple[np.ndarray, np.ndarray, Groups, int, int]
+) -> None:
+    codes, hashes, groups, k, neighbors = drawn
+    table = table_of_codes(codes, hashes, 1024)
+    found = normal_under(table, groups, k_alone(k), neighbors, by_density=by_density)
+    assert found == expected_records(table, groups, k_alone(k), neighbors, by_density=by_density)
     assert [len(normal) for normal in found] == [min(k, len(group)) for group in groups]
 
 
+@both_scores
 @settings(deadline=None)
-@given(groups_of_records(), st.randoms(use_true_random=False))
-def test_independent_of_the_order_of_records(
-    drawn: tuple[np.ndarray, np.ndarray, list[list[int]], int, int], random: object
+@given(drawn=groups_under_criteria())
+def test_same_records_as_the_reference_under_criteria(
+    by_density: bool, drawn: tuple[Table, Groups, Criteria, int]
 ) -> None:
-    codes, hashes, groups, k, neighbors = drawn
-    found = normal_records(codes, hashes, groups, k, neighbors, 1024)
-    shuffled = [list(group) for group in groups]
-    for group in shuffled:
-        random.shuffle(group)  # type: ignore[attr-defined]
-    assert normal_records(codes, hashes, shuffled, k, neighbors, 1024) == found
+    table, groups, criteria, neighbors = drawn
+    found = normal_under(table, groups, criteria, neighbors, by_density=by_density)
+    assert found == expected_records(table, groups, criteria, neighbors, by_density=by_density)
+    assert all(may_be_a_group(criteria, table.values, sorted(normal)) for normal in found)
+
+
+@both_scores
+@settings(deadline=None)
+@given(drawn=groups_under_criteria(), random=st.randoms(use_true_random=False))
+def test_independent_of_the_order_of_records(
+    by_density: bool, drawn: tuple[Table, Groups, Criteria, int], random: object
+) -> None:
+    table, groups, criteria, neighbors = drawn
+    # Records equal in everything are interchangeable, so contents are compared.
+    found, after = (
+        [
+            table.records(sorted(normal))
+            for normal in normal_under(table, own, criteria, neighbors, by_density=by_density)
+        ]
+        for own in (groups, [_shuffled(group, random) for group in groups])
+    )
+    assert found == after
+
+
+def _shuffled(group: list[int], random: object) -> list[int]:
+    shuffled = list(group)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    return shuffled
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_same_records_as_the_reference_without_ties(seed: int) -> None:
-    # Here the reference computes its own factors: nothing is taken from the kernel.
+@pytest.mark.parametrize(
+    ("by_density", "scores"),
+    [
+        pytest.param(False, references.local_outlier_factors, id="local outlier factor"),
+        pytest.param(True, references.neighbor_distance_sums, id="density"),
+    ],
+)
+def test_same_records_as_the_reference_without_ties(
+    seed: int, by_density: bool, scores: Callable[[np.ndarray, int], np.ndarray]
+) -> None:
+    # Here the reference computes its own scores: nothing is taken from the kernel.
     random = np.random.default_rng(seed)
     codes = random.integers(0, 2**30, (120, 3))
     groups = [list(range(50)), list(range(50, 57)), list(range(57, 120))]
     hashes = random.integers(INT64.min, INT64.max, 120)
-    found = normal_records(codes, hashes, groups, 7, 6, 2**30)
-    for normal, group in zip(found, groups, strict=True):
-        expected = references.separate_outliers(codes, codes / 2**30, hashes, group, 7, 6)
-        assert normal == set(expected)
+    values = random.integers(0, 4, (120, 1))
+    table = table_of_codes(codes, hashes, 2.0**30, values)
+    attribute = attribute_of("s", np.bincount(values[:, 0], minlength=4).tolist())
+    for criteria in (
+        k_alone(7),
+        Criteria(7, (Criterion("s", "entropy", 3.5),), (attribute,)),
+        Criteria(7, (Criterion("s", "equal distance", 0.1),), (attribute,)),
+    ):
+        found = normal_under(table, groups, criteria, 6, by_density=by_density)
+        for normal, group in zip(found, groups, strict=True):
+            expected = references.separate_outliers(table, group, criteria, 6, scores)
+            assert normal == set(expected)
+
+
+@settings(deadline=None)
+@given(
+    points=st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=20, unique=True
+    ),
+    data=st.data(),
+)
+def test_sums_of_neighbor_distances_count_duplicates(
+    points: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    n = len(points)
+    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)), np.int64)
+    neighbors = data.draw(st.integers(1, int(weights.sum()) - 1))
+    distinct = np.array(points, np.float64)
+    sums = neighbor_distance_sums(distinct, weights, neighbors)
+    expected = references.neighbor_distance_sums(np.repeat(distinct, weights, axis=0), neighbors)
+    np.testing.assert_allclose(np.repeat(sums, weights), expected, rtol=1e-12)
+
+
+def test_the_densest_point_is_not_the_one_with_the_smallest_factor() -> None:
+    # 0 to 3 lie closest together; 10 to 18 lie as evenly as can be.
+    codes = np.array([[0], [1], [2], [3], [10], [12], [14], [16], [18]])
+    hashes = np.arange(9)
+    whole = [list(range(9))]
+    assert normal_records(codes, hashes, whole, 3, 2, 18, by_density=True) == [{0, 1, 2}]
+    assert normal_records(codes, hashes, whole, 3, 2, 18) == [{5, 6, 7}]
+
+
+def test_the_shortest_prefix_that_satisfies_the_criteria() -> None:
+    # From 0 outwards: the nearest records have the value 0, the fifth one is the first with 1.
+    codes = np.array([[0], [0], [0], [1], [2], [4], [50]])
+    values = np.array([0, 0, 0, 0, 1, 2, 2])[:, None]
+    table = table_of_codes(codes, np.arange(7), 50, values)
+    attribute = attribute_of("s", [4, 1, 2])
+    expected = {1: {0, 1}, 2: {0, 1, 2, 3, 4}, 3: {0, 1, 2, 3, 4, 5}}
+    for least, records in expected.items():
+        criteria = Criteria(2, (Criterion("s", "distinct", least),), (attribute,))
+        for by_density in (False, True):
+            found = normal_under(table, [list(range(7))], criteria, 1, by_density=by_density)
+            assert found == [records]
+
+
+@pytest.mark.parametrize("by_density", [False, True])
+def test_equal_records_are_normal_by_hash_until_the_criteria_are_satisfied(
+    by_density: bool,
+) -> None:
+    values = np.array([0, 0, 0, 0, 1, 0])[:, None]
+    table = table_of_codes(np.full((6, 2), 5), np.array([5, 4, 3, 2, 1, 0]), 1.0, values)
+    criteria = Criteria(1, (Criterion("s", "distinct", 2),), (attribute_of("s", [5, 1]),))
+    found = normal_under(table, [list(range(6))], criteria, 1, by_density=by_density)
+    assert found == [{5, 4}]
 
 
 def test_groups_of_k_records_stay_whole() -> None:
@@ -137,26 +315,34 @@ def test_ties_of_equal_records_go_by_hash() -> None:
 def test_distances_that_underflow() -> None:
     # The points differ, yet the squares of their distances are 0.
     codes = np.array([[0], [1], [1], [1], [2]])
-    order = np.arange(5)
-    normal = separate_outliers(codes, codes * 1e-200, order, np.array([0, 5]), 3, 2)
-    assert normal.sum() == 3
+    for by_density in (False, True):
+        found = normal_records(
+            codes, np.arange(5), [[0, 1, 2, 3, 4]], 3, 2, 1e200, by_density=by_density
+        )
+        assert [len(normal) for normal in found] == [3]
 
 
+@both_scores
 @pytest.mark.parametrize("k", [1, 5, 100_000])
-def test_many_equal_records(k: int) -> None:
+def test_many_equal_records(k: int, by_density: bool) -> None:
     n = 200_000
     hashes = np.random.default_rng(0).permutation(n)
-    found = normal_records(np.full((n, 4), 7), hashes, [list(range(n))], k, max(k - 1, 1))
+    codes = np.full((n, 4), 7)
+    whole = [list(range(n))]
+    found = normal_records(codes, hashes, whole, k, max(k - 1, 1), by_density=by_density)
     assert found == [set(np.flatnonzero(hashes < k).tolist())]
 
 
+@both_scores
 @pytest.mark.parametrize("k", [5, 1000, 50_000])
-def test_many_records_at_few_points(k: int) -> None:
+def test_many_records_at_few_points(k: int, by_density: bool) -> None:
     n = 200_000
     random = np.random.default_rng(2)
     points = random.integers(0, 1000, (50, 3))
     codes = points[random.integers(0, 50, n)]
-    (normal,) = normal_records(codes, random.permutation(n), [list(range(n))], k, k - 1, 1000)
+    (normal,) = normal_records(
+        codes, random.permutation(n), [list(range(n))], k, k - 1, 1000, by_density=by_density
+    )
     assert len(normal) == k
     # Whole points, from the nearest outwards, save for the last one.
     _, of_record, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)

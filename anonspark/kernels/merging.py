@@ -1,0 +1,151 @@
+"""Merging groups that violate a criterion with groups beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, njit, uint64
+
+from anonspark.kernels.criteria import (
+    REQUIREMENTS,
+    clear_counts,
+    count_values,
+    first_unsatisfied,
+)
+from anonspark.kernels.paths import child_path
+
+__all__ = ["merge_unsatisfied", "name_groups", "total_penalty"]
+
+# Sides 0 and 1 name children, 2 and 3 salt draws.
+_FIRST_GROUP_SIDE = 4
+
+
+@njit(
+    int64[::1](float64[:, ::1], int64[:, ::1], int64[::1], int64[::1], REQUIREMENTS),
+    cache=True,
+)
+def merge_unsatisfied(normalized, values, order, starts, requirements):
+    """Merge groups with those before or behind them until all satisfy the requirements.
+
+    Parameters
+    ----------
+    normalized : float64 ndarray of shape (n, d)
+        Normalized positions.
+    values : int64 ndarray of shape (n, s)
+        Number of each record's sensitive values.
+    order : int64 ndarray of shape (n,)
+        Records, group by group; groups that follow each other lie near each other. All together
+        they satisfy the requirements.
+    starts : int64 ndarray of shape (groups + 1,)
+        Where each group begins in ``order``.
+    requirements : Requirements
+
+    Returns
+    -------
+    int64 ndarray of shape (fewer groups + 1,)
+        Where the merged groups begin.
+
+    Notes
+    -----
+    From the first group to the last; a group that violates a requirement takes in, one by one, the
+    finished group before it or the next one, whichever makes records times box edges grow less.
+    Every requirement is closed under union, so a finished group stays one that satisfies. O(n d)
+    time, and one look at the values present for each merge.
+    """
+    d = normalized.shape[1]
+    groups = starts.shape[0] - 1
+    counts = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
+    # Bounds of the groups, and of the finished ones once they are merged.
+    low = np.empty((groups, d), np.float64)
+    high = np.empty((groups, d), np.float64)
+    for g in range(groups):
+        for j in range(d):
+            low[g, j] = normalized[order[starts[g]], j]
+            high[g, j] = low[g, j]
+        for i in range(starts[g] + 1, starts[g + 1]):
+            for j in range(d):
+                position = normalized[order[i], j]
+                low[g, j] = min(low[g, j], position)
+                high[g, j] = max(high[g, j], position)
+    merged = np.empty(groups + 1, np.int64)
+    # Group whose row of ``low`` and ``high`` holds the bounds of each finished group.
+    owner = np.empty(groups, np.int64)
+    finished = 0
+    g = 0
+    while g < groups:
+        start, stop = starts[g], starts[g + 1]
+        own = g
+        g += 1
+        distinct = count_values(values, order, start, stop, counts, present, 0)
+        while (
+            stop - start < requirements.k
+            or first_unsatisfied(requirements, counts, present, distinct, stop - start) >= 0
+        ):
+            # What either neighbour would add to the sum of records times edges.
+            best = np.inf
+            take_next = True
+            for turn in range(2):
+                if (turn == 0 and finished == 0) or (turn == 1 and g == groups):
+                    continue
+                other = owner[finished - 1] if turn == 0 else g
+                size = start - merged[finished - 1] if turn == 0 else starts[g + 1] - starts[g]
+                together = 0.0
+                apart = 0.0
+                for j in range(d):
+                    together += max(high[own, j], high[other, j]) - min(low[own, j], low[other, j])
+                    apart += size * (high[other, j] - low[other, j])
+                    apart += (stop - start) * (high[own, j] - low[own, j])
+                added = (stop - start + size) * together - apart
+                if added < best:
+                    best = added
+                    take_next = turn == 1
+            if best == np.inf:
+                break
+            if take_next:
+                other = g
+                distinct = count_values(
+                    values, order, stop, starts[g + 1], counts, present, distinct
+                )
+                stop = starts[g + 1]
+                g += 1
+            else:
+                finished -= 1
+                other = owner[finished]
+                distinct = count_values(
+                    values, order, merged[finished], start, counts, present, distinct
+                )
+                start = merged[finished]
+            for j in range(d):
+                low[own, j] = min(low[own, j], low[other, j])
+                high[own, j] = max(high[own, j], high[other, j])
+        clear_counts(counts, present, distinct)
+        merged[finished] = start
+        owner[finished] = own
+        finished += 1
+    merged[finished] = order.shape[0]
+    return merged[: finished + 1].copy()
+
+
+@njit(uint64[::1](uint64, int64), cache=True)
+def name_groups(path, groups):
+    """Return the 64-bit names of a node's groups, which are numbered by content."""
+    names = np.empty(groups, np.uint64)
+    for g in range(groups):
+        names[g] = child_path(path, uint64(_FIRST_GROUP_SIDE + g))
+    return names
+
+
+@njit(float64(float64[:, ::1], int64[::1], int64[::1]), cache=True)
+def total_penalty(normalized, order, starts):
+    """Return the sum over groups of records times box edges, ``gcp_total`` but for hierarchies."""
+    total = 0.0
+    for g in range(starts.shape[0] - 1):
+        edges = 0.0
+        for j in range(normalized.shape[1]):
+            low = high = normalized[order[starts[g]], j]
+            for i in range(starts[g] + 1, starts[g + 1]):
+                low = min(low, normalized[order[i], j])
+                high = max(high, normalized[order[i], j])
+            edges += high - low
+        total += (starts[g + 1] - starts[g]) * edges
+    return total

@@ -1,0 +1,151 @@
+"""Microaggregation: small groups grown and improved for the least loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
+from anonspark.kernels.microaggregation import microaggregate
+from anonspark.kernels.mondrian import cut_into_groups
+from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
+from anonspark.models.model import Task
+from anonspark.models.options import ModelOptions
+from anonspark.partition.growing import CutRule
+from anonspark.partition.median_cut import MedianCut
+from anonspark.privacy.criteria import Criteria
+
+__all__ = ["Microaggregation", "MicroaggregationOptions"]
+
+Integers = npt.NDArray[np.int64]
+
+
+class MicroaggregationOptions(ModelOptions):
+    """Options of microaggregation.
+
+    Attributes
+    ----------
+    name : str
+    block_rows : int
+        Records among which groups are formed.
+    """
+
+    name: Literal["microaggregation"] = Field(
+        description=(
+            "Which model makes the classes: microaggregation grows and improves groups of k to "
+            "2k - 1 records one by one, for the least loss."
+        ),
+    )
+    block_rows: int = Field(
+        default=250_000,
+        ge=1_000,
+        le=10_000_000,
+        description=(
+            "Largest number of records among which groups are formed; larger tables are cut at "
+            "medians first. It changes the release."
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _MicroaggregationGroups(GroupFormer):
+    """Finishes a block with the compiled kernels."""
+
+    criteria: Criteria
+
+    def form_groups(self, block: Block) -> Groups:
+        """Return the groups; see :func:`anonspark.kernels.microaggregation.microaggregate`."""
+        rows = np.arange(len(block.codes))
+        order, starts = self._grow(block, rows)
+        if self.criteria.criteria:
+            # Merging what was grown without a thought of the criteria can end in huge groups; so
+            # it is also done inside the groups of a median cut, which keeps the criteria.
+            within, bounds = self._grow_within_cuts(block)
+            if total_penalty(block.normalized, within, bounds) < total_penalty(
+                block.normalized, order, starts
+            ):
+                order, starts = within, bounds
+        return Groups(order, starts, name_groups(np.uint64(block.path), len(starts) - 1))
+
+    def _grow(self, block: Block, rows: Integers) -> tuple[Integers, Integers]:
+        """Form groups of some records of a block, which satisfy the criteria together."""
+        order, starts = microaggregate(
+            block.codes[rows], block.normalized[rows], block.hashes[rows], self.criteria.k
+        )
+        order = rows[order]
+        if self.criteria.criteria:
+            starts = merge_unsatisfied(
+                block.normalized, block.values, order, starts, self.criteria.requirements
+            )
+        return order, starts
+
+    def _grow_within_cuts(self, block: Block) -> tuple[Integers, Integers]:
+        order, starts, _ = cut_into_groups(
+            block.codes,
+            block.positions,
+            block.units,
+            block.hashes,
+            block.values,
+            block.cell_low,
+            block.cell_high,
+            np.uint64(block.path),
+            self.criteria.requirements,
+            False,
+            True,
+            False,
+        )
+        orders, bounds = [], [np.zeros(1, np.int64)]
+        for start, stop in pairwise(starts.tolist()):
+            own, inner = order[start:stop], np.array([0, stop - start])
+            if stop - start >= 2 * self.criteria.k:
+                own, inner = self._grow(block, own)
+            orders.append(own)
+            bounds.append(start + inner[1:])
+        return np.concatenate(orders), np.concatenate(bounds)
+
+
+class Microaggregation(BlockwiseModel):
+    """Groups grown and improved inside blocks that median cuts define.
+
+    Parameters
+    ----------
+    options : MicroaggregationOptions
+    task : Task
+    """
+
+    options_class = MicroaggregationOptions
+
+    def __init__(self, options: MicroaggregationOptions, task: Task) -> None:
+        self.options = options
+        super().__init__(task)
+
+    @property
+    def staged_ties(self) -> bool:
+        """False: strict cuts keep equal records together."""
+        return False
+
+    @property
+    def largest_block(self) -> int:
+        """Records of a block, which the configuration sets and not the size of the tasks."""
+        return self.options.block_rows
+
+    @property
+    def cut_rule(self) -> CutRule:
+        """The balanced median cut."""
+        return MedianCut(
+            self.task.generalizer.quasi_identifiers,
+            self.task.criteria,
+            relaxed=False,
+            balanced=True,
+            cell=False,
+        )
+
+    @property
+    def group_former(self) -> GroupFormer:
+        """Growing and improving."""
+        return _MicroaggregationGroups(self.task.criteria)
