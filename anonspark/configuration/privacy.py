@@ -93,7 +93,7 @@ class LDiversity(Section):
 
     def criterion(self) -> Criterion:
         """Return the same as the models know it."""
-        return Criterion(self.attribute, self.kind, self.l, self.c if self.c is not None else 0.0)
+        return Criterion(self.attribute, self.kind, self.l, self.c or 0.0)
 
 
 class TCloseness(Section):

@@ -77,8 +77,8 @@ def category_label(values: Sequence[str | None]) -> str:
 
     Notes
     -----
-    A value that could be taken for something else (an empty one, one that looks like a set, or
-    like the mark of missing values) is quoted as in JSON, inside a set also one with a comma.
+    A value that could be taken for something else (an empty one, one that looks like a set, like
+    the mark of missing values, or like the mark of everything) is quoted as in JSON, inside a set also one with a comma.
     """
     if len(values) == 1:
         (value,) = values
@@ -110,6 +110,6 @@ def hierarchy_label(label: str, *, with_missing: bool) -> str:
 
 
 def _quoted(value: str, special: str) -> str:
-    if value == MISSING or value != value.strip() or not value or set(value) & set(special):
+    if value in ("", MISSING, "*") or value != value.strip() or set(value) & set(special):
         return json.dumps(value, ensure_ascii=False)
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,7 +39,7 @@ class Criterion:
     attribute: str
     kind: CriterionKind
     bound: float
-    c: float = math.nan
+    c: float = 0.0
 
     def describe(self) -> str:
         """Return the criterion in words, for messages and the table ``privacy``."""

@@ -8,9 +8,10 @@ what the tests of several kernels share: tables and criteria that Hypothesis dra
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from anonspark.kernels.paths import child_path, priority
-from anonspark.privacy.criteria import Criteria, Criterion, CriterionKind
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion, CriterionKind
 from anonspark.privacy.sensitive import SensitiveAttribute
 
 Codes = npt.NDArray[np.int64]
@@ -494,8 +496,9 @@ def table_of(
 
 def content_hashes(*parts: npt.NDArray[np.int64]) -> Codes:
     """Return hashes that tell all contents of records apart, and nothing else."""
-    rows = np.column_stack(parts).tolist()
-    return np.array([hash(tuple(row)) for row in rows], np.int64)
+    rows = np.column_stack(parts).astype(np.int64)
+    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in rows]
+    return np.array([int.from_bytes(one, "little", signed=True) for one in digests], np.int64)
 
 
 integer_column = st.sampled_from(
@@ -531,13 +534,8 @@ def tables(draw: st.DrawFn, most: int = 60) -> Table:
 
 
 @st.composite
-def tables_and_criteria(draw: st.DrawFn, most: int = 60) -> tuple[Table, Criteria]:
-    """Draw a table, and criteria that it satisfies as a whole if it has k records.
-
-    Hashes are those of whole contents, some of which occur more than once.
-    """
-    table = draw(tables(most))
-    n = len(table)
+def criteria_and_values(draw: st.DrawFn, n: int) -> tuple[Criteria, Codes]:
+    """Draw sensitive values of n records, and criteria that all of them satisfy beside k."""
     attributes, columns = [], []
     first = 0
     for name in draw(st.sampled_from([("disease",), ("disease", "income")])):
@@ -554,16 +552,21 @@ def tables_and_criteria(draw: st.DrawFn, most: int = 60) -> tuple[Table, Criteri
     wanted = Criteria(k, tuple(criteria), tuple(attributes))
     violated = violated_criteria(wanted, counts_of_values(wanted, values))
     kept = tuple(one for place, one in enumerate(criteria) if place not in violated)
+    return Criteria(k, kept, tuple(attributes)), values
+
+
+@st.composite
+def tables_and_criteria(draw: st.DrawFn, most: int = 60) -> tuple[Table, Criteria]:
+    """Draw a table, and criteria that it satisfies as a whole if it has k records.
+
+    Hashes are those of whole contents, some of which occur more than once.
+    """
+    table = draw(tables(most))
+    n = len(table)
+    criteria, values = draw(criteria_and_values(n))
     others = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.int64)
-    whole = Table(
-        table.codes,
-        table.positions,
-        table.origins,
-        table.units,
-        content_hashes(table.codes, values, others),
-        values,
-    )
-    return whole, Criteria(k, kept, tuple(attributes))
+    hashes = content_hashes(table.codes, values, others)
+    return replace(table, hashes=hashes, values=values), criteria
 
 
 @st.composite

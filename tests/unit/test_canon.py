@@ -28,7 +28,8 @@ from references import (
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.paths import root_path
 from anonspark.kernels.vantage_points import distance_key, order_by_spread
-from anonspark.privacy.criteria import Criteria, Criterion
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 ROOT = 77

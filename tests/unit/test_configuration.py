@@ -271,13 +271,15 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
         (
             "privacy",
             7,
-            "privacy: found the whole number 7; expected a mapping with the key 'k'",
+            "privacy: found the whole number 7; expected a mapping with the keys 'k', "
+            "'l_diversity', 't_closeness', 'alpha_k_anonymity', 'delta_presence'",
         ),
         ("privcy", {"k": 5}, "privcy: unknown key; did you mean 'privacy'?"),
         (
             "privacy.zzzzzz",
             5,
-            "privacy.zzzzzz: unknown key; expected 'k'; remove it",
+            "privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', "
+            "'alpha_k_anonymity' or 'delta_presence'; remove it",
         ),
         (
             "attributes.age",
@@ -325,8 +327,8 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
         ),
         (
             "attributes.b",
-            {"role": "sensitive", "order": ["a"]},
-            "attributes.b.order: found 'order' on an attribute with the role 'sensitive'; "
+            {"role": "insensitive", "order": ["a"]},
+            "attributes.b.order: found 'order' on an attribute with the role 'insensitive'; "
             "expected it on a quasi_identifier only; remove 'order' or change the role",
         ),
         (
@@ -761,14 +763,14 @@ def test_cross_checks_run_beside_wrong_fields() -> None:
 
 
 def test_an_unreadable_type_does_not_hide_its_wrong_place() -> None:
-    attribute = {"role": "sensitive", "type": "numbr", "order": [1]}
+    attribute = {"role": "insensitive", "type": "numbr", "order": [1]}
     reported = problems(changed("attributes.b", attribute))
     starts = [problem.partition(";")[0] for problem in reported]
     assert starts == [
         "attributes.b.type: found the text 'numbr'",
         "attributes.b.order[0]: found the whole number 1",
-        "attributes.b.type: found 'type' on an attribute with the role 'sensitive'",
-        "attributes.b.order: found 'order' on an attribute with the role 'sensitive'",
+        "attributes.b.type: found 'type' on an attribute with the role 'insensitive'",
+        "attributes.b.order: found 'order' on an attribute with the role 'insensitive'",
     ]
 
 
@@ -980,7 +982,7 @@ def test_the_fingerprint_is_that_of_the_meaning(file: Path) -> None:
 def test_the_fingerprint_is_stable() -> None:
     # A new field changes it; anything else that does is a mistake.
     fingerprint = parse_configuration(MINIMAL).fingerprint()
-    assert fingerprint == ("159c3218c776aedf6ceefb97b8d543480ec7f1876d25e17b45c535c3b39c19f2")
+    assert fingerprint == ("51376eb8d135a549ca0f51fda486941b01271b5ce7e7a49c48871dfc5a5dc374")
 
 
 @pytest.mark.parametrize(
@@ -1053,8 +1055,18 @@ def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
         ("privacy.k", "five"),
         ("privacy.k", 0),
         ("attributes.age", "quasi"),
-        ("attributes.b", {"role": "sensitive", "order": ["a"]}),
+        ("attributes.b", {"role": "insensitive", "order": ["a"]}),
         ("attributes.b", {"role": "sensitive", "type": "text"}),
+        ("attributes.b", {"role": "sensitive", "weight": 2}),
+        ("attributes.age", {"role": "quasi_identifier", "weight": 0}),
+        ("privacy.l_diversity", {"attribute": "b"}),
+        ("privacy.l_diversity", [{"attribute": "b", "l": 0}]),
+        ("privacy.l_diversity", {"attribute": "b", "l": 2, "kind": "recursve"}),
+        ("privacy.t_closeness", {"attribute": "b", "t": 1.5}),
+        ("privacy.alpha_k_anonymity", {"attribute": "b", "alpha": 0}),
+        ("privacy.delta_presence", {"max": 0.5}),
+        ("model", {"name": "canon", "split": "strict"}),
+        ("model.minimum_gain", 2),
         ("attributes.b", {"role": "quasi_identifier", "type": "date", "order": ["a"]}),
         ("attributes.b", {"role": "quasi_identifier", "order": ["a", "a"]}),
         ("attributes.b", {"role": "quasi_identifier", "hierachy": "h.csv"}),
@@ -1240,3 +1252,94 @@ def test_a_configuration_built_in_python_is_checked_as_well() -> None:
     document = {**MINIMAL, "attributes": {"age": "sensitive"}}
     with pytest.raises(ValidationError, match="found no quasi_identifier"):
         Configuration.model_validate(document)
+
+
+SENSITIVE = changed("attributes", {"age": "quasi_identifier", "s": "sensitive", "n": "insensitive"})
+
+
+@pytest.mark.parametrize(
+    ("privacy", "expected"),
+    [
+        (
+            {"l_diversity": {"attribute": "s", "l": 2.5}},
+            [
+                "privacy.l_diversity.l: found the number 2.5 with the kind 'distinct'; expected a "
+                "whole number; round it up, or set the kind to 'entropy'"
+            ],
+        ),
+        (
+            {"l_diversity": {"attribute": "s", "l": 2, "kind": "recursive"}},
+            [
+                "privacy.l_diversity.c: found nothing with the kind 'recursive'; expected a number "
+                "greater than 0; add it"
+            ],
+        ),
+        (
+            {"l_diversity": [{"attribute": "s", "l": 2}, {"attribute": "s", "l": 2, "c": 3}]},
+            [
+                "privacy.l_diversity[1].c: found the number 3.0 with the kind 'distinct'; "
+                "expected it with the kind 'recursive' only; remove it"
+            ],
+        ),
+        (
+            {"l_diversity": {"attribute": "n", "l": 2}, "t_closeness": {"attribute": "S", "t": 1}},
+            [
+                "privacy.l_diversity.attribute: found the text 'n', which has the role "
+                "'insensitive'; expected the name of an attribute with the role 'sensitive'; list "
+                "it among the attributes",
+                "privacy.t_closeness.attribute: found the text 'S', which is none; expected the "
+                "name of an attribute with the role 'sensitive'; did you mean 's'?",
+            ],
+        ),
+        (
+            {"t_closeness": {"attribute": "s", "t": 0.2, "distance": "hierarchical"}},
+            [
+                "privacy.t_closeness.distance: found 'hierarchical' for an attribute without a "
+                "hierarchy; expected 'equal' or 'ordered'; give the attribute a hierarchy file or "
+                "change the distance"
+            ],
+        ),
+        (
+            {"delta_presence": {"population": "p", "min": 0.5, "max": 0.25}},
+            [
+                "privacy.delta_presence.min: found the number 0.5, more than max; expected at most "
+                "max; correct one"
+            ],
+        ),
+    ],
+)
+def test_criteria_refused(privacy: dict[str, Any], expected: list[str]) -> None:
+    assert list(problems({**SENSITIVE, "privacy": {"k": 5, **privacy}})) == expected
+
+
+def test_one_criterion_is_short_for_a_list_of_one() -> None:
+    one = {"attribute": "s", "kind": "entropy", "l": 1.5}
+    alone = parse_configuration({**SENSITIVE, "privacy": {"k": 5, "l_diversity": one}})
+    listed = parse_configuration({**SENSITIVE, "privacy": {"k": 5, "l_diversity": [one, one]}})
+    assert alone.privacy.criteria == listed.privacy.criteria
+    assert len(alone.privacy.criteria) == 1
+    document = {**SENSITIVE, "privacy": {"k": 5, "l_diversity": one}}
+    jsonschema.validate(document, json_schema())
+
+
+def test_the_manifest_shows_the_order_of_a_sensitive_attribute_only() -> None:
+    attributes = {
+        "age": {"role": "quasi_identifier", "order": ["a", "b"]},
+        "s": {"role": "sensitive", "order": ["x", "y"]},
+    }
+    shown = parse_configuration(changed("attributes", attributes)).public_dict()["attributes"]
+    assert "order" not in shown["age"]
+    assert shown["age"]["order_entries"] == 2
+    assert shown["s"]["order"] == ["x", "y"]
+
+
+def test_secrets_of_the_population_are_not_shown() -> None:
+    presence = {
+        "population": "s3a://key:secret@bucket/p",
+        "max": 1,
+        "options": {"fs.azure.account.key": "abc", "header": "true"},
+    }
+    document = changed("privacy", {"k": 5, "delta_presence": presence})
+    shown = parse_configuration(document).public_dict()["privacy"]["delta_presence"]
+    assert shown["population"] == "s3a://(redacted)@bucket/p"
+    assert shown["options"] == {"fs.azure.account.key": "(redacted)", "header": "true"}

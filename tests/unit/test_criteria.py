@@ -31,7 +31,8 @@ from anonspark.kernels.criteria import (
     first_unsatisfied,
     group_satisfies,
 )
-from anonspark.privacy.criteria import Criteria, Criterion, CriterionKind
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion, CriterionKind
 from anonspark.privacy.sensitive import SensitiveAttribute
 from anonspark.verification import measures
 from anonspark.verification.measures import ValueCounts

@@ -32,7 +32,8 @@ from references import (
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups
 from anonspark.kernels.separation import separate_outliers
-from anonspark.privacy.criteria import Criteria, Criterion
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 ROOT = np.uint64(77)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -18,29 +18,112 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from references import attribute_of, content_hashes, criteria_and_values, k_alone, no_values
 
+from anonspark.columns import normalized_positions
+from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
-from anonspark.kernels.paths import child_path, root_path
+from anonspark.kernels.paths import child_path, priority, root_path
+from anonspark.kernels.vantage_points import distance_key
 from anonspark.partition import counting
-from anonspark.partition.counting import Counter, Histogram, Request
-from anonspark.partition.cut_tree import Boundary, CutTree
+from anonspark.partition.counting import (
+    Answer,
+    Counter,
+    Draw,
+    Drawn,
+    Histogram,
+    Question,
+    Request,
+)
+from anonspark.partition.cut_tree import DISTANCE, Boundary, CutTree
+from anonspark.partition.distance_cut import DistanceCut
 from anonspark.partition.distribution import _murmur3, _pack, keys_for_partitions
-from anonspark.partition.growing import Node, find_rank, grow
+from anonspark.partition.growing import CutRule, Node, find_rank, grow
 from anonspark.partition.median_cut import MedianCut
 from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 ROOT = int(root_path(1, 1))
 
 
+Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
+Contents = dict[int, list[tuple[int, ...]]]
+
+
 @dataclass(frozen=True)
 class Rule:
+    """Mondrian: on the cluster by histograms, in a task by the kernel."""
+
     relaxed: bool = False
     balanced: bool = False
     cell: bool = False
 
+    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
+        return MedianCut(
+            records.quasi_identifiers, criteria, self.relaxed, self.balanced, self.cell
+        )
 
-RULES = {
+    def in_a_task(
+        self,
+        records: Records,
+        rows: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        path: int,
+        criteria: Criteria,
+    ) -> Groups:
+        found: Groups = cut_into_groups(
+            records.codes[rows],
+            records.positions[rows],
+            records.units,
+            records.hashes[rows],
+            records.values[rows],
+            low,
+            high,
+            np.uint64(path),
+            criteria.requirements,
+            self.relaxed,
+            self.balanced,
+            self.cell,
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class DistanceRule:
+    """Canon, in the same two ways."""
+
+    spread: bool
+
+    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
+        return DistanceCut(records.quasi_identifiers, criteria, self.spread)
+
+    def in_a_task(
+        self,
+        records: Records,
+        rows: np.ndarray,
+        low: np.ndarray,  # noqa: ARG002
+        high: np.ndarray,  # noqa: ARG002
+        path: int,
+        criteria: Criteria,
+    ) -> Groups:
+        found: Groups = cut_by_distance(
+            records.codes[rows],
+            records.normalized[rows],
+            records.hashes[rows],
+            records.values[rows],
+            np.uint64(path),
+            criteria.requirements,
+            self.spread,
+        )
+        return found
+
+
+AnyRule = Rule | DistanceRule
+
+MEDIAN_RULES: dict[str, AnyRule] = {
     "strict published cell": Rule(cell=True),
     "strict published data": Rule(),
     "strict balanced cell": Rule(balanced=True, cell=True),
@@ -48,10 +131,17 @@ RULES = {
     "relaxed cell": Rule(relaxed=True, cell=True),
     "relaxed data": Rule(relaxed=True),
 }
+DISTANCE_RULES: dict[str, AnyRule] = {
+    "canon spread": DistanceRule(spread=True),
+    "canon random": DistanceRule(spread=False),
+}
+RULES = MEDIAN_RULES | DISTANCE_RULES
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+median_rules = pytest.mark.parametrize("rule", MEDIAN_RULES.values(), ids=MEDIAN_RULES.keys())
+distance_rules = pytest.mark.parametrize("rule", DISTANCE_RULES.values(), ids=DISTANCE_RULES.keys())
 
 
-def describe(column: pa.Array, kind: Kind, scale: int = 0) -> QuasiIdentifier:
+def describe(column: pa.Array, kind: Kind, scale: int = 0, weight: float = 1.0) -> QuasiIdentifier:
     """Return a quasi-identifier with the range of a column without missing values."""
     categories = tuple(sorted(set(column.to_pylist()))) if kind == "category" else ()
     draft = QuasiIdentifier("x", kind, column.type, 0, 0, scale=scale, categories=categories)
@@ -64,6 +154,7 @@ def describe(column: pa.Array, kind: Kind, scale: int = 0) -> QuasiIdentifier:
         int(codes.max()),
         scale=scale,
         categories=categories,
+        weight=weight,
     )
 
 
@@ -71,24 +162,38 @@ class Records:
     """Records as the tasks see them: keys, in several partitions."""
 
     def __init__(
-        self, columns: Sequence[np.ndarray], hashes: np.ndarray, partitions: int = 3
+        self,
+        columns: Sequence[np.ndarray],
+        hashes: np.ndarray | None = None,
+        partitions: int = 3,
+        *,
+        values: np.ndarray | None = None,
+        weights: Sequence[float] | None = None,
     ) -> None:
         arrays = [pa.array(column) for column in columns]
         self.quasi_identifiers = tuple(
-            describe(array, "float" if pa.types.is_floating(array.type) else "integer")
-            for array in arrays
+            describe(
+                array, "float" if pa.types.is_floating(array.type) else "integer", weight=weight
+            )
+            for array, weight in zip(arrays, weights or [1.0] * len(arrays), strict=True)
         )
         pairs = list(zip(self.quasi_identifiers, arrays, strict=True))
         codes = [quasi_identifier.encode(array) for quasi_identifier, array in pairs]
         self.codes = np.ascontiguousarray(np.stack(codes, axis=1))
         positions = [q.positions(q.encode(array)) for q, array in pairs]
         self.positions = np.ascontiguousarray(np.stack(positions, axis=1))
-        self.ranges = np.array([q.range for q in self.quasi_identifiers])
-        self.hashes = hashes.astype(np.int64)
-        content = np.concatenate([self.codes, self.hashes[:, None]], axis=1)
-        self.keys = np.concatenate([content, occurrences(content)[:, None]], axis=1)
-        self.partitions = np.array_split(self.keys, partitions)
+        self.normalized = normalized_positions(self.codes, self.quasi_identifiers)
+        self.units = np.array([q.unit for q in self.quasi_identifiers])
+        self.values = no_values(len(self.codes)) if values is None else values
+        # Without any given: those of the whole contents.
+        self.hashes = content_hashes(self.codes, self.values) if hashes is None else hashes
+        self.hashes = self.hashes.astype(np.int64)
+        self.content = np.column_stack([self.codes, self.hashes, self.values])
+        numbers = occurrences(self.content)
+        self.keys = np.column_stack([self.codes, self.hashes, numbers, self.values])
+        self.partitions = np.array_split(np.ascontiguousarray(self.keys), partitions)
         self.passes = 0
+        self.questions: list[Question] = []
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -105,29 +210,34 @@ class Records:
             cell_high=nothing,
         )
 
-    def count(self, tree: CutTree, requests: Sequence[Request]) -> list[Histogram]:
+    def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         """Do what one job does: count each partition, sum up by request and bin."""
         self.passes += 1
-        counter = Counter(tree, requests)
+        self.questions += questions
+        counter = Counter(tree, questions)
         parts = [counter.count(np.array_split(part, 2)) for part in self.partitions]
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        pairs = np.stack([whole["request"], whole["bin"]], axis=1)
-        keys, place = np.unique(pairs, axis=0, return_inverse=True)
-        counts = np.zeros(len(keys), np.int64)
-        minima = np.full(len(keys), INT64.max)
-        maxima = np.full(len(keys), INT64.min)
-        np.add.at(counts, place.ravel(), whole["count"])
-        np.minimum.at(minima, place.ravel(), whole["minimum"])
-        np.maximum.at(maxima, place.ravel(), whole["maximum"])
-        return counter.histograms(
-            {
-                "request": keys[:, 0],
-                "bin": keys[:, 1],
-                "count": counts,
-                "minimum": minima,
-                "maximum": maxima,
-            }
-        )
+        summed: dict[tuple[int, int], tuple[int, int, int, list[int] | None]] = {}
+        for part in parts:
+            columns = [part[name].tolist() for name in ("request", "bin", "count")]
+            columns += [part["minimum"].tolist(), part["maximum"].tolist(), part["codes"]]
+            for request, place, count, low, high, codes in zip(*columns, strict=True):
+                before = summed.get((request, place), (0, INT64.max, INT64.min, None))
+                summed[request, place] = (
+                    before[0] + count,
+                    min(before[1], low),
+                    max(before[2], high),
+                    max(filter(None, (before[3], codes)), default=None),
+                )
+        # As a shuffle would: in no particular order.
+        rows = [(*key, *summed[key]) for key in sorted(summed, key=lambda key: hash(key))]
+        names = ("request", "bin", "count", "minimum", "maximum")
+        result = {
+            name: np.array([row[column] for row in rows], np.int64)
+            for column, name in enumerate(names)
+        }
+        result["codes"] = np.empty(len(rows), object)
+        result["codes"][:] = [row[5] for row in rows]
+        return counter.answers(result)
 
     def groups(
         self,
@@ -135,46 +245,34 @@ class Records:
         low: np.ndarray,
         high: np.ndarray,
         path: int,
-        k: int,
-        rule: Rule,
-    ) -> dict[int, list[tuple[int, ...]]]:
+        criteria: Criteria,
+        rule: AnyRule,
+    ) -> Contents:
         """Run the kernel on some records; return each group's content by its name."""
-        order, starts, paths = cut_into_groups(
-            self.codes[rows],
-            self.positions[rows],
-            self.ranges,
-            self.hashes[rows],
-            low,
-            high,
-            np.uint64(path),
-            k,
-            rule.relaxed,
-            rule.balanced,
-            rule.cell,
-        )
+        order, starts, paths = rule.in_a_task(self, rows, low, high, path, criteria)
         bounds = zip(paths, starts[:-1], starts[1:], strict=True)
         return {
-            int(name): sorted(map(tuple, self.keys[rows[order[start:stop]], :-1].tolist()))
+            int(name): sorted(map(tuple, self.content[rows[order[start:stop]]].tolist()))
             for name, start, stop in bounds
         }
 
-    def groups_at_once(self, k: int, rule: Rule) -> dict[int, list[tuple[int, ...]]]:
+    def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
         low, high = self.positions.min(axis=0), self.positions.max(axis=0)
-        return self.groups(np.arange(len(self)), low, high, ROOT, k, rule)
+        return self.groups(np.arange(len(self)), low, high, ROOT, criteria, rule)
 
-    def grow(self, k: int, rule: Rule, largest_leaf: int) -> tuple[CutTree, list[Node]]:
-        tree = CutTree(self.keys.shape[1])
-        cut_rule = MedianCut(self.quasi_identifiers, k, rule.relaxed, rule.balanced, rule.cell)
+    def grow(
+        self, criteria: Criteria, rule: AnyRule, largest_leaf: int
+    ) -> tuple[CutTree, list[Node]]:
+        tree = CutTree(self.quasi_identifiers)
+        cut_rule = rule.on_the_cluster(self, criteria)
         leaves = grow(tree, self.root(), cut_rule, largest_leaf=largest_leaf, count=self.count)
         return tree, leaves
 
-    def groups_by_leaves(
-        self, k: int, rule: Rule, largest_leaf: int
-    ) -> dict[int, list[tuple[int, ...]]]:
-        tree, leaves = self.grow(k, rule, largest_leaf)
+    def groups_by_leaves(self, criteria: Criteria, rule: AnyRule, largest_leaf: int) -> Contents:
+        tree, leaves = self.grow(criteria, rule, largest_leaf)
         leaf_of_record = tree.find_leaves(self.keys)
         assert sorted({leaf.number for leaf in leaves}) == sorted(set(leaf_of_record.tolist()))
-        everything: dict[int, list[tuple[int, ...]]] = {}
+        everything: Contents = {}
         for leaf in leaves:
             rows = np.flatnonzero(leaf_of_record == leaf.number)
             assert len(rows) == leaf.rows
@@ -185,7 +283,7 @@ class Records:
                 for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
                     if bound is not None:
                         bounds[j] = quasi_identifier.positions(np.array([bound]))[0]
-            groups = self.groups(rows, low, high, leaf.path, k, rule)
+            groups = self.groups(rows, low, high, leaf.path, criteria, rule)
             assert not everything.keys() & groups.keys()
             everything.update(groups)
         return everything
@@ -201,9 +299,12 @@ def occurrences(content: np.ndarray) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
-def require_same_groups(records: Records, k: int, rule: Rule, largest_leaf: int) -> None:
-    expected = records.groups_at_once(k, rule)
-    assert records.groups_by_leaves(k, rule, largest_leaf) == expected
+def require_same_groups(
+    records: Records, criteria: Criteria, rule: AnyRule, largest_leaf: int
+) -> Contents:
+    expected = records.groups_at_once(criteria, rule)
+    assert records.groups_by_leaves(criteria, rule, largest_leaf) == expected
+    return expected
 
 
 # The same groups ----------------------------------------------------------------------------------
@@ -254,12 +355,12 @@ TABLES: dict[str, list[np.ndarray]] = {
 @every_rule
 @pytest.mark.parametrize("k", [1, 3, 40])
 @pytest.mark.parametrize("columns", TABLES.values(), ids=TABLES.keys())
-def test_same_groups_and_names_as_at_once(columns: list[np.ndarray], k: int, rule: Rule) -> None:
-    require_same_groups(Records(columns, hashes_of(N)), k, rule, largest_leaf=150)
+def test_same_groups_and_names_as_at_once(columns: list[np.ndarray], k: int, rule: AnyRule) -> None:
+    require_same_groups(Records(columns, hashes_of(N)), k_alone(k), rule, largest_leaf=150)
 
 
 @every_rule
-def test_few_bins_zoom_more_often(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> None:
+def test_few_bins_zoom_more_often(monkeypatch: pytest.MonkeyPatch, rule: AnyRule) -> None:
     monkeypatch.setattr(counting, "_RESULT_ROWS", 16)
     monkeypatch.setattr(counting, "_MOST_BINS", 16)
     columns = [
@@ -267,17 +368,18 @@ def test_few_bins_zoom_more_often(monkeypatch: pytest.MonkeyPatch, rule: Rule) -
         generator().normal(size=N),
         zero_inflated(N, 0.9),
     ]
-    require_same_groups(Records(columns, hashes_of(N)), 3, rule, largest_leaf=400)
+    require_same_groups(Records(columns, hashes_of(N)), k_alone(3), rule, largest_leaf=400)
 
 
 @every_rule
 @pytest.mark.parametrize("partitions", [1, 7])
-def test_any_number_of_partitions(partitions: int, rule: Rule) -> None:
+def test_any_number_of_partitions(partitions: int, rule: AnyRule) -> None:
     columns = TABLES["small integers, floats, zero-inflated"]
-    require_same_groups(Records(columns, hashes_of(N), partitions), 3, rule, largest_leaf=150)
+    records = Records(columns, hashes_of(N), partitions)
+    require_same_groups(records, k_alone(3), rule, largest_leaf=150)
 
 
-@every_rule
+@median_rules
 @pytest.mark.parametrize(
     "hashes",
     [
@@ -286,18 +388,32 @@ def test_any_number_of_partitions(partitions: int, rule: Rule) -> None:
         pytest.param(np.where(np.arange(N) % 2, INT64.min, INT64.max), id="extreme hashes"),
     ],
 )
-def test_records_equal_in_every_column(hashes: np.ndarray, rule: Rule) -> None:
+def test_records_equal_in_every_column(hashes: np.ndarray, rule: AnyRule) -> None:
     columns = [generator().integers(0, 2, N), np.zeros(N, np.int64)]
-    require_same_groups(Records(columns, hashes), 3, rule, largest_leaf=50)
+    require_same_groups(Records(columns, hashes), k_alone(3), rule, largest_leaf=50)
+
+
+@every_rule
+@pytest.mark.parametrize("contents", [1, 2, 7, 40, 250])
+def test_few_contents_many_times(contents: int, rule: AnyRule) -> None:
+    random = np.random.default_rng(contents)
+    points = random.integers(0, 30, (contents, 2))
+    drawn = points[random.integers(0, contents, N)]
+    records = Records([drawn[:, 0], drawn[:, 1]])
+    require_same_groups(records, k_alone(3), rule, largest_leaf=50)
+    limits = [question.limit for question in records.questions if isinstance(question, Draw)]
+    if isinstance(rule, DistanceRule) and len(np.unique(points, axis=0)) < 100:
+        # Not even all contents are enough; the first limit asks for too few.
+        assert min(limits) < max(limits) == 2**64 - 1
 
 
 @every_rule
 @pytest.mark.parametrize("k", [200, 1500, 1501, 5000])
-def test_k_larger_than_a_task(k: int, rule: Rule) -> None:
+def test_k_larger_than_a_task(k: int, rule: AnyRule) -> None:
     columns = TABLES["small integers, floats, zero-inflated"]
     records = Records(columns, hashes_of(N))
-    require_same_groups(records, k, rule, largest_leaf=20)
-    _, leaves = records.grow(k, rule, largest_leaf=20)
+    require_same_groups(records, k_alone(k), rule, largest_leaf=20)
+    _, leaves = records.grow(k_alone(k), rule, largest_leaf=20)
     assert all(leaf.rows >= min(k, N) for leaf in leaves)
 
 
@@ -311,10 +427,9 @@ floats = st.one_of(
 
 
 @st.composite
-def drawn_records(draw: st.DrawFn) -> Records:
-    n = draw(st.integers(1, 80))
+def drawn_columns(draw: st.DrawFn, n: int) -> list[np.ndarray]:
     columns = []
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, 4))):
         if draw(st.booleans()):
             values = draw(
                 st.lists(draw(st.sampled_from([floats, st.floats(0, 1)])), min_size=n, max_size=n)
@@ -323,18 +438,109 @@ def drawn_records(draw: st.DrawFn) -> Records:
         else:
             pool = draw(st.sampled_from([integers, st.integers(0, 3), st.just(4)]))
             columns.append(np.array(draw(st.lists(pool, min_size=n, max_size=n)), np.int64))
+    return columns
+
+
+@st.composite
+def drawn_records(draw: st.DrawFn) -> Records:
+    n = draw(st.integers(1, 80))
+    columns = draw(drawn_columns(n))
     some_hashes = st.one_of(st.integers(-1, 1), st.integers(INT64.min, INT64.max))
     hashes = np.array(draw(st.lists(some_hashes, min_size=n, max_size=n)), np.int64)
     return Records(columns, hashes, draw(st.integers(1, 4)))
 
 
-@every_rule
+@st.composite
+def drawn_records_and_criteria(draw: st.DrawFn) -> tuple[Records, Criteria]:
+    """Draw records whose hashes are those of their contents, and criteria that they satisfy."""
+    n = draw(st.integers(1, 80))
+    columns = draw(drawn_columns(n))
+    criteria, values = draw(criteria_and_values(n))
+    weights = [draw(st.sampled_from([1.0, 0.25, 7.0])) for _ in columns]
+    partitions = draw(st.integers(1, 4))
+    return Records(columns, None, partitions, values=values, weights=weights), criteria
+
+
+@median_rules
 @settings(deadline=None, max_examples=60)
 @given(records=drawn_records(), k=st.integers(1, 6), largest_leaf=st.integers(1, 30))
 def test_same_groups_of_drawn_records(
-    rule: Rule, records: Records, k: int, largest_leaf: int
+    rule: AnyRule, records: Records, k: int, largest_leaf: int
 ) -> None:
-    require_same_groups(records, k, rule, largest_leaf)
+    require_same_groups(records, k_alone(k), rule, largest_leaf)
+
+
+# The same groups under criteria beyond k ----------------------------------------------------------
+
+
+@every_rule
+@settings(deadline=None, max_examples=100)
+@given(drawn=drawn_records_and_criteria(), largest_leaf=st.integers(1, 30), alone=st.booleans())
+def test_same_groups_of_drawn_records_under_criteria(
+    rule: AnyRule, drawn: tuple[Records, Criteria], largest_leaf: int, alone: bool
+) -> None:
+    records, criteria = drawn
+    wanted = replace(criteria, criteria=(), sensitive=()) if alone else criteria
+    require_same_groups(records, wanted, rule, largest_leaf)
+
+
+def correlated(n: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return quasi-identifiers, and two sensitive attributes that go with them."""
+    random = generator()
+    age = random.integers(17, 91, n)
+    columns = [age, zero_inflated(n, 0.6), random.integers(0, 4, n), random.normal(size=n)]
+    disease = np.minimum(age // 15 - 1 + random.integers(0, 3, n), 5)
+    income = np.where(random.random(n) < 0.85, 0, 1 + (columns[2] + random.integers(0, 2, n)) % 4)
+    return columns, np.ascontiguousarray(np.stack([disease, 6 + income], axis=1))
+
+
+HIERARCHY = ([6, 6, 7, 7, 7, 8, 9, 9, 9, -1], [0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
+
+SEVERAL_CRITERIA: dict[str, tuple[Criterion, ...]] = {
+    "distinct": (Criterion("disease", "distinct", 4),),
+    "entropy": (Criterion("disease", "entropy", 3.0),),
+    "recursive": (Criterion("disease", "recursive", 3, 1.0),),
+    "alpha": (Criterion("disease", "alpha", 0.4),),
+    "equal distance": (Criterion("disease", "equal distance", 0.25),),
+    "ordered distance": (Criterion("disease", "ordered distance", 0.12),),
+    "hierarchical distance": (Criterion("disease", "hierarchical distance", 0.15),),
+    "one attribute of two": (Criterion("income", "distinct", 2),),
+    "two attributes": (
+        Criterion("disease", "ordered distance", 0.25),
+        Criterion("income", "distinct", 2),
+        Criterion("income", "equal distance", 0.3),
+    ),
+    "cannot be met": (Criterion("income", "alpha", 0.1),),
+}
+
+
+@every_rule
+@pytest.mark.parametrize("wanted", SEVERAL_CRITERIA.values(), ids=SEVERAL_CRITERIA.keys())
+def test_same_groups_and_names_under_criteria(wanted: tuple[Criterion, ...], rule: AnyRule) -> None:
+    n = 1201
+    columns, values = correlated(n)
+    sensitive = (
+        attribute_of("disease", np.bincount(values[:, 0], minlength=6).tolist(), *HIERARCHY),
+        attribute_of("income", np.bincount(values[:, 1] - 6, minlength=5).tolist()),
+    )
+    records = Records(columns, values=values, weights=[1.0, 1.0, 3.0, 0.5])
+    groups = require_same_groups(records, Criteria(3, wanted, sensitive), rule, largest_leaf=60)
+    alone = records.groups_at_once(k_alone(3), rule)
+    if wanted == SEVERAL_CRITERIA["cannot be met"]:
+        assert len(groups) == 1
+    else:
+        assert 1 < len(groups) < len(alone)
+
+
+@every_rule
+def test_only_the_attributes_of_criteria_are_counted(rule: AnyRule) -> None:
+    # Numbers of the second attribute, whose values begin at 0 then.
+    columns, values = correlated(1201)
+    income = np.ascontiguousarray(values[:, 1:] - 6)
+    attribute = attribute_of("income", np.bincount(income[:, 0], minlength=5).tolist())
+    criteria = Criteria(3, (Criterion("income", "entropy", 1.4),), (attribute,))
+    groups = require_same_groups(Records(columns, values=income), criteria, rule, largest_leaf=60)
+    assert len(groups) > 1
 
 
 # Exact order statistics ---------------------------------------------------------------------------
@@ -342,7 +548,7 @@ def test_same_groups_of_drawn_records(
 
 def ranked(records: Records, key: int, rank: int) -> tuple[int, int, int]:
     """Find an order statistic of the whole table by histograms."""
-    tree = CutTree(records.keys.shape[1])
+    tree = CutTree(records.quasi_identifiers)
     root = records.root()
     request = Request(0, key, root.lowest[key], root.highest[key], root.rows)
     (histogram,) = records.count(tree, [request])
@@ -430,22 +636,38 @@ def depth_of(tree: CutTree) -> int:
     ],
 )
 @pytest.mark.parametrize("rule", [RULES["strict balanced data"], RULES["strict published cell"]])
-def test_counting_passes_per_level(columns: list[np.ndarray], rule: Rule) -> None:
+def test_counting_passes_per_level(columns: list[np.ndarray], rule: AnyRule) -> None:
     records = Records(columns, hashes_of(40_000))
-    tree, leaves = records.grow(5, rule, largest_leaf=1500)
+    tree, leaves = records.grow(k_alone(5), rule, largest_leaf=1500)
     assert len(leaves) > 20
     assert records.passes <= 3 * depth_of(tree)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param([generator().random(40_000) for _ in range(3)], id="uniform floats"),
+        pytest.param([generator().integers(0, 100, 40_000)] * 2, id="few values"),
+    ],
+)
+@distance_rules
+def test_counting_passes_per_level_of_canon(columns: list[np.ndarray], rule: AnyRule) -> None:
+    records = Records(columns, hashes_of(40_000))
+    tree, leaves = records.grow(k_alone(5), rule, largest_leaf=1500)
+    assert len(leaves) == 32
+    # One that draws, two or three for the distance; where distances are tied, more.
+    assert records.passes <= (4 if len(columns) == 3 else 9) * depth_of(tree)
+
+
 def test_no_pass_where_everything_fits_one_task() -> None:
     records = Records([np.arange(100)], hashes_of(100))
-    tree, leaves = records.grow(5, Rule(), largest_leaf=100)
+    tree, leaves = records.grow(k_alone(5), Rule(), largest_leaf=100)
     assert (records.passes, len(tree), leaves) == (0, 1, [records.root()])
 
 
 def test_leaves_come_from_left_to_right() -> None:
     records = Records([np.arange(1000)], hashes_of(1000))
-    tree, leaves = records.grow(5, Rule(), largest_leaf=100)
+    tree, leaves = records.grow(k_alone(5), Rule(), largest_leaf=100)
     leaf_of_record = tree.find_leaves(records.keys)
     firsts = [int(np.flatnonzero(leaf_of_record == leaf.number)[0]) for leaf in leaves]
     assert firsts == sorted(firsts)
@@ -454,26 +676,142 @@ def test_leaves_come_from_left_to_right() -> None:
 
 def test_a_result_stays_small_however_many_nodes_wait() -> None:
     requests = [Request(0, 0, 0, 2**62, 2**40) for _ in range(5000)]
-    counter = Counter(CutTree(3), requests)
+    counter = Counter(tree_over(3), requests)
     values = generator().integers(0, 2**62, 3000)
     keys = np.ascontiguousarray(np.stack([values, values, values], axis=1))
     assert len(counter.count([keys])["bin"]) <= 5000 * 32
 
 
 def test_counts_of_a_partition_without_records() -> None:
-    counter = Counter(CutTree(3), [Request(0, 0, 0, 10, 5), Request(0, 1, 0, 2**40, 5)])
-    for batches in ([], [np.empty((0, 3), np.int64)]):
+    questions: list[Question] = [
+        Request(0, 0, 0, 10, 5),
+        Request(0, 1, 0, 2**40, 5),
+        Draw(0, 7, 2**64 - 1),
+    ]
+    counter = Counter(tree_over(2), questions)
+    for batches in ([], [np.empty((0, 4), np.int64)]):
         assert {
             name: len(values) for name, values in counter.count(batches).items()
-        } == dict.fromkeys(("request", "bin", "count", "minimum", "maximum"), 0)
+        } == dict.fromkeys(("request", "bin", "count", "minimum", "maximum", "codes"), 0)
+
+
+def tree_over(d: int) -> CutTree:
+    """Return a tree of one leaf over integers from 0 to 1000."""
+    quasi_identifier = describe(pa.array([0, 1000]), "integer")
+    return CutTree((quasi_identifier,) * d)
+
+
+def answers_to(
+    questions: Sequence[Question], keys: np.ndarray, tree: CutTree | None = None
+) -> list[Answer]:
+    counter = Counter(tree or tree_over(2), questions)
+    result = counter.count([keys])
+    codes = np.empty(len(result["codes"]), object)
+    codes[:] = result["codes"]
+    return counter.answers({**result, "codes": codes})
+
+
+KEYS = np.array([[1, 5, 100, 0], [1, 5, 200, 0], [1, 6, 300, 0], [2, 5, 400, 0]])
+
+
+def counted(request: Request, keys: np.ndarray = KEYS) -> dict[int, int]:
+    """Return the counts of values that have a bin of their own."""
+    (histogram,) = answers_to([request], keys)
+    assert isinstance(histogram, Histogram)
+    assert histogram.minima.tolist() == histogram.maxima.tolist()
+    return dict(zip(histogram.minima.tolist(), histogram.counts.tolist(), strict=True))
 
 
 def test_only_records_on_the_boundary_are_counted() -> None:
-    keys = np.array([[1, 5, 100], [1, 5, 200], [1, 6, 300], [2, 5, 400]])
-    counter = Counter(CutTree(3), [Request(0, 2, 0, 1000, 4, Boundary((0, 1), (1, 5)))])
-    (histogram,) = counter.histograms(counter.count([keys]))
-    assert histogram.minima.tolist() == [100, 200]
-    assert histogram.counts.tolist() == [1, 1]
+    for equal_goes_left in (True, False):
+        boundary = Boundary((0, 1), (1, 5), equal_goes_left)
+        assert counted(Request(0, 2, 0, 1000, 4, boundary)) == {100: 1, 200: 1}
+
+
+@pytest.mark.parametrize(
+    ("keys", "thresholds", "equal_goes_left", "expected"),
+    [
+        ((0,), (1,), True, {100: 1, 200: 1, 300: 1}),
+        ((0,), (1,), False, {}),
+        ((0, 1), (1, 6), True, {100: 1, 200: 1, 300: 1}),
+        ((0, 1), (1, 6), False, {100: 1, 200: 1}),
+        ((1,), (6,), False, {100: 1, 200: 1, 400: 1}),
+        ((1, 0, 2), (5, 1, 100), True, {100: 1}),
+    ],
+)
+def test_only_records_that_go_left_are_counted(
+    keys: tuple[int, ...],
+    thresholds: tuple[int, ...],
+    equal_goes_left: bool,
+    expected: dict[int, int],
+) -> None:
+    boundary = Boundary(keys, thresholds, equal_goes_left)
+    assert counted(Request(0, 2, 0, 1000, 4, boundary, goes_left=True)) == expected
+    # And the tree sends the very same ones to the left.
+    tree = tree_over(2)
+    left, _ = tree.cut(0, boundary)
+    assert KEYS[tree.find_leaves(KEYS) == left, 2].tolist() == list(expected)
+
+
+@pytest.mark.parametrize("rows", [1, 10**12])
+def test_every_value_has_a_bin_of_its_own(rows: int) -> None:
+    # More values than a histogram has bins, and counted whatever the number of records.
+    random = generator()
+    values = random.integers(100, 30_100, 5000)
+    keys = np.zeros((5000, 5), np.int64)
+    keys[:, 4] = values
+    expected = dict(zip(*(own.tolist() for own in np.unique(values, return_counts=True))))
+    assert counted(Request(0, 4, 100, 30_099, rows, every_value=True), keys) == expected
+
+
+def test_distances_are_counted_like_keys() -> None:
+    keys = np.array([[0, 0, 1, 0], [300, 400, 2, 0], [300, 400, 3, 0], [1000, 0, 4, 0]])
+    tree = tree_over(2)
+    point = (0.0, 0.0)
+    normalized = normalized_positions(keys, tree.quasi_identifiers)
+    distances = [distance_key(normalized, record, np.array(point)) for record in range(4)]
+    whole = Boundary((), (), vantage_point=point)
+    assert counted(Request(0, DISTANCE, 0, 2**62, 4, whole), keys) == {
+        distances[0]: 1,
+        distances[1]: 2,
+        distances[3]: 1,
+    }
+    near = Boundary((DISTANCE,), (distances[1],), vantage_point=point)
+    assert counted(Request(0, 2, 0, 9, 4, near), keys) == {2: 1, 3: 1}
+    assert counted(Request(0, 2, 0, 9, 4, near, goes_left=True), keys) == {1: 1, 2: 1, 3: 1}
+    left, right = tree.cut(0, near)
+    assert tree.find_leaves(keys).tolist() == [left, left, left, right]
+
+
+@settings(deadline=None)
+@given(
+    hashes=st.lists(st.one_of(st.integers(-2, 2), st.integers(INT64.min, INT64.max)), max_size=30),
+    salt=st.integers(0, 2**64 - 1),
+    share=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+)
+def test_draws_are_the_smallest_priorities(hashes: list[int], salt: int, share: float) -> None:
+    # Two leaves; the first key tells them, and the contents, apart.
+    keys = np.array([[own % 7, own % 5, own, 0] for own in hashes], np.int64).reshape(-1, 4)
+    tree = tree_over(2)
+    left, right = tree.cut(0, Boundary((0,), (3,)))
+    limit = min(int(share * 2**64), 2**64 - 1)
+    questions: list[Question] = [
+        Draw(left, salt, limit),
+        Request(left, 0, 0, 10, 30),
+        Draw(right, salt, limit),
+        Draw(right, salt ^ 1, 2**64 - 1),
+    ]
+    answers = answers_to(questions, keys, tree)
+    for question, answer in zip(questions, answers, strict=True):
+        own = [h for h in set(hashes) if (h % 7 <= 3) == (question.node == left)]
+        if isinstance(question, Request):
+            assert isinstance(answer, Histogram)
+            assert answer.counts.sum() == sum(h % 7 <= 3 for h in hashes)
+            continue
+        assert isinstance(answer, Drawn)
+        priorities = {int(priority(h, np.uint64(question.salt))): h for h in own}
+        expected = [priorities[p] for p in sorted(priorities) if p <= question.limit]
+        assert answer.codes.tolist() == [[h % 7, h % 5] for h in expected]
 
 
 # Names and tasks ----------------------------------------------------------------------------------
