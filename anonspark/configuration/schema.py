@@ -332,7 +332,7 @@ class Attribute(Section):
     weight: float = Field(
         default=1.0,
         gt=0.0,
-        le=1e6,
+        le=1000.0,
         allow_inf_nan=False,
         description=(
             "What the widths, distances and penalties of a quasi-identifier are multiplied by: the "

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, njit
 
-__all__ = ["distance_key", "order_by_spread"]
+__all__ = ["UNITS", "distance_key", "order_by_spread"]
 
-# Distances are compared as whole multiples of 2^-52, the precision of normalized positions near 1:
-# evenly spread integers, whose medians histograms find as fast as those of any other key.
-_UNITS = 4503599627370496.0
+UNITS = 2.0**44
+"""Units of a distance key in a distance of 1.
+
+Whole multiples are evenly spread integers, whose medians histograms find as fast as those of any
+other key; so many fit that distances stay below 2^63 with any weights.
+"""
 
 
 @njit(int64(float64[:, ::1], int64, float64[::1]), cache=True)
 def distance_key(normalized, record, point):
-    """Return a record's Euclidean distance to a point, in units of 2^-52, rounded down.
+    """Return a record's Euclidean distance to a point, in units of 2^-44, rounded down.
 
     Parameters
     ----------
@@ -27,13 +30,13 @@ def distance_key(normalized, record, point):
     Returns
     -------
     int
-        At least 0. Distances up to 2,047 fit.
+        At least 0. Distances up to 500,000 fit.
     """
     total = 0.0
     for j in range(point.shape[0]):
         difference = normalized[record, j] - point[j]
         total += difference * difference
-    return int64(np.sqrt(total) * _UNITS)
+    return int64(np.sqrt(total) * UNITS)
 
 
 @njit(int64[::1](float64[:, ::1], float64[:, ::1]), cache=True)

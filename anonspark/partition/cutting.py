@@ -15,7 +15,6 @@ from anonspark.privacy.criteria import Counts, Criteria
 __all__ = ["ask_values", "counts_of_values", "half", "sides_satisfy", "value_requests"]
 
 _SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
-_LARGEST_DISTANCE = 2**62
 
 
 def half(
@@ -23,6 +22,7 @@ def half(
     keys: Sequence[int],
     *,
     vantage_point: tuple[float, ...] | None = None,
+    largest_distance: int = 0,
     first: tuple[Request, Histogram] | None = None,
 ) -> Asking[Boundary]:
     """Find the boundary that sends the first half of a node's records, rounded down, to the left.
@@ -35,6 +35,8 @@ def half(
         occurrence number come after them.
     vantage_point : tuple of float or None
         What distances are measured from.
+    largest_distance : int
+        No distance key is larger.
     first : (Request, Histogram) or None
         Answer for the first key, where it is known already.
 
@@ -53,7 +55,7 @@ def half(
         if place == 0 and first is not None:
             request, histogram = first
         else:
-            lowest, highest = _interval(node, key)
+            lowest, highest = (0, largest_distance) if key == DISTANCE else _interval(node, key)
             request = Request(node.number, key, lowest, highest, tied_rows, boundary)
             (histogram,) = yield from ask([request])
         threshold, below, tied_rows = yield from find_rank(request, histogram, missing)
@@ -68,8 +70,6 @@ def half(
 
 def _interval(node: Node, key: int) -> tuple[int, int]:
     d = len(node.lowest)
-    if key == DISTANCE:
-        return 0, _LARGEST_DISTANCE
     if key < d:
         return node.lowest[key], node.highest[key]
     return (_SMALLEST_HASH, _LARGEST_HASH) if key == d else (0, _LARGEST_HASH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from anonspark.columns import normalized_positions
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES
 from anonspark.kernels.paths import child_path
-from anonspark.kernels.vantage_points import order_by_spread
+from anonspark.kernels.vantage_points import UNITS, order_by_spread
 from anonspark.partition.counting import Draw, Drawn
 from anonspark.partition.cut_tree import DISTANCE
 from anonspark.partition.cutting import ask_values, half, sides_satisfy
@@ -58,7 +59,12 @@ class DistanceCut:
         d = len(self.quasi_identifiers)
         left_rows = node.rows // 2
         for point in points:
-            boundary = yield from half(node, (DISTANCE, *range(d)), vantage_point=tuple(point))
+            boundary = yield from half(
+                node,
+                (DISTANCE, *range(d)),
+                vantage_point=tuple(point),
+                largest_distance=self._largest_distance(),
+            )
             if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
                 return Cut(
                     boundary,
@@ -66,6 +72,13 @@ class DistanceCut:
                     replace(node, rows=node.rows - left_rows),
                 )
         return None
+
+    def _largest_distance(self) -> int:
+        """Return a distance key that no two records exceed: one beyond all rounding."""
+        # Missing numbers lie one range beyond the largest.
+        squares = ((2.0 * one.weight) ** 2 for one in self.quasi_identifiers if one.has_missing)
+        others = (one.weight**2 for one in self.quasi_identifiers if not one.has_missing)
+        return int(1.001 * math.sqrt(sum((*squares, *others))) * UNITS)
 
     def _vantage_points(self, node: Node) -> Asking[npt.NDArray[np.float64]]:
         """Draw candidates and put the best one first."""

@@ -216,27 +216,23 @@ class Records:
         self.questions += questions
         counter = Counter(tree, questions)
         parts = [counter.count(np.array_split(part, 2)) for part in self.partitions]
-        summed: dict[tuple[int, int], tuple[int, int, int, list[int] | None]] = {}
-        for part in parts:
-            columns = [part[name].tolist() for name in ("request", "bin", "count")]
-            columns += [part["minimum"].tolist(), part["maximum"].tolist(), part["codes"]]
-            for request, place, count, low, high, codes in zip(*columns, strict=True):
-                before = summed.get((request, place), (0, INT64.max, INT64.min, None))
-                summed[request, place] = (
-                    before[0] + count,
-                    min(before[1], low),
-                    max(before[2], high),
-                    max(filter(None, (before[3], codes)), default=None),
-                )
-        # As a shuffle would: in no particular order.
-        rows = [(*key, *summed[key]) for key in sorted(summed, key=lambda key: hash(key))]
         names = ("request", "bin", "count", "minimum", "maximum")
-        result = {
-            name: np.array([row[column] for row in rows], np.int64)
-            for column, name in enumerate(names)
-        }
-        result["codes"] = np.empty(len(rows), object)
-        result["codes"][:] = [row[5] for row in rows]
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        pairs = np.stack([whole["request"], whole["bin"]], axis=1)
+        keys, place = np.unique(pairs, axis=0, return_inverse=True)
+        # As a shuffle would: in no particular order.
+        place = np.random.default_rng(self.passes).permutation(len(keys))[place.ravel()]
+        result = {name: np.zeros(len(keys), np.int64) for name in ("request", "bin", "count")}
+        result |= {"minimum": np.full(len(keys), INT64.max)}
+        result |= {"maximum": np.full(len(keys), INT64.min)}
+        result["request"][place], result["bin"][place] = whole["request"], whole["bin"]
+        np.add.at(result["count"], place, whole["count"])
+        np.minimum.at(result["minimum"], place, whole["minimum"])
+        np.maximum.at(result["maximum"], place, whole["maximum"])
+        result["codes"] = np.full(len(keys), None, object)
+        for row, codes in zip(place, (own for part in parts for own in part["codes"]), strict=True):
+            if codes is not None:
+                result["codes"][row] = max(codes, result["codes"][row] or codes)
         return counter.answers(result)
 
     def groups(
@@ -474,7 +470,7 @@ def test_same_groups_of_drawn_records(
 
 
 @every_rule
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(drawn=drawn_records_and_criteria(), largest_leaf=st.integers(1, 30), alone=st.booleans())
 def test_same_groups_of_drawn_records_under_criteria(
     rule: AnyRule, drawn: tuple[Records, Criteria], largest_leaf: int, alone: bool
@@ -482,6 +478,26 @@ def test_same_groups_of_drawn_records_under_criteria(
     records, criteria = drawn
     wanted = replace(criteria, criteria=(), sensitive=()) if alone else criteria
     require_same_groups(records, wanted, rule, largest_leaf)
+
+
+@pytest.mark.xfail(reason="MedianCut orders ties by widths that it tightened, the kernel does not")
+def test_ties_after_an_attribute_that_violates() -> None:
+    # In a node of four the first attribute is tried, and looked at, before the second one is cut.
+    columns = [
+        np.array([3, 4, 8, 5, 1, 1, 3, 1]),
+        np.array([0, 0, 2, 6, 1, 0, 1, 0]),
+        np.array([0, 6, 1, 9, 3, 7, 1, 1]),
+    ]
+    values = np.array([0, 2, 0, 2, 1, 1, 1, 2])[:, None]
+    criteria = Criteria(2, (Criterion("s", "distinct", 2),), (attribute_of("s", [2, 3, 3]),))
+    require_same_groups(Records(columns, values=values), criteria, RULES["relaxed cell"], 1)
+
+
+@pytest.mark.xfail(reason="distances above 1,024 are not counted", raises=IndexError)
+@distance_rules
+def test_large_weights(rule: AnyRule) -> None:
+    records = Records([generator().integers(0, 1000, 300)], weights=[10_000.0])
+    require_same_groups(records, k_alone(3), rule, largest_leaf=20)
 
 
 def correlated(n: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -760,7 +776,8 @@ def test_every_value_has_a_bin_of_its_own(rows: int) -> None:
     values = random.integers(100, 30_100, 5000)
     keys = np.zeros((5000, 5), np.int64)
     keys[:, 4] = values
-    expected = dict(zip(*(own.tolist() for own in np.unique(values, return_counts=True))))
+    unique, counts = np.unique(values, return_counts=True)
+    expected = dict(zip(unique.tolist(), counts.tolist(), strict=True))
     assert counted(Request(0, 4, 100, 30_099, rows, every_value=True), keys) == expected
 
 
