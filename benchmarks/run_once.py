@@ -1,11 +1,11 @@
-"""One measured run: seconds of each stage and the peak memory of driver, JVM and Python workers.
+"""Measured runs: seconds of each stage and the peak memory of driver, JVM and Python workers.
 
-    .venv/bin/python benchmarks/run_once.py --rows 1000000
+    .venv/bin/python benchmarks/run_once.py --rows 1000000 --models smondrian microaggregation
 
 Generates the people once (kept below --directory), anonymizes five numeric quasi-identifiers with
-``anonspark run`` in a process of its own, and prints what it measured as Markdown. Beside it stands
-the identity job from the same minute: the same session settings read the same rows, shuffle them
-once and write them, and do nothing else.
+``anonspark run`` in a process of its own for each model, and prints what it measured as Markdown.
+Beside them stands the identity job from the same minutes: the same session settings read the same
+rows, shuffle them once and write them, and do nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ attributes:
   marital_status: insensitive
   visits: insensitive
 privacy: {{k: {k}}}
-model: {{name: {model}, split: {split}, rho: 5}}
+model: {{name: {model}}}
 output: {{path: {output}, mode: overwrite}}
 execution: {{task_rows: {task_rows}}}
 """
@@ -110,8 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--model", default="su-mondrian")
-    parser.add_argument("--split", default="strict")
+    parser.add_argument("--models", nargs="+", default=["su-mondrian"])
     parser.add_argument("--task-rows", type=int, default=250_000)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument(
@@ -124,37 +123,37 @@ def main() -> None:
     if not (people / "_SUCCESS").exists():
         generate = [anonspark, "generate", "--rows", str(options.rows), "--out", str(people)]
         subprocess.run([*generate, "--master", options.master], check=True)
-    configuration = options.directory / "run.yaml"
-    configuration.write_text(
-        CONFIGURATION.format(
-            people=people,
-            k=options.k,
-            model=options.model,
-            split=options.split,
-            task_rows=options.task_rows,
-            output=options.directory / "release",
-        )
-    )
     identity_output = str(options.directory / "identity")
     identity, _, _ = measured(
         [sys.executable, "-c", IDENTITY, str(people), identity_output, options.master]
     )
-    run = [anonspark, "run", str(configuration), "--master", options.master, "--json", "--quiet"]
-    seconds, peaks, output = measured(run)
-    report = json.loads(output)
-    print(
-        f"{options.rows:,} rows, k={options.k}, {options.model} {options.split}, {options.master}"
-    )
-    print("\n| what | measured |\n| --- | --- |")
-    for stage, taken in report["seconds"].items():
-        print(f"| {stage} | {taken:.1f} s |")
-    print(f"| whole process | {seconds:.1f} s |")
-    print(f"| identity job, whole process | {identity:.1f} s |")
-    print(f"| ratio | {seconds / identity:.2f} |")
-    for kind, peak in sorted(peaks.items()):
-        print(f"| peak memory, {kind} | {peak:,.0f} MiB |")
-    for name in ("classes", "dm", "gcp_total", "gcp"):
-        print(f"| {name} | {report['summary'][name]:,} |")
+    columns: dict[str, dict[str, str]] = {}
+    for model in options.models:
+        configuration = options.directory / "run.yaml"
+        configuration.write_text(
+            CONFIGURATION.format(
+                people=people,
+                k=options.k,
+                model=model,
+                task_rows=options.task_rows,
+                output=options.directory / "release",
+            )
+        )
+        run = [anonspark, "run", str(configuration), "--master", options.master]
+        seconds, peaks, output = measured([*run, "--json", "--quiet"])
+        report = json.loads(output)
+        columns[model] = {
+            **{stage: f"{taken:.1f} s" for stage, taken in report["seconds"].items()},
+            "whole process": f"{seconds:.1f} s",
+            "identity job, whole process": f"{identity:.1f} s",
+            "ratio": f"{seconds / identity:.2f}",
+            **{f"peak memory, {kind}": f"{peak:,.0f} MiB" for kind, peak in sorted(peaks.items())},
+            **{name: f"{report['summary'][name]:,}" for name in ("classes", "dm", "gcp")},
+        }
+    print(f"{options.rows:,} rows, k={options.k}, {options.master}\n")
+    print("| what | " + " | ".join(columns) + " |\n| --- |" + " --- |" * len(columns))
+    for what in dict.fromkeys(what for column in columns.values() for what in column):
+        print(f"| {what} | " + " | ".join(column.get(what, "") for column in columns.values()), "|")
 
 
 if __name__ == "__main__":

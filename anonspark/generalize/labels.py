@@ -78,7 +78,8 @@ def category_label(values: Sequence[str | None]) -> str:
     Notes
     -----
     A value that could be taken for something else (an empty one, one that looks like a set, like
-    the mark of missing values, or like the mark of everything) is quoted as in JSON, inside a set also one with a comma.
+    the mark of missing values, or like the mark of everything) is quoted as in JSON, inside a set
+    also one with a comma.
     """
     if len(values) == 1:
         (value,) = values

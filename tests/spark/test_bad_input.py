@@ -15,6 +15,7 @@ import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark import pipeline
+from anonspark.prepare import sensitive as sensitive_module
 from anonspark.prepare import snapshot as snapshot_module
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -369,6 +370,98 @@ class TestWrongData:
         )
         assert len(message.splitlines()) == 3
 
+    def test_criterion_about_an_array(self, refused: Refused, tmp_path: Path) -> None:
+        columns = people()
+        columns["visits"] = [["Zebediah"]] * 40
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"visits": "sensitive"},
+            privacy={"l_diversity": {"attribute": "visits", "l": 1}},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "attributes.visits: a criterion cannot be about", "array<string>")
+
+    def test_too_many_sensitive_values(
+        self, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sensitive_module, "_MOST_VALUES", 39)
+        columns = people()
+        columns["disease"] = [f"Kryptonitis {number}" for number in range(40)]
+        write_table(tmp_path / "input.parquet", columns)
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES,
+            privacy={"t_closeness": {"attribute": "disease", "t": 1.0}},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, "attributes.disease: more than 39 different values")
+
+    @pytest.mark.parametrize("kind", ["order", "hierarchy"])
+    @pytest.mark.parametrize("missing", [True, False], ids=["null", "value"])
+    def test_order_or_hierarchy_that_lacks_sensitive_values(
+        self, refused: Refused, tmp_path: Path, kind: str, missing: bool
+    ) -> None:
+        columns = people()
+        columns["disease"] = ["flu", "cold", None if missing else "Kryptonitis", "cold"] * 10
+        write_table(tmp_path / "input.parquet", columns)
+        groups = tmp_path / "groups.csv"
+        groups.write_text("cold;*\nflu;*\n")
+        listed = {"order": ["cold", "flu"]} if kind == "order" else {"hierarchy": str(groups)}
+        distance = "ordered" if kind == "order" else "hierarchical"
+        path = configuration_file(
+            tmp_path,
+            attributes=ATTRIBUTES | {"disease": {"role": "sensitive", **listed}},
+            privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, f"attributes.disease.{kind}: lacks 1 of the column's 3 values")
+
+
+UNSATISFIABLE = [
+    ("l_diversity", {"l": 2}, "distinct l-diversity with l = 2"),
+    ("l_diversity", {"kind": "entropy", "l": 1.9}, "entropy l-diversity with l = 1.9"),
+    (
+        "l_diversity",
+        {"kind": "recursive", "l": 1, "c": 0.9},
+        "recursive (c, l)-diversity with c = 0.9 and l = 1",
+    ),
+    ("alpha_k_anonymity", {"alpha": 0.9}, "(alpha, k)-anonymity with alpha = 0.9"),
+]
+
+
+@pytest.mark.usefixtures("earlier_release")
+@pytest.mark.parametrize(
+    ("section", "bounds", "told"), UNSATISFIABLE, ids=["distinct", "entropy", "recursive", "alpha"]
+)
+def test_criterion_that_the_whole_input_violates(
+    refused: Refused,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    section: str,
+    bounds: dict[str, Any],
+    told: str,
+) -> None:
+    """Exit code 4, before any record is anonymized."""
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("the rounds have begun")
+
+    monkeypatch.setattr(pipeline, "run_rounds", never)
+    write_table(tmp_path / "input.parquet", people())
+    path = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        privacy={section: {"attribute": "disease", **bounds}},
+        output=OVER_RELEASE,
+    )
+    refused(
+        path,
+        4,
+        f"violates {told} on attribute 'disease', which has 1 different values",
+        "nothing was published",
+    )
+
 
 def test_input_may_vanish_after_it_was_read(
     tmp_path: Path,
@@ -437,6 +530,75 @@ class TestWrongConfiguration:
                 {"attributes": {"age": ["quasi_identifier", "sensitive"]}},
                 ["attributes.age", "found a list"],
                 id="list-of-roles",
+            ),
+            pytest.param(
+                {"privacy": {"l_diversity": {"attribute": "age", "l": 2}}},
+                ["privacy.l_diversity.attribute", "the role 'quasi_identifier'", "'sensitive'"],
+                id="criterion-about-a-quasi-identifier",
+            ),
+            pytest.param(
+                {"privacy": {"alpha_k_anonymity": {"attribute": "diseases", "alpha": 0.5}}},
+                ["privacy.alpha_k_anonymity.attribute", "did you mean 'disease'?"],
+                id="criterion-about-nothing",
+            ),
+            pytest.param(
+                {"privacy": {"l_diversity": [{"attribute": "disease", "l": 0}]}},
+                ["privacy.l_diversity[0].l", "found the whole number 0"],
+                id="l-0",
+            ),
+            pytest.param(
+                {"privacy": {"l_diversity": {"attribute": "disease", "l": 2.5}}},
+                ["privacy.l_diversity.l", "a whole number", "'entropy'"],
+                id="distinct-l-2.5",
+            ),
+            pytest.param(
+                {"privacy": {"l_diversity": {"attribute": "disease", "kind": "recursive", "l": 2}}},
+                ["privacy.l_diversity.c", "found nothing"],
+                id="recursive-without-c",
+            ),
+            pytest.param(
+                {"privacy": {"t_closeness": {"attribute": "disease", "t": 1.5}}},
+                ["privacy.t_closeness.t", "found the number 1.5"],
+                id="t-above-1",
+            ),
+            pytest.param(
+                {
+                    "privacy": {
+                        "t_closeness": {"attribute": "disease", "t": 0, "distance": "hierarchical"}
+                    }
+                },
+                ["privacy.t_closeness.distance", "without a hierarchy"],
+                id="no-hierarchy",
+            ),
+            pytest.param(
+                {"privacy": {"delta_presence": {"population": "x", "min": 0.5, "max": 0.2}}},
+                ["privacy.delta_presence.min", "more than max"],
+                id="presence-min-above-max",
+            ),
+            pytest.param(
+                {"model": {"name": "canon", "split": "strict"}},
+                ["model.split", "'vantage'"],
+                id="option-of-another-model",
+            ),
+            pytest.param(
+                {"model": {"name": "microaggregation", "rho": 3}},
+                ["model.rho", "'block_rows'"],
+                id="rounds-of-microaggregation",
+            ),
+            pytest.param(
+                {"model": {"name": "u-canon", "minimum_gain": -0.1}},
+                ["model.minimum_gain", "found the number -0.1"],
+                id="negative-gain",
+            ),
+            pytest.param(
+                {"attributes": ATTRIBUTES | {"age": {"role": "quasi_identifier", "weight": 0}}},
+                ["attributes.age.weight", "greater than 0"],
+                id="weight-0",
+            ),
+            pytest.param(
+                {"attributes": ATTRIBUTES | {"disease": {"role": "sensitive", "weight": 2}}},
+                ["attributes.disease.weight", "on a quasi_identifier only"],
+                id="weight-of-a-sensitive-attribute",
             ),
         ],
     )

@@ -38,6 +38,17 @@ PEOPLE_ATTRIBUTES = dict.fromkeys(
     ("birth_date", "postal_code", "income", "capital_gain", "body_mass_index"), "quasi_identifier"
 ) | {"sex": "quasi_identifier", "diagnosis": "sensitive", "visits": "insensitive"}
 
+# Criteria that change the classes, for the sensitive attribute of either table.
+OF_INCOME = {
+    "l_diversity": {"attribute": "income", "l": 2},
+    "t_closeness": {"attribute": "income", "t": 0.3},
+}
+OF_DIAGNOSIS = {
+    "l_diversity": {"attribute": "diagnosis", "kind": "entropy", "l": 4},
+    "t_closeness": {"attribute": "diagnosis", "t": 0.5, "distance": "ordered"},
+    "alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.5},
+}
+
 # Columns of the summary that tell of the run, not of the release.
 OF_THE_RUN = ("run_id", "started", "seconds", "configuration_fingerprint")
 
@@ -47,6 +58,8 @@ import os, sys
 from anonspark.command_line.application import main
 from anonspark.models import blockwise
 from anonspark.partition import distribution
+from anonspark.prepare import sensitive
+from anonspark.verification import criteria
 
 markers = sys.argv[1]
 
@@ -68,6 +81,8 @@ def failing_once(kind, crash):
 distribution._CountRecords = failing_once(distribution._CountRecords, crash=False)
 distribution._FindBlocks = failing_once(distribution._FindBlocks, crash=False)
 blockwise._FinishBlocks = failing_once(blockwise._FinishBlocks, crash=True)
+sensitive._CountValues = failing_once(sensitive._CountValues, crash=False)
+criteria._MeasureClasses = failing_once(criteria._MeasureClasses, crash=False)
 sys.exit(main(["run", *sys.argv[2:]]))
 """
 
@@ -78,6 +93,7 @@ class Released:
 
     summary: dict[str, Any]
     rounds: list[dict[str, Any]]
+    privacy: list[dict[str, Any]]
     classes: pa.Table
     data: pa.Table
 
@@ -85,10 +101,12 @@ class Released:
 def read_release(path: Path) -> Released:
     (summary,) = pq.read_table(path / "metrics" / "summary").to_pylist()
     rounds = pq.read_table(path / "metrics" / "rounds").drop_columns("run_id")
+    privacy = pq.read_table(path / "metrics" / "privacy").drop_columns("run_id")
     classes = pq.read_table(path / "metrics" / "classes").drop_columns("run_id")
     return Released(
         {name: value for name, value in summary.items() if name not in OF_THE_RUN},
         rounds.sort_by("round").to_pylist(),
+        privacy.to_pylist(),
         sorted_by_all_columns(classes),
         sorted_by_all_columns(pq.read_table(path / "data")),
     )
@@ -102,6 +120,7 @@ def sorted_by_all_columns(table: pa.Table) -> pa.Table:
 def assert_same_release(found: Released, expected: Released) -> None:
     assert found.summary == expected.summary
     assert found.rounds == expected.rounds
+    assert found.privacy == expected.privacy
     assert found.classes.equals(expected.classes)
     assert found.data.equals(expected.data)
 
@@ -123,13 +142,17 @@ def document(
     attributes: Mapping[str, str],
     task_rows: int,
     options: Mapping[str, object],
+    privacy: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
+    model = {"name": "su-mondrian", **options}
+    if model["name"] in ("su-mondrian", "u-canon"):
+        model.setdefault("rho", 2)
     return {
         "input": {"path": str(table)},
         "attributes": dict(attributes),
         "missing": "category",
-        "privacy": {"k": 5},
-        "model": {"name": "su-mondrian", "rho": 2, **options},
+        "privacy": {"k": 5, **(privacy or {})},
+        "model": model,
         "output": {"path": str(output)},
         "execution": {"task_rows": task_rows, "seed": 11},
     }
@@ -208,16 +231,77 @@ def test_people_in_any_files_order_and_tasks(
         assert_same_release(run(shuffled, 20_000), expected)
 
 
+@pytest.mark.parametrize(
+    ("source", "options", "privacy"),
+    [
+        # Adult has equal records, which are numbered where a cut may run between them.
+        pytest.param("adult", {"name": "canon"}, {}, id="canon"),
+        pytest.param("adult", {"name": "u-canon", "reference": "density"}, {}, id="u-canon"),
+        pytest.param("adult", {"split": "relaxed"}, OF_INCOME, id="su-mondrian-relaxed-l-and-t"),
+        pytest.param(
+            "people", {"name": "microaggregation", "block_rows": 1_000}, {}, id="microaggregation"
+        ),
+        pytest.param("people", {}, OF_DIAGNOSIS, id="su-mondrian-l-and-t"),
+        pytest.param("people", {"name": "canon"}, OF_DIAGNOSIS, id="canon-l-and-t"),
+    ],
+)
+def test_models_and_criteria_in_any_files_order_and_tasks(
+    spark: SparkSession,
+    adult: pa.Table,
+    people: Path,
+    tmp_path: Path,
+    source: str,
+    options: dict[str, object],
+    privacy: dict[str, object],
+) -> None:
+    if source == "adult":
+        table, attributes = adult.slice(0, 5_000), ADULT_ATTRIBUTES
+    else:
+        attributes = PEOPLE_ATTRIBUTES
+        table = pq.read_table(people, columns=list(attributes)).slice(0, 5_000)
+    in_order = write_files(table, tmp_path / "in-order", 3)
+    shuffled = write_files(table, tmp_path / "shuffled", 7, shuffled=True)
+
+    def run(table: Path, task_rows: int) -> Released:
+        output = tmp_path / f"release-{task_rows}"
+        configuration = document(table, output, attributes, task_rows, options, privacy)
+        return release(spark, configuration)
+
+    expected = run(in_order, 10**9)
+    assert expected.data.num_rows == table.num_rows
+    assert len(expected.privacy) == 1 + len(privacy)
+    assert_same_release(run(shuffled, 700), expected)
+
+
+def undisturbed_release(
+    spark: SparkSession,
+    table: Path,
+    task_rows: int,
+    options: Mapping[str, object],
+    privacy: Mapping[str, object],
+) -> tuple[dict[str, Any], Released]:
+    """Return a configuration and the release that it makes in this session."""
+    output = table.with_name("release")
+    configuration = document(table, output, ADULT_ATTRIBUTES, task_rows, options, privacy)
+    return configuration, release(spark, configuration)
+
+
 @pytest.fixture(scope="module")
 def undisturbed(
     spark_session: SparkSession, adult: pa.Table, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], Released]:
-    """Return a configuration and the release that it makes in this session."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    table = write_files(adult, folder / "adult", 3)
-    options = {"split": "relaxed"}
-    configuration = document(table, folder / "release", ADULT_ATTRIBUTES, 20_000, options)
-    return configuration, release(spark_session, configuration)
+    table = write_files(adult, tmp_path_factory.mktemp("undisturbed") / "adult", 3)
+    return undisturbed_release(spark_session, table, 20_000, {"split": "relaxed"}, {})
+
+
+@pytest.fixture(scope="module")
+def undisturbed_with_criteria(
+    spark_session: SparkSession, adult: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Released]:
+    folder = tmp_path_factory.mktemp("undisturbed-with-criteria")
+    table = write_files(adult.slice(0, 5_000), folder / "adult", 3)
+    options = {"name": "u-canon"}
+    return undisturbed_release(spark_session, table, 3_000, options, OF_INCOME)
 
 
 def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
@@ -239,10 +323,19 @@ def test_any_number_of_cores(
     assert_same_release(read_release(tmp_path / "release"), expected)
 
 
+@pytest.mark.parametrize(
+    ("without_failures", "kinds"),
+    [
+        pytest.param("undisturbed", set(), id="su-mondrian"),
+        pytest.param(
+            "undisturbed_with_criteria", {"_CountValues", "_MeasureClasses"}, id="u-canon-l-and-t"
+        ),
+    ],
+)
 def test_tasks_that_fail_and_are_run_again(
-    undisturbed: tuple[dict[str, Any], Released], tmp_path: Path
+    request: pytest.FixtureRequest, tmp_path: Path, without_failures: str, kinds: set[str]
 ) -> None:
-    configuration, expected = undisturbed
+    configuration, expected = request.getfixturevalue(without_failures)
     path = write_configuration(configuration, tmp_path)
     script = tmp_path / "failing_run.py"
     script.write_text(FAILING_RUN, encoding="utf-8")
@@ -250,7 +343,7 @@ def test_tasks_that_fail_and_are_run_again(
     markers.mkdir()
     run_command([sys.executable, str(script), str(markers), str(path), "--master", "local[2,4]"])
     failed = {marker.name for marker in markers.iterdir()}
-    assert failed == {"_CountRecords", "_FindBlocks", "_FinishBlocks"}
+    assert failed == {"_CountRecords", "_FindBlocks", "_FinishBlocks"} | kinds
     assert_same_release(read_release(tmp_path / "release"), expected)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from anonspark import pipeline
 from anonspark.configuration import parse_configuration
-from anonspark.errors import DataError
+from anonspark.errors import DataError, GuaranteeError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,8 +31,23 @@ if TYPE_CHECKING:
 a_dozen_runs = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 a_few_runs = settings(a_dozen_runs, max_examples=6)
 
+MONDRIAN = ("su-mondrian", "su-mondrian", "smondrian")
+OTHER_MODELS = ("canon", "u-canon", "u-canon", "microaggregation", "su-mondrian")
+
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 ORDER = ("none", "low", "high")
+
+
+# What may be asked of the diagnoses of a class.
+BEYOND_K: list[dict[str, Any]] = [
+    {},
+    {"l_diversity": {"attribute": "diagnosis", "l": 2}},
+    {"l_diversity": {"attribute": "diagnosis", "kind": "entropy", "l": 1.5}},
+    {"l_diversity": {"attribute": "diagnosis", "kind": "recursive", "l": 2, "c": 2}},
+    {"t_closeness": {"attribute": "diagnosis", "t": 0.25}},
+    {"t_closeness": {"attribute": "diagnosis", "t": 0.25, "distance": "ordered"}},
+    {"alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.5}},
+]
 
 
 @dataclass(frozen=True)
@@ -162,8 +177,37 @@ class Case:
         return bool(self.document["missing"] == "error" and found_missing)
 
 
+def satisfies(privacy: dict[str, Any], diagnoses: list[str], everything: list[str]) -> bool:
+    """Whether the diagnoses of one class are as they have to be, beside those of all."""
+    shares = sorted((diagnoses.count(one) / len(diagnoses) for one in set(diagnoses)), reverse=True)
+    if diversity := privacy.get("l_diversity"):
+        match diversity.get("kind", "distinct"):
+            case "distinct":
+                return len(shares) >= diversity["l"]
+            case "entropy":
+                entropy = -sum(share * math.log(share) for share in shares)
+                return entropy >= math.log(diversity["l"]) - 1e-9
+            case "recursive":
+                return shares[0] < diversity["c"] * sum(shares[1:]) - 1e-9
+    if closeness := privacy.get("t_closeness"):
+        domain = sorted(set(everything))
+        differences = [
+            diagnoses.count(one) / len(diagnoses) - everything.count(one) / len(everything)
+            for one in domain
+        ]
+        distance = sum(map(abs, differences)) / 2
+        if "distance" in closeness:
+            distance = sum(map(abs, accumulate(differences))) / max(len(domain) - 1, 1)
+        return distance <= closeness["t"] + 1e-9
+    if alpha := privacy.get("alpha_k_anonymity"):
+        return shares[0] <= alpha["alpha"] + 1e-9
+    return True
+
+
 @st.composite
-def cases(draw: st.DrawFn, **fixed: Any) -> Case:
+def cases(
+    draw: st.DrawFn, models: tuple[str, ...] = MONDRIAN, *, criteria: bool = False, **fixed: Any
+) -> Case:
     """Draw a table with its configuration; `fixed` options are not drawn."""
     rows = draw(st.one_of(st.integers(1, 9), st.integers(10, 60)), label="rows")
     kinds = draw(
@@ -181,6 +225,21 @@ def cases(draw: st.DrawFn, **fixed: Any) -> Case:
     def option(name: str, values: list[Any]) -> Any:
         return fixed[name] if name in fixed else draw(st.sampled_from(values), label=name)
 
+    name = option("name", list(models))
+    model: dict[str, Any] = {"name": name}
+    if "mondrian" in name:
+        model |= {
+            "split": option("split", ["strict", "relaxed"]),
+            "cut": option("cut", ["balanced", "published"]),
+            "span": option("span", ["data", "cell"]),
+        }
+    if "canon" in name:
+        model["vantage"] = option("vantage", ["spread", "random"])
+    if name != "microaggregation":
+        model["rho"] = option("rho", [1, 2, 3])
+        model["reference"] = option("reference", ["lof", "density"] if criteria else ["lof"])
+        model["minimum_gain"] = option("minimum_gain", [0.0, 0.3] if criteria else [0.0])
+
     document = {
         "attributes": {
             "record": "insensitive",
@@ -188,14 +247,11 @@ def cases(draw: st.DrawFn, **fixed: Any) -> Case:
             "diagnosis": "sensitive",
         },
         "missing": option("missing", ["category", "category", "drop", "drop", "error"]),
-        "privacy": {"k": option("k", [1, 2, 2, 3, 3, 5, 5, 8])},
-        "model": {
-            "name": option("name", ["su-mondrian", "su-mondrian", "smondrian"]),
-            "split": option("split", ["strict", "relaxed"]),
-            "cut": option("cut", ["balanced", "published"]),
-            "span": option("span", ["data", "cell"]),
-            "rho": option("rho", [1, 2, 3]),
+        "privacy": {
+            "k": option("k", [1, 2, 2, 3, 3, 5, 5, 8]),
+            **(draw(st.sampled_from(BEYOND_K), label="beyond k") if criteria else {}),
         },
+        "model": model,
         "output": {"style": option("style", ["interval", "interval", "bounds", "mean"])},
         "execution": {
             "task_rows": option("task_rows", [10**9, 30, 10]),
@@ -234,7 +290,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
         }
         try:
             pipeline.run(spark_session, parse_configuration(document))
-        except DataError:
+        except (DataError, GuaranteeError):
             assert [path.name for path in own.iterdir()] == ["input.parquet"]
             raise
         assert {path.name for path in own.iterdir()} == {"input.parquet", "release"}
@@ -334,6 +390,10 @@ def assert_sound(case: Case, released: Released) -> None:
         key = tuple(columns_of(kind, row) for kind in case.kinds)
         classes[key].append(records[row["record"]])
     assert min(len(members) for members in classes.values()) >= k
+    everything = [row["diagnosis"] for row in records.values()]
+    for members in classes.values():
+        own = [member["diagnosis"] for member in members]
+        assert satisfies(case.document["privacy"], own, everything)
 
     for row in released.data:
         for kind in case.kinds:
@@ -399,6 +459,22 @@ def test_any_table(anonymize: Anonymize, case: Case) -> None:
         with pytest.raises(DataError) as error:
             anonymize(case)
         assert error.value.exit_code == 3
+    else:
+        assert_sound(case, anonymize(case))
+
+
+@a_dozen_runs
+@given(case=cases(OTHER_MODELS, criteria=True))
+def test_any_table_model_and_criterion(anonymize: Anonymize, case: Case) -> None:
+    diagnoses = [row["diagnosis"] for row in case.records().values()]
+    if case.is_refused():
+        with pytest.raises(DataError) as error:
+            anonymize(case)
+        assert error.value.exit_code == 3
+    elif not satisfies(case.document["privacy"], diagnoses, diagnoses):
+        with pytest.raises(GuaranteeError, match="the whole input violates") as violated:
+            anonymize(case)
+        assert violated.value.exit_code == 4
     else:
         assert_sound(case, anonymize(case))
 

@@ -324,7 +324,7 @@ def canon(table: Table, criteria: Criteria, path: int, *, spread: bool) -> dict[
         median = sorted(distances)[len(distances) // 2]
         total = 0.0
         for own in distances:
-            total += (own - median) * (own - median)
+            total += abs(own - median)
         return total
 
     def split(records: Sequence[int], node: int) -> None:
@@ -338,7 +338,7 @@ def canon(table: Table, criteria: Criteria, path: int, *, spread: bool) -> dict[
             ordered = sorted(
                 records,
                 key=lambda i: (
-                    int(distance(i, candidate) * 2**52),
+                    int(distance(i, candidate) * 2**44),
                     *table.codes[i].tolist(),
                     int(table.hashes[i]),
                 ),

@@ -226,7 +226,7 @@ def test_the_ends_of_64_bits(rule: Rule) -> None:
 
 
 @every_rule
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(drawn=tables_and_criteria())
 def test_same_groups_as_the_reference_under_criteria(
     rule: Rule, drawn: tuple[Table, Criteria]

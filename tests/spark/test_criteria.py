@@ -1,0 +1,509 @@
+"""Criteria beyond k: what every published class satisfies, computed again from the files."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+
+from anonspark import pipeline
+from anonspark.configuration import load_configuration
+from anonspark.errors import GuaranteeError
+from anonspark.verify import verify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
+
+QUASI_IDENTIFIERS = ("age", "income", "zone")
+
+# Diseases and what kind of disease they are.
+DISEASES = {
+    "flu": "lungs",
+    "asthma": "lungs",
+    "pneumonia": "lungs",
+    "gastritis": "stomach",
+    "ulcer": "stomach",
+    "eczema": "skin",
+}
+ROOTS = {"lungs": "inner", "stomach": "inner", "skin": "outer"}
+
+SEVERITIES = ("none", "mild", "severe", "deadly")
+
+# Sets of criteria, each for one run of each model. Every criterion is violated by classes of k
+# records that know nothing of it.
+CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "distinct-and-ordered": {
+        "l_diversity": [{"attribute": "disease", "l": 3}],
+        "t_closeness": [{"attribute": "severity", "t": 0.3, "distance": "ordered"}],
+    },
+    "entropy-hierarchical-and-ordered-numbers": {
+        "l_diversity": [{"attribute": "disease", "kind": "entropy", "l": 2.5}],
+        "t_closeness": [
+            {"attribute": "disease", "t": 0.3, "distance": "hierarchical"},
+            {"attribute": "cost", "t": 0.25, "distance": "ordered"},
+        ],
+    },
+    "recursive-equal-and-alpha": {
+        "l_diversity": [{"attribute": "disease", "kind": "recursive", "l": 2, "c": 1.5}],
+        "t_closeness": [{"attribute": "severity", "t": 0.45}],
+        "alpha_k_anonymity": [{"attribute": "cost", "alpha": 0.5}],
+    },
+}
+
+
+def people(rows: int = 240) -> dict[str, Any]:
+    """Return people whose diseases go with their age, so that near people are alike."""
+    generator = np.random.default_rng(5)
+    ages = generator.integers(18, 90, rows)
+    likely = np.clip((ages - 18) * len(DISEASES) // 72, 0, len(DISEASES) - 1)
+    guessed = generator.integers(0, len(DISEASES), rows)
+    diseases = np.where(generator.random(rows) < 0.5, likely, guessed)
+    costs = [100 * cost for cost in generator.integers(-1, 6, rows).tolist()]
+    return {
+        "record": list(range(rows)),
+        "age": ages.tolist(),
+        "income": (generator.lognormal(3, 1, rows) // 1).tolist(),
+        "zone": generator.choice(["a", "b", "c"], rows).tolist(),
+        "disease": [list(DISEASES)[place] for place in diseases],
+        "severity": generator.choice(SEVERITIES, rows, p=[0.5, 0.3, 0.15, 0.05]).tolist(),
+        # A negative one stands for a missing one: null is a value like others, the last one.
+        "cost": pa.array([None if cost < 0 else cost for cost in costs], pa.int32()),
+    }
+
+
+def attributes(folder: Path) -> dict[str, Any]:
+    hierarchy = folder / "diseases.csv"
+    if not hierarchy.exists():
+        lines = [f"{one};{kind};{ROOTS[kind]};*" for one, kind in DISEASES.items()]
+        hierarchy.write_text("\n".join(lines) + "\n")
+    return {
+        "record": "insensitive",
+        **dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+        "disease": {"role": "sensitive", "hierarchy": str(hierarchy)},
+        "severity": {"role": "sensitive", "order": list(SEVERITIES)},
+        "cost": "sensitive",
+    }
+
+
+class Case:
+    """A folder with a table, and runs over it."""
+
+    def __init__(self, folder: Path, table: Mapping[str, Any]) -> None:
+        self.folder = folder
+        write_table(folder / "input.parquet", table)
+
+    def configure(self, name: str, privacy: Mapping[str, Any], **sections: Any) -> Path:
+        """Write a configuration in a folder of its own."""
+        own = self.folder / name
+        own.mkdir(exist_ok=True)
+        return configuration_file(
+            own,
+            **(
+                {
+                    "input": {"path": str(self.folder / "input.parquet")},
+                    "attributes": attributes(self.folder),
+                    "privacy": {"k": 3, **privacy},
+                    "output": {"path": str(own / "release"), "style": "bounds"},
+                }
+                | sections
+            ),
+        )
+
+
+Release = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return Case(tmp_path_factory.mktemp("criteria"), people())
+
+
+@pytest.fixture(scope="module")
+def release(spark_session: SparkSession, case: Case) -> Release:
+    """Run a model once with a set of criteria, or with k alone."""
+
+    @cache
+    def run(model: str, criteria: str) -> Path:
+        name = f"{model}-{criteria}"
+        path = case.configure(name, CRITERIA.get(criteria, {}), model={"name": model})
+        pipeline.run(spark_session, load_configuration(path))
+        return case.folder / name / "release"
+
+    return run
+
+
+# The criteria, slowly -----------------------------------------------------------------------------
+
+
+def classes_of(data: Path) -> list[pd.DataFrame]:
+    """Return the classes of a release, by published tuple, read without Spark."""
+    table = pq.read_table(data).to_pandas()
+    names = set(table.columns) - {"record", "disease", "severity", "cost"}
+    key = table[sorted(names)].map(lambda value: str(list(value) if np.iterable(value) else value))
+    return [own for _, own in table.groupby([key[name] for name in sorted(names)])]
+
+
+def figure_of_class(
+    criterion: str, one: pd.Series[Any], everything: pd.Series[Any], least: float
+) -> float:
+    """Return what one class has of a criterion; the values of a class against all values."""
+    # Missing values are values, and come last.
+    marked, all_marked = (
+        series.astype(object).where(series.notna(), "?") for series in (one, everything)
+    )
+    counts = sorted((int(number) for number in marked.value_counts()), reverse=True)
+    shares = [number / len(one) for number in counts]
+    match criterion:
+        case "distinct":
+            return len(counts)
+        case "entropy":
+            return math.exp(-sum(share * math.log(share) for share in shares))
+        case "recursive":
+            rest = sum(counts[int(least) - 1 :])
+            return counts[0] / rest if rest else math.inf
+        case "alpha":
+            return shares[0]
+    domain: list[Any]
+    if one.name == "severity":
+        domain = list(SEVERITIES)
+    elif one.name == "disease":
+        domain = list(DISEASES)
+    else:
+        domain = [*sorted(value for value in set(all_marked) if value != "?"), "?"]
+    difference = [
+        float((marked == value).mean()) - float((all_marked == value).mean()) for value in domain
+    ]
+    assert abs(sum(difference)) < 1e-12
+    if criterion == "equal distance":
+        return sum(map(abs, difference)) / 2
+    if criterion == "ordered distance":
+        running, moved = 0.0, 0.0
+        for one_difference in difference:
+            running += one_difference
+            moved += abs(running)
+        return moved / (len(domain) - 1)
+    # On a tree all of whose leaves have one depth, two leaves are as far apart as the way between
+    # them is long, and what passes an edge is what is too much below it.
+    assert criterion == "hierarchical distance"
+    below: dict[str, float] = dict.fromkeys([*DISEASES, *ROOTS, *ROOTS.values()], 0.0)
+    for value, one_difference in zip(domain, difference, strict=True):
+        kind = DISEASES[value]
+        for node in (value, kind, ROOTS[kind]):
+            below[node] += one_difference
+    height = 3
+    return sum(abs(amount) for amount in below.values()) / (2 * height)
+
+
+def worst_figure(classes: list[pd.DataFrame], row: Mapping[str, Any]) -> float:
+    """Return the figure of the worst class for a row of the table ``privacy``."""
+    attribute, criterion = row["attribute"], row["criterion"]
+    everything = pd.concat([own[attribute] for own in classes])
+    figures = [
+        figure_of_class(criterion, own[attribute], everything, row["required"]) for own in classes
+    ]
+    return min(figures) if criterion in ("distinct", "entropy") else max(figures)
+
+
+def holds(row: Mapping[str, Any], figure: float) -> bool:
+    match row["criterion"]:
+        case "distinct" | "entropy":
+            return figure >= row["required"] - 1e-9
+        case "recursive":
+            return figure < row["c"]
+        case _:
+            return figure <= row["required"] + 1e-9
+
+
+@pytest.mark.parametrize("criteria", list(CRITERIA))
+@pytest.mark.parametrize("model", MODELS)
+def test_every_class_satisfies_the_criteria(
+    spark: SparkSession, release: Release, model: str, criteria: str
+) -> None:
+    found = release(model, criteria)
+    classes = classes_of(found / "data")
+    data = pd.concat(classes).sort_values("record").reset_index(drop=True)
+    assert data["record"].tolist() == list(range(240))
+    wanted = people()
+    assert data["disease"].tolist() == wanted["disease"]
+    assert data["severity"].tolist() == wanted["severity"]
+    assert min(map(len, classes)) == summary(found)["published_min_class_size"] >= 3
+    assert len(classes) > 5
+
+    rows = metrics(found, "privacy")
+    assert {row["run_id"] for row in rows} == {summary(found)["run_id"]}
+    size, *beyond = rows
+    assert size["criterion"] == "k"
+    assert (size["attribute"], size["required"]) == (None, 3.0)
+    assert size["measured"] == min(map(len, classes))
+    configured = CRITERIA[criteria]
+    assert len(beyond) == sum(map(len, configured.values()))
+    careless = classes_of(release(model, "k") / "data")
+    for row in beyond:
+        figure = worst_figure(classes, row)
+        assert row["measured"] == pytest.approx(figure, abs=1e-9)
+        assert holds(row, figure)
+        # It was not to be had for nothing.
+        assert not holds(row, worst_figure(careless, row)), row
+
+    proven = verify(spark, str(found))
+    assert proven.published.smallest == size["measured"]
+    assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
+
+
+STRICTER: dict[str, dict[str, Any]] = {
+    "distinct": {"l_diversity": {"attribute": "disease", "l": 6}},
+    "entropy": {"l_diversity": {"attribute": "disease", "kind": "entropy", "l": 5}},
+    "recursive": {"l_diversity": {"attribute": "severity", "kind": "recursive", "l": 3, "c": 0.5}},
+    "alpha": {"alpha_k_anonymity": {"attribute": "cost", "alpha": 0.2}},
+    "equal": {"t_closeness": {"attribute": "cost", "t": 0.05}},
+    "ordered": {"t_closeness": {"attribute": "cost", "t": 0.02, "distance": "ordered"}},
+    "hierarchical": {
+        "t_closeness": {"attribute": "disease", "t": 0.02, "distance": "hierarchical"}
+    },
+}
+
+
+def test_verify_with_a_configuration(
+    spark: SparkSession, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = release("su-mondrian", "distinct-and-ordered")
+    same = case.configure("same", CRITERIA["distinct-and-ordered"])
+    outcome = command(capsys, "verify", found, "--config", same, "--json")
+    assert outcome.code == 0, outcome.err
+    criteria = json.loads(outcome.out)["criteria"]
+    assert [one["required"] for one in criteria] == [3.0, 0.3]
+    # A release may have more than was asked of it.
+    weaker = case.configure("weaker", {"l_diversity": {"attribute": "disease", "l": 2}})
+    assert len(verify(spark, str(found), load_configuration(weaker)).criteria) == 1
+    for name, privacy in STRICTER.items():
+        path = case.configure(f"stricter-{name}", privacy)
+        with pytest.raises(GuaranteeError, match=r"classes of the release violate") as refused:
+            verify(spark, str(found), load_configuration(path))
+        (section,) = privacy.values()
+        assert f"on attribute '{section['attribute']}'" in str(refused.value)
+    # The last one again as a command, with all that it violates at once.
+    path = case.configure("all", STRICTER["distinct"] | STRICTER["alpha"])
+    before = contents(case.folder)
+    outcome = command(capsys, "verify", found, "--config", path)
+    assert outcome.code == 4
+    assert outcome.out == ""
+    assert "distinct l-diversity with l = 6 on attribute 'disease'" in outcome.err
+    assert "(alpha, k)-anonymity with alpha = 0.2 on attribute 'cost'" in outcome.err
+    assert contents(case.folder) == before
+
+
+# Tampering ----------------------------------------------------------------------------------------
+
+
+def _all_alike(data: pd.DataFrame) -> None:
+    """Give everybody of one class one disease."""
+    first = data.iloc[0]
+    own = (data["age_min"] == first["age_min"]) & (data["income_min"] == first["income_min"])
+    data.loc[own, "disease"] = "flu"
+
+
+def _swapped(data: pd.DataFrame) -> None:
+    """Exchange the severities of two people of different classes, which violates nothing."""
+    place = int((data["severity"] != data["severity"].iloc[0]).argmax())
+    column = data.columns.get_loc("severity")
+    values = data.iloc[[0, place], column].tolist()
+    data.iloc[[0, place], column] = values[::-1]
+
+
+def _unknown(data: pd.DataFrame) -> None:
+    data.loc[0, "severity"] = "Kryptonitis"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code", "told"),
+    [
+        pytest.param(_all_alike, 4, "violate distinct l-diversity", id="class-of-one-disease"),
+        pytest.param(_swapped, 4, "", id="two-values-swapped"),
+        pytest.param(_unknown, 3, "attributes.severity.order: lacks 1", id="value-of-no-order"),
+    ],
+)
+def test_verify_notices_changed_sensitive_values(
+    release: Release,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[pd.DataFrame], None],
+    code: int,
+    told: str,
+) -> None:
+    copy = Path(shutil.copytree(release("canon", "distinct-and-ordered"), tmp_path / "release"))
+    table = published(copy)
+    data = table.to_pandas(integer_object_nulls=True)
+    spoil(data)
+    for part in (copy / "data").iterdir():
+        part.unlink()
+    changed = pa.Table.from_pandas(data, schema=table.schema, preserve_index=False)
+    assert not changed.equals(table)
+    pq.write_table(changed, copy / "data" / "part-0.parquet")
+    outcome = command(capsys, "verify", copy)
+    assert outcome.code == code, outcome.err
+    assert outcome.err.startswith("error: ")
+    assert told in outcome.err
+    assert "Kryptonitis" not in outcome.err
+    assert outcome.out == ""
+
+
+# Rounds -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["su-mondrian", "u-canon"])
+def test_records_left_over_that_violate_a_criterion(
+    spark: SparkSession, tmp_path: Path, model: str
+) -> None:
+    """Two places with three people each, and outliers beside them who have all the same."""
+    case = Case(
+        tmp_path,
+        {
+            "record": list(range(10)),
+            "age": [0, 0, 0, 9, 12, 1000, 1000, 1000, 1009, 1012],
+            "income": [1.0] * 10,
+            "zone": ["a"] * 10,
+            "disease": ["flu", "ulcer", *["flu"] * 4, "ulcer", *["flu"] * 3],
+            "severity": ["none"] * 10,
+            "cost": [1] * 10,
+        },
+    )
+    diversity = {"attribute": "disease", "l": 2}
+    found = {}
+    for name, privacy in (("k", {}), ("l", {"l_diversity": diversity})):
+        path = case.configure(name, privacy, model={"name": model})
+        pipeline.run(spark, load_configuration(path))
+        found[name] = metrics(tmp_path / name / "release", "rounds")
+    rounds = sorted(found["k"], key=lambda row: row["round"])
+    assert [(row["normal_rows"], row["outlier_rows"]) for row in rounds] == [(6, 4), (4, 0)]
+    # The four are more than k, but may not have a round of their own.
+    (row,) = found["l"]
+    assert (row["round"], row["normal_rows"], row["outlier_rows"]) == (1, 10, 0)
+    classes = classes_of(tmp_path / "l" / "release" / "data")
+    assert sorted(sorted(own["record"]) for own in classes) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+
+
+# Delta-presence -----------------------------------------------------------------------------------
+
+
+PRESENT = ("age", "income")
+
+
+@pytest.fixture
+def presence(tmp_path: Path) -> Callable[..., Path]:
+    """Write a configuration with a population; classes of one attribute do not overlap."""
+    rows = {"age": list(range(60)), "income": [float(age % 2) for age in range(60)]}
+    write_table(tmp_path / "input.parquet", rows | {"disease": ["flu", "ulcer", "eczema"] * 20})
+    write_table(tmp_path / "twice.parquet", {name: 2 * values for name, values in rows.items()})
+    write_table(tmp_path / "half.parquet", {name: values[:30] for name, values in rows.items()})
+    write_table(tmp_path / "ages.parquet", {"age": rows["age"]})
+    more = {name: values + values for name, values in rows.items()}
+    more["age"] = [*rows["age"], *(1000 + age for age in rows["age"])]
+    write_table(tmp_path / "elsewhere.parquet", more)
+
+    def configure(population: str, least: float, most: float, **sections: Any) -> Path:
+        wanted = {
+            "population": str(tmp_path / f"{population}.parquet"),
+            "min": least,
+            "max": most,
+        }
+        return configuration_file(
+            tmp_path,
+            **(
+                {
+                    "attributes": {"age": "quasi_identifier", "disease": "sensitive"},
+                    "privacy": {"k": 5, "delta_presence": wanted},
+                    "model": {"name": "smondrian"},
+                }
+                | sections
+            ),
+        )
+
+    return configure
+
+
+def test_presence_that_is_satisfied(
+    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Everybody of the population has somebody who is equal, and one of the two is in the release.
+    path = presence("twice", 0.4, 0.6)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+    release = tmp_path / "release"
+    figures = {row["criterion"]: row for row in metrics(release, "privacy")}
+    assert list(figures) == ["k", "smallest presence", "largest presence"]
+    for name, required in (("smallest presence", 0.4), ("largest presence", 0.6)):
+        assert figures[name]["required"] == required
+        assert figures[name]["measured"] == pytest.approx(0.5)
+        assert figures[name]["attribute"] is None
+    outcome = command(capsys, "verify", release, "--json")
+    assert outcome.code == 0, outcome.err
+    proven = json.loads(outcome.out)["presence"]
+    assert proven["smallest"] == pytest.approx(0.5)
+    assert (proven["population"], proven["out_of_bounds"]) == (120, 0)
+    # What is required now decides, and the population as it is now.
+    stricter = presence("twice", 0.0, 0.3)
+    outcome = command(capsys, "verify", release, "--config", stricter)
+    assert outcome.code == 4
+    assert "for 120 of 120 records of the population" in outcome.err
+    (tmp_path / "twice.parquet").write_bytes((tmp_path / "half.parquet").read_bytes())
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 4
+    assert "not a population of the released people" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("population", "least", "most", "sections", "code", "told"),
+    [
+        pytest.param("twice", 0.0, 0.4, {}, 4, "expected 0 to 0.4", id="too-likely"),
+        pytest.param("elsewhere", 0.1, 1.0, {}, 4, "for 60 of 120 records", id="too-unlikely"),
+        pytest.param("half", 0.0, 1.0, {}, 4, "not a population of the released", id="no-superset"),
+        pytest.param("gone", 0.0, 1.0, {}, 3, "privacy.delta_presence.population", id="no-table"),
+        pytest.param(
+            "ages",
+            0.0,
+            1.0,
+            {"attributes": dict.fromkeys(PRESENT, "quasi_identifier")},
+            3,
+            "lacks the columns 'income'",
+            id="no-column",
+        ),
+        pytest.param("twice", 0.0, 1.0, {"output": {"style": "mean"}}, 2, "mean", id="style-mean"),
+    ],
+)
+def test_presence_that_is_not(
+    presence: Callable[..., Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    population: str,
+    least: float,
+    most: float,
+    sections: dict[str, Any],
+    code: int,
+    told: str,
+) -> None:
+    for name in ("data/part-0.parquet", "manifest.json"):
+        earlier = tmp_path / "release" / name
+        earlier.parent.mkdir(parents=True, exist_ok=True)
+        earlier.write_text(f"earlier {name}")
+    output = {"mode": "overwrite", **sections.get("output", {})}
+    path = presence(population, least, most, **(sections | {"output": output}))
+    before = contents(tmp_path)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == code, outcome.err
+    assert told in outcome.err
+    assert contents(tmp_path) == before
