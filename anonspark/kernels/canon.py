@@ -23,20 +23,34 @@ CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
 """What tells the salts of the two draws of a node, see :func:`child_path`."""
 
 
-@njit(int64[::1](int64[::1], int64[::1], int64, int64, uint64, int64), cache=True)
-def _draw(hashes, order, start, stop, salt, most):
-    """Return the records with the smallest priorities, ascending, each content once."""
+@njit(boolean(int64[:, ::1], int64, int64), cache=True)
+def _has_smaller_codes(codes, a, b):
+    for j in range(codes.shape[1]):
+        if codes[a, j] != codes[b, j]:
+            return codes[a, j] < codes[b, j]
+    return False
+
+
+@njit(
+    int64[::1](int64[:, ::1], int64[::1], int64[::1], int64, int64, uint64, int64),
+    cache=True,
+)
+def _draw(codes, hashes, order, start, stop, salt, most):
+    """Return the records with the smallest priorities, ascending, each hash once."""
     drawn = np.empty(most, np.int64)
     priorities = np.empty(most, np.uint64)
     count = 0
     for i in range(start, stop):
         own = priority(hashes[order[i]], salt)
-        if count == most and own >= priorities[count - 1]:
+        if count == most and own > priorities[count - 1]:
             continue
         place = count
         while place > 0 and priorities[place - 1] > own:
             place -= 1
         if place > 0 and priorities[place - 1] == own:
+            # Equal hashes are equal contents, or a collision, which codes decide.
+            if _has_smaller_codes(codes, order[i], drawn[place - 1]):
+                drawn[place - 1] = order[i]
             continue
         if count < most:
             count += 1
@@ -170,13 +184,13 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
         middle = start
         if stop - start >= 2 * k and stop - start > 1:
             salt = child_path(node, uint64(CANDIDATE_SIDE))
-            candidates = _draw(hashes, order, start, stop, salt, CANDIDATES)
+            candidates = _draw(codes, hashes, order, start, stop, salt, CANDIDATES)
             points = np.empty((candidates.shape[0], d), np.float64)
             for c in range(candidates.shape[0]):
                 points[c] = normalized[candidates[c]]
             if spread:
                 salt = child_path(node, uint64(SAMPLE_SIDE))
-                drawn = _draw(hashes, order, start, stop, salt, SAMPLES)
+                drawn = _draw(codes, hashes, order, start, stop, salt, SAMPLES)
                 samples = np.empty((drawn.shape[0], d), np.float64)
                 for i in range(drawn.shape[0]):
                     samples[i] = normalized[drawn[i]]

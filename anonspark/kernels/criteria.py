@@ -201,7 +201,8 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
             tail = 0
             for i in range(int64(bound) - 1, high - low):
                 tail -= descending[i]
-            holds = -descending[0] < requirements.bounds[r, 1] * tail
+            # As a quotient: the product may round up to the count.
+            holds = tail > 0 and -descending[0] / tail < requirements.bounds[r, 1]
         elif kind == LARGEST_SHARE:
             largest = 0
             for value in own:

@@ -237,7 +237,10 @@ class Counter:
                 for draw, row, own in zip(
                     draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
                 ):
-                    drawn.setdefault((len(self.requests) + draw, own), keys[row, :d].tolist())
+                    # Equal hashes are equal contents, or a collision, which codes decide.
+                    place = (len(self.requests) + draw, own)
+                    codes = keys[row, :d].tolist()
+                    drawn[place] = min(drawn.get(place, codes), codes)
         filled = np.flatnonzero(counts)
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [

@@ -75,10 +75,12 @@ class DistanceCut:
 
     def _largest_distance(self) -> int:
         """Return a distance key that no two records exceed: one beyond all rounding."""
-        # Missing numbers lie one range beyond the largest.
-        squares = ((2.0 * one.weight) ** 2 for one in self.quasi_identifiers if one.has_missing)
-        others = (one.weight**2 for one in self.quasi_identifiers if not one.has_missing)
-        return int(1.001 * math.sqrt(sum((*squares, *others))) * UNITS)
+        total = 0.0
+        for quasi_identifier in self.quasi_identifiers:
+            span = quasi_identifier.range / quasi_identifier.unit
+            # Missing numbers lie one range beyond the largest.
+            total += (span * (2 if quasi_identifier.has_missing else 1)) ** 2
+        return int(1.001 * math.sqrt(total) * UNITS)
 
     def _vantage_points(self, node: Node) -> Asking[npt.NDArray[np.float64]]:
         """Draw candidates and put the best one first."""

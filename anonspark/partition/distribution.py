@@ -142,7 +142,7 @@ def partition_records(
                 sf.sum("count").alias("count"),
                 sf.min("minimum").alias("minimum"),
                 sf.max("maximum").alias("maximum"),
-                sf.max("codes").alias("codes"),
+                sf.min("codes").alias("codes"),
             )
             .toPandas()
         )

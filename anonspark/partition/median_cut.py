@@ -67,9 +67,9 @@ class MedianCut:
             high = _tightened(highest, node.cell_high)
         else:
             low, high = lowest, highest
+        widths = self._widths(low, high)
         allowed = set(range(d))
         while allowed:
-            widths = self._widths(low, high)
             chosen = max(sorted(allowed), key=lambda j: widths[j])
             low[chosen], high[chosen] = lowest[chosen], highest[chosen]
             allowed.remove(chosen)

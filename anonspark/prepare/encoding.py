@@ -80,7 +80,8 @@ class QuasiIdentifier:
     @property
     def unit(self) -> float:
         """Difference of positions that counts as 1 in widths: the range, less the larger weight."""
-        return self.range / self.weight
+        # A range of denormal numbers may be too small to be divided.
+        return self.range / self.weight or self.range
 
     @property
     def missing_code(self) -> int:

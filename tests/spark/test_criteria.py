@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 import shutil
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -305,6 +307,59 @@ def test_verify_with_a_configuration(
     assert "distinct l-diversity with l = 6 on attribute 'disease'" in outcome.err
     assert "(alpha, k)-anonymity with alpha = 0.2 on attribute 'cost'" in outcome.err
     assert contents(case.folder) == before
+
+
+def test_sensitive_values_of_every_type(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing value is a value, and so is NaN; -0.0 and 0.0 are one."""
+    generator = np.random.default_rng(3)
+    seconds = [0, -1, 1_600_000_000, 4_000_000_000]
+    dates = [datetime.date(1969, 12, 31), datetime.date(2000, 2, 29), datetime.date(2000, 3, 1)]
+    values: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "ratio": (pa.float64(), [0.0, -0.0, 1.5, math.nan, None]),
+        "share": (pa.float32(), [0.0, -0.0, 0.1, math.nan, None]),
+        "small": (pa.int8(), [-128, 0, 127]),
+        "price.net": (pa.decimal128(30, 2), [Decimal("-1.50"), Decimal("10") ** 27, None]),
+        "day": (pa.date32(), [*dates, None]),
+        "seen": (pa.timestamp("us", "UTC"), [*(1_000_000 * one + 1 for one in seconds), None]),
+        "local": (pa.timestamp("us"), [1_000_000 * one + 1 for one in seconds]),
+        "member": (pa.bool_(), [True, False, None]),
+        "note": (pa.string(), ["", " ", "missing", "Ä", "ä", None]),
+    }
+    rows = 120
+    table = {"age": pa.array(generator.integers(0, 90, rows))} | {
+        name: pa.array([options[i] for i in generator.integers(0, len(options), rows)], own_type)
+        for name, (own_type, options) in values.items()
+    }
+    write_table(tmp_path / "input.parquet", table)
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier"} | dict.fromkeys(values, "sensitive"),
+        privacy={
+            "l_diversity": [{"attribute": name, "l": 2} for name in values],
+            "t_closeness": [
+                {"attribute": name, "t": 0.9, "distance": "ordered"} for name in values
+            ],
+        },
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+    found: dict[str, dict[str, set[Any]]] = {}
+    for row in published(tmp_path / "release").to_pylist():
+        own = found.setdefault(row["age"], {name: set() for name in values})
+        for name in values:
+            value = row[name]
+            number = isinstance(value, float)
+            own[name].add("NaN" if number and math.isnan(value) else value)
+    assert len(found) > 3
+    for figures in metrics(tmp_path / "release", "privacy")[1:]:
+        if figures["criterion"] == "distinct":
+            expected = min(len(own[figures["attribute"]]) for own in found.values())
+            assert figures["measured"] == expected >= 2
+        else:
+            assert 0 < figures["measured"] <= 0.9
+    assert len(verify(spark, str(tmp_path / "release")).criteria) == 2 * len(values)
 
 
 # Tampering ----------------------------------------------------------------------------------------

@@ -309,6 +309,19 @@ def test_a_round_that_gains_too_little_is_the_last_one(
     assert summary(short)["gcp_total"] == pytest.approx(lost[1], rel=1e-12)
 
 
+@pytest.mark.parametrize(("name", "baseline"), [("su-mondrian", "smondrian"), ("u-canon", "canon")])
+def test_the_baseline_is_the_model_without_rounds(
+    anonymize: Anonymize, few: Path, name: str, baseline: str
+) -> None:
+    weights = {"age": 2.0}
+    found = summary(anonymize(few, 5, name, weights=weights, evaluate={"compare_baseline": True}))
+    expected = summary(anonymize(few, 5, baseline, weights=weights))
+    for figure in ("classes", "dm", "mean_class_size"):
+        assert found[f"baseline_{figure}"] == expected[figure]
+    assert found["baseline_gcp_total"] == pytest.approx(expected["gcp_total"], rel=1e-12)
+    assert found["rule_c"] == (found["gcp_total"] < expected["gcp_total"])
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_weighted_penalties_from_the_published_bounds(
     anonymize: Anonymize, few: Path, name: str

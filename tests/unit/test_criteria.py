@@ -238,7 +238,6 @@ def test_recursive_diversity(counts: list[int], least: int, c: float, holds: boo
     assert satisfied(about_one([9, 9, 9], "recursive", least, c), counts) == holds
 
 
-@pytest.mark.xfail(reason="c * tail is rounded up: 55 < 1.1 * 50", strict=True)
 @pytest.mark.parametrize(("c", "counts"), [(1.1, [55, 50]), (2.2, [55, 25]), (1.1, [99, 90])])
 def test_recursive_diversity_at_its_bound_in_decimals(c: float, counts: list[int]) -> None:
     criteria = about_one([99, 99], "recursive", 2, c)

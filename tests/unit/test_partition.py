@@ -233,7 +233,7 @@ class Records:
         result["codes"] = np.full(len(keys), None, object)
         for row, codes in zip(place, (own for part in parts for own in part["codes"]), strict=True):
             if codes is not None:
-                result["codes"][row] = max(codes, result["codes"][row] or codes)
+                result["codes"][row] = min(codes, result["codes"][row] or codes)
         return counter.answers(result)
 
     def groups(
@@ -484,7 +484,6 @@ def test_same_groups_of_drawn_records_under_criteria(
     require_same_groups(records, wanted, rule, largest_leaf)
 
 
-@pytest.mark.xfail(reason="MedianCut orders ties by widths that it tightened, the kernel does not")
 def test_ties_after_an_attribute_that_violates() -> None:
     # In a node of four the first attribute is tried, and looked at, before the second one is cut.
     columns = [
@@ -509,7 +508,6 @@ def test_missing_numbers_and_weights(rule: AnyRule) -> None:
         require_same_groups(records, k_alone(3), rule, largest_leaf=150)
 
 
-@pytest.mark.xfail(reason="range / weight is 0", raises=(ZeroDivisionError, RuntimeWarning))
 @every_rule
 def test_the_smallest_range_of_all_and_a_weight(rule: AnyRule) -> None:
     records = Records([np.array([0.0, 5e-324] * 20)], hashes_of(40), weights=[7.0])
