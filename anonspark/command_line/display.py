@@ -78,7 +78,10 @@ def show_release(console: Console, release: Release) -> None:
     console.print(_table("Attributes", columns, rows))
     if len(release.privacy) > 1:
         names = ("attribute", "criterion", "required", "measured")
-        rows = [[row.get(name) or "" for name in names] for row in release.privacy]
+        rows = [
+            ["" if row.get(name) is None else row[name] for name in names]
+            for row in release.privacy
+        ]
         console.print(_table("Privacy: required, and measured in the worst class", names, rows))
 
 

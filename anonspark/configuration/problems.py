@@ -360,6 +360,17 @@ def _entries(node: Mapping[str, Any]) -> str:
     return f" of {words[kind]}" if kind in words else ""
 
 
+def _number(node: Mapping[str, Any]) -> str:
+    """Say in words what a number must be."""
+    low, above, high = (node.get(key) for key in ("minimum", "exclusiveMinimum", "maximum"))
+    if low is not None and high is not None:
+        return f"a number from {low:g} to {high:g}"
+    if above is not None:
+        text = f"a finite number greater than {above:g}"
+        return text if high is None else f"a number greater than {above:g}, at most {high:g}"
+    return "a finite number"
+
+
 def _single_expectation(node: Mapping[str, Any]) -> str:
     names = _names(node)
     if names:
@@ -378,9 +389,9 @@ def _single_expectation(node: Mapping[str, Any]) -> str:
         if not keys:
             return "a mapping"
         return f"a mapping with the key{'s' if len(keys) > 1 else ''} {', '.join(keys)}"
-    words = {"boolean": "true or false", "null": "null", "number": "a finite number"}
+    words = {"boolean": "true or false", "null": "null"}
     if kind == "string":
         return "a non-empty text" if node.get("minLength") else "a text"
-    if kind == "number" and "exclusiveMinimum" in node:
-        return f"a finite number greater than {node['exclusiveMinimum']}"
+    if kind == "number":
+        return _number(node)
     return words.get(str(kind), "another value")

@@ -11,10 +11,13 @@ from anonspark.kernels.paths import child_path, priority
 from anonspark.kernels.selection import select
 from anonspark.kernels.vantage_points import distance_key, order_by_spread
 
-__all__ = ["CANDIDATES", "CANDIDATE_SIDE", "SAMPLES", "SAMPLE_SIDE", "cut_by_distance"]
+__all__ = ["CANDIDATES", "CANDIDATE_SIDE", "SAMPLES", "SAMPLE_SIDE", "TRIES", "cut_by_distance"]
 
-CANDIDATES = 10
+CANDIDATES = 30
 """Records that are drawn as candidates for the vantage point of a node."""
+
+TRIES = 10
+"""Candidates at most that are tried where a cut has to satisfy more than k."""
 
 SAMPLES = 100
 """Records that are drawn to compare the candidates by."""
@@ -156,7 +159,7 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
 
     Notes
     -----
-    O(n d depth) time and O(n) memory besides 1,000 distances a node. Every cut halves, so with k
+    O(n d depth) time and O(n) memory besides 3,000 distances a node. Every cut halves, so with k
     alone the first vantage point always allows it; with criteria beyond k the candidates are tried
     in turn. The groups depend on the set of records alone: records equal in code and hash are
     interchangeable.
@@ -195,7 +198,7 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
                 for i in range(drawn.shape[0]):
                     samples[i] = normalized[drawn[i]]
                 points = points[order_by_spread(points, samples)]
-            for c in range(points.shape[0]):
+            for c in range(min(points.shape[0], TRIES)):
                 middle = _halve(
                     codes, normalized, hashes, order, start, stop, points[c], distances, moved
                 )

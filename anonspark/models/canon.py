@@ -39,8 +39,8 @@ class CanonOptions(RoundOptions):
     vantage: Literal["spread", "random"] = Field(
         default="spread",
         description=(
-            "How a vantage point is chosen: spread takes, of ten records drawn by content, the one "
-            "whose distances vary most; random takes the first one drawn, as published."
+            "How a vantage point is chosen: spread takes, of thirty records drawn by content, the "
+            "one whose distances vary most; random takes the first one drawn, as published."
         ),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.columns import normalized_positions
-from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES
+from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import UNITS, order_by_spread
 from anonspark.partition.counting import Draw, Drawn
@@ -58,7 +58,7 @@ class DistanceCut:
         values = (yield from ask_values(node, self.criteria)) if self.criteria.sensitive else []
         d = len(self.quasi_identifiers)
         left_rows = node.rows // 2
-        for point in points:
+        for point in points[:TRIES]:
             boundary = yield from half(
                 node,
                 (DISTANCE, *range(d)),

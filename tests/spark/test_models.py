@@ -107,9 +107,9 @@ def rounds(release: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("k", "classes", "dm", "gcp_total", "most_gcp_total"),
     [
-        pytest.param(5, 4096, 223_054, 2832.64, 2900, id="k=5"),
-        pytest.param(10, 2048, 444_618, 4534.15, 4750, id="k=10"),
-        pytest.param(50, 512, 1_776_890, 9839.04, 10_200, id="k=50"),
+        pytest.param(5, 4096, 223_054, 2760.74, 2900, id="k=5"),
+        pytest.param(10, 2048, 444_618, 4439.84, 4750, id="k=10"),
+        pytest.param(50, 512, 1_776_890, 9603.01, 10_200, id="k=50"),
     ],
 )
 def test_canon(
@@ -136,10 +136,10 @@ def test_canon(
 @pytest.mark.parametrize(
     ("k", "classes", "gcp_total", "options"),
     [
-        pytest.param(5, 6026, 2299.05, {}, id="k=5"),
-        pytest.param(5, 6026, 2286.31, {"reference": "density"}, id="k=5-density"),
-        pytest.param(10, 3008, 3958.75, {}, id="k=10"),
-        pytest.param(50, 602, 9689.53, {}, id="k=50"),
+        pytest.param(5, 6026, 2255.97, {}, id="k=5"),
+        pytest.param(5, 6026, 2239.59, {"reference": "density"}, id="k=5-density"),
+        pytest.param(10, 3008, 3872.51, {}, id="k=10"),
+        pytest.param(50, 602, 9750.58, {}, id="k=50"),
     ],
 )
 def test_u_canon(
@@ -291,18 +291,19 @@ def test_a_round_that_gains_too_little_is_the_last_one(
     all_rounds = rounds(unweighted(name))
     lost = [row["gcp_total_if_last"] for row in all_rounds]
     gains = [1 - after / before for before, after in pairwise(lost)]
-    # The second round gains more than is asked for, the third one less.
-    assert gains[0] > gains[1]
-    minimum_gain = max(gains[1], 0.0) / 2 + gains[0] / 2
+    # Only the round that gains least gains less than is asked for.
+    least, second = sorted(max(gain, 0.0) for gain in gains)[:2]
+    minimum_gain = (least + second) / 2
+    end = next(place for place, gain in enumerate(gains, start=2) if gain < minimum_gain)
     release = anonymize(few, 5, name, {"minimum_gain": minimum_gain})
     found = rounds(release)
-    assert len(found) == 3 < summary(release)["rho"] == 5
-    assert found[:2] == [row | {"run_id": found[0]["run_id"]} for row in all_rounds[:2]]
+    assert len(found) == end <= summary(release)["rho"] == 5
+    assert found[:-1] == [row | {"run_id": found[0]["run_id"]} for row in all_rounds[: end - 1]]
     # It keeps its groups whole.
     assert found[-1]["outlier_rows"] == 0
-    assert found[-1]["rows"] == all_rounds[2]["rows"]
+    assert found[-1]["rows"] == all_rounds[end - 1]["rows"]
     assert summary(release)["rows_published"] == 1_150
-    assert summary(release)["gcp_total"] == pytest.approx(lost[2], rel=1e-12)
+    assert summary(release)["gcp_total"] == pytest.approx(lost[end - 1], rel=1e-12)
     # The first round has nothing to be compared with, so the second one is the earliest end.
     short = anonymize(few, 5, name, {"minimum_gain": 1.0})
     assert len(rounds(short)) == 2

@@ -513,7 +513,7 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
 
     schemas = {
         name: pa.parquet.read_table(release / "metrics" / name).schema
-        for name in ("summary", "rounds", "classes", "attributes")
+        for name in ("summary", "rounds", "classes", "attributes", "privacy")
     }
     long, double, text = pa.int64(), pa.float64(), pa.string()
     big = pa.decimal128(38, 0)
@@ -549,8 +549,18 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         ("dm_total", big),
         ("gcp_total", double),
         ("gcp_total_cumulative", double),
+        ("gcp_total_if_last", double),
         ("mean_class_size", double),
     ]
+    assert list(zip(schemas["privacy"].names, schemas["privacy"].types, strict=True)) == [
+        ("run_id", text),
+        ("attribute", text),
+        ("criterion", text),
+        ("required", double),
+        ("c", double),
+        ("measured", double),
+    ]
+    assert schemas["attributes"].field("weight").type == double
     assert list(zip(schemas["classes"].names, schemas["classes"].types, strict=True)) == [
         ("run_id", text),
         ("class_id", text),
@@ -569,6 +579,7 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         "position",
         "attribute",
         "kind",
+        "weight",
         "missing_rows",
         "generalized_rows",
         "generalized_share",

@@ -330,11 +330,11 @@ def canon(table: Table, criteria: Criteria, path: int, *, spread: bool) -> dict[
     def split(records: Sequence[int], node: int) -> None:
         candidates: list[int] = []
         if len(records) >= max(2 * criteria.k, 2):
-            candidates = draw(records, child(node, 2), 10)
+            candidates = draw(records, child(node, 2), 30)
         if candidates and spread:
             samples = draw(records, child(node, 3), 100)
             candidates = sorted(candidates, key=lambda i: -spread_of(i, samples))
-        for candidate in candidates:
+        for candidate in candidates[:10]:
             ordered = sorted(
                 records,
                 key=lambda i: (
