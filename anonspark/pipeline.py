@@ -145,7 +145,8 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
 
     Notes
     -----
-    One or two passes over the input; nothing is written.
+    One or two passes over the input, and one for each sensitive attribute of a criterion; nothing
+    is written.
     """
     files = FileSystem(spark)
     require_usable_output(files, configuration)

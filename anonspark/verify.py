@@ -106,11 +106,19 @@ def verify(
             raise DataError(
                 f"{release}/data: lacks the published columns {', '.join(map(repr, lacking))}"
             )
+        by_hierarchy = {
+            criterion.attribute
+            for criterion in privacy.criteria
+            if criterion.kind == "hierarchical distance"
+        }
         paths = {
             name: attribute["hierarchy"]
             for name, attribute in attributes.items()
             if isinstance(attribute.get("hierarchy"), str)
-            and (name in sensitive or privacy.delta_presence is not None)
+            and (
+                name in by_hierarchy
+                or (name not in sensitive and privacy.delta_presence is not None)
+            )
         }
         hierarchies = read_hierarchy_files(spark, paths)
         criteria = describe_criteria(

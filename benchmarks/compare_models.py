@@ -124,7 +124,7 @@ def numeric(
             yield {"k": k, "model": words, **comparison.row(document, {"k": k}, options)}
 
 
-def with_criteria(comparison: Comparison, data: Path) -> Iterator[Row]:
+def with_criteria(comparison: Comparison, data: Path, models: Sequence[str]) -> Iterator[Row]:
     """Compare models on Adult with hierarchies, k = 5, with and without criteria."""
     of_occupation = {"attribute": "occupation"}
     cases: list[tuple[str, str, dict[str, Any]]] = [
@@ -146,7 +146,7 @@ def with_criteria(comparison: Comparison, data: Path) -> Iterator[Row]:
     for words, sensitive, privacy in cases:
         attributes = with_hierarchies(data, sensitive)
         names = [name for name in ADULT_HIERARCHIES if name != sensitive]
-        for model in MODELS:
+        for model in models:
             row = comparison.row(adult(data, attributes), {"k": 5, **privacy}, {"name": model})
             measured = comparison.measured(names, sensitive)
             plain = {key.replace(f" of {sensitive}", ""): value for key, value in measured.items()}
@@ -162,9 +162,10 @@ def main() -> None:
         "--tables", nargs="+", choices=("adult", "criteria", "diabetes"),
         default=("adult", "criteria", "diabetes"),
     )  # fmt: skip
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
     options = parser.parse_args()
     data = options.data.resolve()
-    plain: list[Row] = [{"name": name} for name in MODELS]
+    plain: list[Row] = [{"name": name} for name in options.models]
     rounds: list[Row] = [
         {"name": name, "reference": "density"} for name in ("su-mondrian", "u-canon")
     ]
@@ -180,7 +181,8 @@ def main() -> None:
         comparison = Comparison(spark, f"{directory}/release")
         if "adult" in options.tables:
             attributes = dict.fromkeys(ADULT_NUMBERS, "quasi_identifier") | {"income": "sensitive"}
-            models = [*plain, *rounds, *relaxed]
+            variants = [one for one in (*rounds, *relaxed) if one["name"] in options.models]
+            models = [*plain, *variants]
             print_table(
                 "Adult, five numbers",
                 numeric(comparison, adult(data, attributes), (5, 10, 50), models),
@@ -188,7 +190,7 @@ def main() -> None:
         if "criteria" in options.tables:
             print_table(
                 "Adult, age and seven categories with hierarchies, k = 5",
-                with_criteria(comparison, data),
+                with_criteria(comparison, data, options.models),
             )
         if "diabetes" in options.tables:
             document = adult(data, dict.fromkeys(DIABETES, "quasi_identifier"))

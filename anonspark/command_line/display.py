@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, JustifyMethod
@@ -80,9 +80,16 @@ def show_release(console: Console, release: Release) -> None:
         names = ("attribute", "criterion", "required", "measured")
         rows = [
             ["" if row.get(name) is None else row[name] for name in names]
-            for row in release.privacy
+            for row in map(_as_compared, release.privacy)
         ]
         console.print(_table("Privacy: required, and measured in the worst class", names, rows))
+
+
+def _as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
+    """Show of recursive diversity the figure that is measured, c, as what is required."""
+    if row["criterion"] != "recursive":
+        return row
+    return {**row, "criterion": f"recursive, l = {row['required']:g}: c", "required": row["c"]}
 
 
 def show_plan(console: Console, plan: Plan) -> None:

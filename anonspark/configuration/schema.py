@@ -755,7 +755,16 @@ def _unusable_criteria(
                     f"the role 'sensitive'{hint or '; list it among the attributes'}",
                 )
             )
+    ordered = {one.attribute for one in privacy.t_closeness if one.distance == "ordered"}
     for place, closeness in enumerate(privacy.t_closeness):
+        if closeness.distance == "hierarchical" and closeness.attribute in ordered:
+            findings.append(
+                Finding(
+                    ("privacy", "t_closeness", place, "distance"),
+                    "found 'hierarchical' beside 'ordered' for the same attribute; expected one of "
+                    "the two, for a hierarchy orders the values, too; remove one",
+                )
+            )
         attribute = attributes.get(closeness.attribute)
         if (
             closeness.distance == "hierarchical"

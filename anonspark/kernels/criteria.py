@@ -23,6 +23,7 @@ __all__ = [
     "count_values",
     "first_unsatisfied",
     "group_satisfies",
+    "judge",
 ]
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
@@ -155,9 +156,12 @@ def _hierarchical_distance(requirements, attribute, counts, size):
     return distance
 
 
-@njit(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64), cache=True)
-def first_unsatisfied(requirements, counts, present, distinct, size):
-    """Return the first requirement beyond k that a group violates, -1 where it satisfies all.
+@njit(
+    types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64),
+    cache=True,
+)
+def judge(requirements, counts, present, distinct, size):
+    """Return the first requirement beyond k that a group violates, and what it takes to mend that.
 
     Parameters
     ----------
@@ -168,14 +172,23 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
     size : int
         Records of the group, at least 1.
 
+    Returns
+    -------
+    requirement : int
+        -1 where all are satisfied.
+    missing : int
+        Records, at least 1, that have to be added before that requirement can be satisfied; 0
+        where all are.
+
     Notes
     -----
+    One more record changes a share, and so each of the distances, by at most 1 / (size + 1).
     O(values present), for the ordered and the hierarchical distance O(all values). Sums run over
     the values in order, so they do not depend on the order of the records. Definitions:
     docs/algorithms.md.
     """
     if requirements.kinds.shape[0] == 0:
-        return -1
+        return -1, 0
     present[:distinct].sort()
     for r in range(requirements.kinds.shape[0]):
         kind = requirements.kinds[r]
@@ -185,8 +198,10 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
         low = np.searchsorted(present[:distinct], first)
         high = np.searchsorted(present[:distinct], stop)
         own = present[low:high]
+        missing = 1
         if kind == DISTINCT:
             holds = high - low >= bound
+            missing = int64(bound) - (high - low)
         elif kind == ENTROPY:
             entropy = 0.0
             for value in own:
@@ -208,25 +223,40 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
             for value in own:
                 largest = max(largest, counts[value])
             holds = largest / size <= bound + TOLERANCE
+            missing = int64((largest / size - bound) * size)
         elif kind == EQUAL_DISTANCE:
             # Half the sum of all differences is the sum of the positive ones.
             distance = 0.0
             for value in own:
                 distance += max(counts[value] / size - requirements.shares[value], 0.0)
             holds = distance <= bound + TOLERANCE
+            missing = int64((distance - bound) * size)
         elif kind == ORDERED_DISTANCE:
             difference = 0.0
             distance = 0.0
             for value in range(first, stop):
                 difference += counts[value] / size - requirements.shares[value]
                 distance += abs(difference)
-            holds = distance <= (bound + TOLERANCE) * max(stop - first - 1, 1)
+            distance /= max(stop - first - 1, 1)
+            holds = distance <= bound + TOLERANCE
+            missing = int64((distance - bound) * size)
         else:
             distance = _hierarchical_distance(requirements, attribute, counts, size)
             holds = distance <= bound + TOLERANCE
+            missing = int64((distance - bound) * size)
         if not holds:
-            return r
-    return -1
+            # One less, for what rounding may have made of the figure.
+            return r, max(missing - 1, 1)
+    return -1, 0
+
+
+@njit(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64), cache=True)
+def first_unsatisfied(requirements, counts, present, distinct, size):
+    """Return the first requirement beyond k that a group violates, -1 where it satisfies all.
+
+    Parameters and cost: :func:`judge`.
+    """
+    return judge(requirements, counts, present, distinct, size)[0]
 
 
 @njit(

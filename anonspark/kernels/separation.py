@@ -9,7 +9,7 @@ from anonspark.kernels.criteria import (
     REQUIREMENTS,
     clear_counts,
     count_values,
-    first_unsatisfied,
+    judge,
 )
 from anonspark.kernels.local_outlier_factor import local_outlier_factors
 from anonspark.kernels.nearest_neighbors import (
@@ -121,7 +121,8 @@ def separate_outliers(
     Normal are the k records nearest to the reference, in canonical order on a tie; with criteria
     beyond k the shortest such prefix of at least k records that satisfies them. Of equal scores
     the first in canonical order is the reference; scores are tied if they are equal in their first
-    33 bits. Duplicates are counted, so a group of equal records costs linear time and memory.
+    33 bits. Duplicates are counted, so with k alone a group of equal records costs linear time and
+    memory. With criteria a prefix is judged anew only where it may have become long enough.
     """
     d = codes.shape[1]
     k = requirements.k
@@ -171,15 +172,21 @@ def separate_outliers(
             nearest = np.argsort(distances, kind="mergesort")
         taken = 0
         seen = 0
+        # Prefixes shorter than this satisfy nothing: no need to look at each of them.
+        shortest = k
         satisfied = False
         for p in nearest:
             for i in range(first[p], first[p + 1]):
                 normal[i] = True
                 taken += 1
                 seen = count_values(values, order, i, i + 1, counts, present, seen)
-                if taken >= k and first_unsatisfied(requirements, counts, present, seen, taken) < 0:
+                if taken < shortest:
+                    continue
+                violated, missing = judge(requirements, counts, present, seen, taken)
+                if violated < 0:
                     satisfied = True
                     break
+                shortest = taken + missing
             if satisfied:
                 break
         clear_counts(counts, present, seen)

@@ -58,8 +58,7 @@ def order_by_spread(candidates, samples):
     Notes
     -----
     Spread is the sum of the absolute deviations of the distances from their median. Yianilos (1993)
-    takes the second moment about it, which a few far records dominate: on Adult that loses 1 to 2 %
-    more. O(c m d) time.
+    takes the second moment about it, which a few far records dominate. O(c m d) time.
     """
     m = samples.shape[0]
     spreads = np.empty(candidates.shape[0], np.float64)

@@ -29,6 +29,7 @@ _LARGEST = np.iinfo(np.int64).max
 # Rows of one counting job's result, over all nodes: what reaches the driver.
 _RESULT_ROWS = 2**17
 _MOST_BINS = 2**12
+_MOST_VALUES = 2**20
 _FEWEST_BINS = 2**4
 
 
@@ -148,13 +149,17 @@ class Counter:
         self.requests = [one for one in self.questions if isinstance(one, Request)]
         self.draws = [one for one in self.questions if isinstance(one, Draw)]
         share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
+        values = sum(
+            request.highest - request.lowest + 1 for request in self.requests if request.every_value
+        )
         bins = min(max(1 << (share.bit_length() - 1), _FEWEST_BINS), _MOST_BINS)
         shifts, sizes = [], []
         for request in self.requests:
             width = request.highest - request.lowest
             shift = max(width.bit_length() - (bins.bit_length() - 1), 0)
             if request.every_value:
-                shift = 0
+                # Many values of many nodes: most of them do not occur, so no room is kept for them.
+                shift = 0 if values <= _MOST_VALUES else -1
             elif shift > 0 and request.rows <= bins:
                 shift = -1
             shifts.append(shift)

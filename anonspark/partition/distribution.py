@@ -124,8 +124,9 @@ def partition_records(
     Notes
     -----
     No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
-    one shuffle of at most some 100,000 counts, which are collected. Of the data, at most the codes
-    of some hundred records a node are collected, for models that choose among vantage points.
+    one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
+    for each sensitive value of each waiting node. Of the data, at most the codes of some hundred
+    records a node are collected, for models that choose among vantage points.
     """
     d = len(quasi_identifiers)
     names = [quasi_identifier_column(j) for j in range(d)]

@@ -19,12 +19,14 @@ from anonspark.errors import DataError, GuaranteeError
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
-from anonspark.privacy.sensitive import SensitiveAttribute
+from anonspark.privacy.sensitive import SensitiveAttribute, comparable
 
 __all__ = ["count_values", "describe_criteria", "require_satisfiable"]
 
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
+
+_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _PLAIN_TYPES = (
     st.NumericType,
@@ -32,9 +34,7 @@ _PLAIN_TYPES = (
     st.TimestampType,
     st.TimestampNTZType,
     st.BooleanType,
-    st.StringType,
-    st.VarcharType,
-    st.CharType,
+    *_TEXT_TYPES,
 )
 
 
@@ -106,20 +106,28 @@ def _describe(
             f"{where}: more than {_MOST_VALUES:,} different values; l-diversity and t-closeness "
             "need an attribute whose values repeat; make it coarser"
         )
-    own_type = to_arrow_type(data_type)
-    values = pa.array([row["value"] for row in rows], arrow_type).cast(own_type)
+    values = pa.array([row["value"] for row in rows], arrow_type).cast(to_arrow_type(data_type))
     counts = np.array([row["count"] for row in rows], np.int64)
+    kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
     none = np.zeros(0, np.int64)
-    by_hierarchy = any(
-        criterion.attribute == name and criterion.kind == "hierarchical distance"
-        for criterion in criteria
-    )
-    if by_hierarchy and hierarchy is not None:
+    if "hierarchical distance" in kinds and hierarchy is not None:
+        missing = int(counts[values.is_null().to_numpy(zero_copy_only=False)].sum())
+        if missing:
+            raise DataError(
+                f"{where}: {missing:,} values are missing, for which its hierarchy has no place; "
+                "complete them, or choose another distance than hierarchical"
+            )
         values, counts = _in_order(values, counts, hierarchy.leaves, f"{where}.hierarchy")
         tree = hierarchy.tree()
-        return SensitiveAttribute(name, column, values, counts, tree.parents, tree.heights)
+        return SensitiveAttribute(name, column, values, counts, tree.parents, tree.heights, True)
     if listed is not None:
         values, counts = _in_order(values, counts, listed, f"{where}.order")
+        return SensitiveAttribute(name, column, values, counts, none, none, True)
+    if "ordered distance" in kinds and isinstance(data_type, _TEXT_TYPES):
+        raise DataError(
+            f"{where}: a text without an order, for which the ordered distance means nothing; "
+            f"declare {where}.order, or choose another distance"
+        )
     return SensitiveAttribute(name, column, values, counts, none, none)
 
 
@@ -127,25 +135,33 @@ def _plain(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]
     """Return a column as Python can hold it exactly, and the Arrow type that it has then."""
     if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
         return sf.unix_micros(column.cast("timestamp")), pa.int64()
+    if isinstance(data_type, st.DateType):
+        return sf.unix_date(column), pa.int32()
+    if isinstance(data_type, _TEXT_TYPES):
+        # Without a collation: values are told apart as they are published.
+        return column.cast("string"), pa.string()
     return column, to_arrow_type(data_type)
 
 
 def _in_order(
     values: pa.Array, counts: Counts, order: Sequence[str], where: str
 ) -> tuple[pa.Array, Counts]:
-    """Return the listed values and how often each occurs, from those that occur."""
-    texts = values.cast(pa.string()).to_pylist()
-    places = {value: place for place, value in enumerate(order)}
-    lacking = sum(value not in places for value in texts)
+    """Return the listed values, missing last, and how often each occurs."""
+    texts = comparable(values, as_text=True).to_pylist()
+    listed: list[str | None] = list(dict.fromkeys(value.strip() for value in order))
+    if None in texts:
+        listed.append(None)
+    places = {value: place for place, value in enumerate(listed)}
+    lacking = len({value for value in texts if value not in places})
     if lacking:
         raise DataError(
-            f"{where}: lacks {lacking:,} of the column's {len(texts):,} values (a missing one is a "
-            "value, too); list all of them"
+            f"{where}: lacks {lacking:,} of the column's {len(texts):,} different values; list all "
+            "of them"
         )
-    in_order = np.zeros(len(order), np.int64)
+    in_order = np.zeros(len(listed), np.int64)
     for value, count in zip(texts, counts.tolist(), strict=True):
-        in_order[places[value]] = count
-    return pa.array(list(order), pa.string()), in_order
+        in_order[places[value]] += count
+    return pa.array(listed, pa.string()), in_order
 
 
 def require_satisfiable(criteria: Criteria) -> None:

@@ -9,7 +9,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["SensitiveAttribute"]
+__all__ = ["SensitiveAttribute", "comparable"]
+
+
+def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
+    """Return values so that equal ones are equal to Arrow, too.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+    as_text : bool
+        Whether they are compared as texts without blanks at their ends.
+    """
+    if pa.types.is_floating(values.type):
+        # -0.0 and 0.0 are one value.
+        values = pc.add(values, pa.scalar(0.0, values.type))
+    return pc.utf8_trim_whitespace(values.cast(pa.string())) if as_text else values
 
 
 @dataclass(frozen=True)
@@ -28,6 +43,9 @@ class SensitiveAttribute:
         Records of the whole input with each value.
     parents, heights : int64 ndarray of shape (nodes,)
         Nodes of its hierarchy bottom up, the values first; empty where it has none.
+    as_text : bool
+        Whether values are compared as texts without blanks at their ends, as those that a
+        hierarchy or a declared order lists.
     """
 
     name: str
@@ -36,6 +54,7 @@ class SensitiveAttribute:
     counts: npt.NDArray[np.int64]
     parents: npt.NDArray[np.int64]
     heights: npt.NDArray[np.int64]
+    as_text: bool = False
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
@@ -53,12 +72,7 @@ class SensitiveAttribute:
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-        if column.type != self.values.type:
-            # Numbers in the order of a hierarchy or a list are compared as texts.
-            column = column.cast(self.values.type)
-        elif pa.types.is_floating(column.type):
-            # -0.0 and 0.0 are one value.
-            column = pc.add(column, pa.scalar(0.0, column.type))
+        column = comparable(column, as_text=self.as_text)
         places = pc.index_in(column, value_set=self.values)
         if places.null_count:
             raise ValueError("a sensitive value is unknown in the staged records")

@@ -3,9 +3,10 @@
 Nergiz, Atzori and Clifton (2007): the attacker knows the quasi-identifiers of a population, of
 which the released people are a part. A published class C has a region: the values that its
 published tuple leaves possible. Of the population's records in the region, |C| are in the class:
-its share is |C| / records in the region. Regions of different classes may overlap, so the
-probability that a record of the population is in the release is at most the sum of the shares of
-all classes whose region holds it, and at most 1.
+its share is |C| / records in the region. The presence of a record of the population is the sum of
+the shares of all classes whose region holds it, at most 1: the probability that it is in the
+release, for an attacker who looks at every class by itself. Where regions do not overlap this is
+exact; where they do, it is an estimate, for nobody is in two classes.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Presence:
     Parameters
     ----------
     smallest, largest : float
-        Of the population's records, the smallest and the largest bound of the probability to be in
+        Of the population's records, the smallest and the largest probability to be in
         the release, in [0, 1]; 0 where the population is empty.
     population : int
         Records of the population.

@@ -339,7 +339,9 @@ def test_sensitive_values_of_every_type(
         privacy={
             "l_diversity": [{"attribute": name, "l": 2} for name in values],
             "t_closeness": [
-                {"attribute": name, "t": 0.9, "distance": "ordered"} for name in values
+                {"attribute": name, "t": 0.9, "distance": "ordered"}
+                for name in values
+                if name != "note"
             ],
         },
     )
@@ -359,7 +361,7 @@ def test_sensitive_values_of_every_type(
             assert figures["measured"] == expected >= 2
         else:
             assert 0 < figures["measured"] <= 0.9
-    assert len(verify(spark, str(tmp_path / "release")).criteria) == 2 * len(values)
+    assert len(verify(spark, str(tmp_path / "release")).criteria) == 2 * len(values) - 1
 
 
 # Tampering ----------------------------------------------------------------------------------------
@@ -562,3 +564,86 @@ def test_presence_that_is_not(
     assert outcome.code == code, outcome.err
     assert told in outcome.err
     assert contents(tmp_path) == before
+
+
+@pytest.mark.usefixtures("spark")
+def test_listed_values_are_compared_as_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """-0.0 is 0, blanks at the ends do not count, and missing comes last."""
+    generator = np.random.default_rng(5)
+    (tmp_path / "diseases.csv").write_text("flu;lungs;*\nasthma;lungs;*\nulcer;stomach;*\n")
+    options: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "ratio": (pa.float64(), [0.0, -0.0, 1.0]),
+        "severity": (pa.string(), ["low", " high", None]),
+        "disease": (pa.string(), ["flu ", "asthma", "ulcer"]),
+    }
+    table = {"age": pa.array(generator.integers(0, 90, 60))} | {
+        name: pa.array([values[i] for i in generator.integers(0, 3, 60)], own_type)
+        for name, (own_type, values) in options.items()
+    }
+    write_table(tmp_path / "input.parquet", table)
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "age": "quasi_identifier",
+            "ratio": {"role": "sensitive", "order": ["0", "1"]},
+            "severity": {"role": "sensitive", "order": ["low", "high"]},
+            "disease": {"role": "sensitive", "hierarchy": str(tmp_path / "diseases.csv")},
+        },
+        privacy={
+            "t_closeness": [
+                {"attribute": "ratio", "t": 0.6, "distance": "ordered"},
+                {"attribute": "severity", "t": 0.6, "distance": "ordered"},
+                {"attribute": "disease", "t": 0.6, "distance": "hierarchical"},
+            ]
+        },
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+    assert command(capsys, "verify", tmp_path / "release").code == 0
+
+
+@pytest.mark.usefixtures("spark")
+def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = pa.array([3_660_000, 0, -800_000] * 10, pa.int32()).cast(pa.date32())
+    write_table(tmp_path / "input.parquet", {"age": pa.array(range(30)), "day": days})
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "day": "sensitive"},
+        privacy={"l_diversity": {"attribute": "day", "l": 2}},
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("attribute", "distance", "expected"),
+    [
+        ("sensitive", "ordered", "a text without an order, for which the ordered distance means"),
+        ("hierarchy", "hierarchical", "2 values are missing, for which its hierarchy has no place"),
+    ],
+)
+def test_distances_that_mean_nothing(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    attribute: str,
+    distance: str,
+    expected: str,
+) -> None:
+    (tmp_path / "diseases.csv").write_text("flu;*\nasthma;*\n")
+    diseases = pa.array(["flu", "asthma", None, "flu", "asthma", None] + ["flu"] * 6)
+    write_table(tmp_path / "input.parquet", {"age": pa.array(range(12)), "disease": diseases})
+    role: object = "sensitive"
+    if attribute == "hierarchy":
+        role = {"role": "sensitive", "hierarchy": str(tmp_path / "diseases.csv")}
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "disease": role},
+        privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
+    )
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 3
+    assert f"attributes.disease: {expected}" in outcome.err
+    assert "flu" not in outcome.err

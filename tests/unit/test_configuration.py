@@ -1300,6 +1300,16 @@ SENSITIVE = changed("attributes", {"age": "quasi_identifier", "s": "sensitive", 
             ],
         ),
         (
+            {
+                "l_diversity": {"attribute": "s", "l": 0.5},
+                "t_closeness": {"attribute": "s", "t": 2},
+            },
+            [
+                "privacy.l_diversity.l: found the number 0.5; expected a number from 1 to 1e+09",
+                "privacy.t_closeness.t: found the whole number 2; expected a number from 0 to 1",
+            ],
+        ),
+        (
             {"delta_presence": {"population": "p", "min": 0.5, "max": 0.25}},
             [
                 "privacy.delta_presence.min: found the number 0.5, more than max; expected at most "
