@@ -235,13 +235,11 @@ def test_people_in_any_files_order_and_tasks(
     ("source", "options", "privacy"),
     [
         # Adult has equal records, which are numbered where a cut may run between them.
-        pytest.param("adult", {"name": "canon"}, {}, id="canon"),
         pytest.param("adult", {"name": "u-canon", "reference": "density"}, {}, id="u-canon"),
         pytest.param("adult", {"split": "relaxed"}, OF_INCOME, id="su-mondrian-relaxed-l-and-t"),
         pytest.param(
             "people", {"name": "microaggregation", "block_rows": 1_000}, {}, id="microaggregation"
         ),
-        pytest.param("people", {}, OF_DIAGNOSIS, id="su-mondrian-l-and-t"),
         pytest.param("people", {"name": "canon"}, OF_DIAGNOSIS, id="canon-l-and-t"),
     ],
 )
