@@ -415,7 +415,7 @@ class TestWrongData:
             privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
             output=OVER_RELEASE,
         )
-        refused(path, 3, f"attributes.disease.{kind}: lacks 1 of the column's 3 values")
+        refused(path, 3, f"attributes.disease.{kind}: lacks 1 of the column's 3 different values")
 
 
 UNSATISFIABLE = [
