@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, njit, types, uint64
 
-from anonspark.kernels.canonical_order import sort_groups
-from anonspark.kernels.criteria import REQUIREMENTS, group_satisfies
+from anonspark.kernels.canonical_order import comes_before, sort_groups
+from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
 from anonspark.kernels.paths import child_path, priority
 from anonspark.kernels.selection import select
 from anonspark.kernels.vantage_points import distance_key, order_by_spread
@@ -24,14 +24,6 @@ SAMPLES = 100
 
 CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
 """What tells the salts of the two draws of a node, see :func:`child_path`."""
-
-
-@njit(boolean(int64[:, ::1], int64, int64), cache=True)
-def _has_smaller_codes(codes, a, b):
-    for j in range(codes.shape[1]):
-        if codes[a, j] != codes[b, j]:
-            return codes[a, j] < codes[b, j]
-    return False
 
 
 @njit(
@@ -52,7 +44,7 @@ def _draw(codes, hashes, order, start, stop, salt, most):
             place -= 1
         if place > 0 and priorities[place - 1] == own:
             # Equal hashes are equal contents, or a collision, which codes decide.
-            if _has_smaller_codes(codes, order[i], drawn[place - 1]):
+            if comes_before(codes, hashes, order[i], drawn[place - 1]):
                 drawn[place - 1] = order[i]
             continue
         if count < most:
@@ -202,9 +194,9 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
                 middle = _halve(
                     codes, normalized, hashes, order, start, stop, points[c], distances, moved
                 )
-                if group_satisfies(
-                    requirements, values, order, start, middle, counts, present
-                ) and group_satisfies(requirements, values, order, middle, stop, counts, present):
+                if both_sides_satisfy(
+                    requirements, values, order, start, middle, stop, counts, present
+                ):
                     break
                 middle = start
         if middle == start:

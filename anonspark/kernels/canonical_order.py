@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, int64, njit, void
 
-__all__ = ["sort_groups"]
+__all__ = ["comes_before", "sort_groups"]
 
 
 @njit(boolean(int64[:, ::1], int64[::1], int64, int64), cache=True)
-def _comes_before(codes, hashes, a, b):
+def comes_before(codes, hashes, a, b):
+    """Return whether record a stands before record b: by codes, then by hash."""
     for j in range(codes.shape[1]):
         if codes[a, j] != codes[b, j]:
             return codes[a, j] < codes[b, j]
@@ -44,7 +45,7 @@ def sort_groups(codes, hashes, order, starts):
             for i in range(low + 1, min(low + run, stop)):
                 record = order[i]
                 place = i
-                while place > low and _comes_before(codes, hashes, record, order[place - 1]):
+                while place > low and comes_before(codes, hashes, record, order[place - 1]):
                     order[place] = order[place - 1]
                     place -= 1
                 order[place] = record
@@ -54,7 +55,7 @@ def sort_groups(codes, hashes, order, starts):
                 left, right = low, middle
                 for place in range(low, high):
                     take_right = right < high and (
-                        left >= middle or _comes_before(codes, hashes, order[right], order[left])
+                        left >= middle or comes_before(codes, hashes, order[right], order[left])
                     )
                     if take_right:
                         buffer[place] = order[right]

@@ -19,6 +19,7 @@ __all__ = [
     "REQUIREMENTS",
     "TOLERANCE",
     "Requirements",
+    "both_sides_satisfy",
     "clear_counts",
     "count_values",
     "first_unsatisfied",
@@ -284,3 +285,14 @@ def group_satisfies(requirements, values, order, start, stop, counts, present):
     violated = first_unsatisfied(requirements, counts, present, distinct, stop - start)
     clear_counts(counts, present, distinct)
     return violated < 0
+
+
+@njit(
+    boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64, int64[::1], int64[::1]),
+    cache=True,
+)
+def both_sides_satisfy(requirements, values, order, start, middle, stop, counts, present):
+    """Return whether a cut at ``middle`` is allowed; see :func:`group_satisfies`."""
+    return group_satisfies(
+        requirements, values, order, start, middle, counts, present
+    ) and group_satisfies(requirements, values, order, middle, stop, counts, present)

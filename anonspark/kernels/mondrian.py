@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int64, njit, types, uint64
 
-from anonspark.kernels.criteria import REQUIREMENTS, group_satisfies
+from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
 
@@ -385,10 +385,8 @@ def cut_into_groups(
                         equal_hash_left,
                         moved,
                     )
-                    if group_satisfies(
-                        requirements, values, order, start, middle, counts, present
-                    ) and group_satisfies(
-                        requirements, values, order, middle, stop, counts, present
+                    if both_sides_satisfy(
+                        requirements, values, order, start, middle, stop, counts, present
                     ):
                         break
                     middle = start
@@ -415,10 +413,8 @@ def cut_into_groups(
                     equal_hash_left,
                     moved,
                 )
-                if not group_satisfies(
-                    requirements, values, order, start, middle, counts, present
-                ) or not group_satisfies(
-                    requirements, values, order, middle, stop, counts, present
+                if not both_sides_satisfy(
+                    requirements, values, order, start, middle, stop, counts, present
                 ):
                     middle = start
 

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.microaggregation import microaggregate
-from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
+from anonspark.models.mondrian import MondrianGroups
 from anonspark.models.options import ModelOptions
 from anonspark.partition.growing import CutRule
 from anonspark.partition.median_cut import MedianCut
@@ -85,23 +85,12 @@ class _MicroaggregationGroups(GroupFormer):
         return order, starts
 
     def _grow_within_cuts(self, block: Block) -> tuple[Integers, Integers]:
-        order, starts, _ = cut_into_groups(
-            block.codes,
-            block.positions,
-            block.units,
-            block.hashes,
-            block.values,
-            block.cell_low,
-            block.cell_high,
-            np.uint64(block.path),
-            self.criteria.requirements,
-            False,
-            True,
-            False,
-        )
+        groups = MondrianGroups(
+            self.criteria, relaxed=False, balanced=True, cell=False
+        ).form_groups(block)
         orders, bounds = [], [np.zeros(1, np.int64)]
-        for start, stop in pairwise(starts.tolist()):
-            own, inner = order[start:stop], np.array([0, stop - start])
+        for start, stop in pairwise(groups.starts.tolist()):
+            own, inner = groups.order[start:stop], np.array([0, stop - start])
             if stop - start >= 2 * self.criteria.k:
                 own, inner = self._grow(block, own)
             orders.append(own)

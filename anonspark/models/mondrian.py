@@ -16,7 +16,7 @@ from anonspark.partition.growing import CutRule
 from anonspark.partition.median_cut import MedianCut
 from anonspark.privacy.criteria import Criteria
 
-__all__ = ["Mondrian", "MondrianOptions"]
+__all__ = ["Mondrian", "MondrianGroups", "MondrianOptions"]
 
 
 class MondrianOptions(RoundOptions):
@@ -74,7 +74,7 @@ class MondrianOptions(RoundOptions):
 
 
 @dataclass(frozen=True)
-class _MondrianGroups(GroupFormer):
+class MondrianGroups(GroupFormer):
     """Finishes a block with the compiled kernel."""
 
     criteria: Criteria
@@ -135,7 +135,7 @@ class Mondrian(BlockwiseModel):
     @property
     def group_former(self) -> GroupFormer:
         """The compiled median cut."""
-        return _MondrianGroups(
+        return MondrianGroups(
             self.task.criteria,
             relaxed=self.options.split == "relaxed",
             balanced=self.options.cut == "balanced",
