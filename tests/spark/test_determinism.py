@@ -36,16 +36,16 @@ ADULT_ATTRIBUTES = dict.fromkeys(
 
 PEOPLE_ATTRIBUTES = dict.fromkeys(
     ("birth_date", "postal_code", "income", "capital_gain", "body_mass_index"), "quasi_identifier"
-) | {"sex": "quasi_identifier", "diagnosis": "sensitive", "visits": "insensitive"}
+) | {"sex": "quasi_identifier", "diagnosis": "sensitive", "visits": "sensitive"}
 
-# Criteria that change the classes, for the sensitive attribute of either table.
+# Criteria that change the classes, for the sensitive attributes of either table.
 OF_INCOME = {
     "l_diversity": {"attribute": "income", "l": 2},
     "t_closeness": {"attribute": "income", "t": 0.3},
 }
 OF_DIAGNOSIS = {
     "l_diversity": {"attribute": "diagnosis", "kind": "entropy", "l": 4},
-    "t_closeness": {"attribute": "diagnosis", "t": 0.5, "distance": "ordered"},
+    "t_closeness": {"attribute": "visits", "t": 0.2, "distance": "ordered"},
     "alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.5},
 }
 

@@ -39,6 +39,7 @@ ORDER = ("none", "low", "high")
 
 
 # What may be asked of the diagnoses of a class.
+DIAGNOSES = "abc"
 BEYOND_K: list[dict[str, Any]] = [
     {},
     {"l_diversity": {"attribute": "diagnosis", "l": 2}},
@@ -190,14 +191,13 @@ def satisfies(privacy: dict[str, Any], diagnoses: list[str], everything: list[st
             case "recursive":
                 return shares[0] < diversity["c"] * sum(shares[1:]) - 1e-9
     if closeness := privacy.get("t_closeness"):
-        domain = sorted(set(everything))
         differences = [
             diagnoses.count(one) / len(diagnoses) - everything.count(one) / len(everything)
-            for one in domain
+            for one in DIAGNOSES
         ]
         distance = sum(map(abs, differences)) / 2
         if "distance" in closeness:
-            distance = sum(map(abs, accumulate(differences))) / max(len(domain) - 1, 1)
+            distance = sum(map(abs, accumulate(differences))) / (len(DIAGNOSES) - 1)
         return distance <= closeness["t"] + 1e-9
     if alpha := privacy.get("alpha_k_anonymity"):
         return shares[0] <= alpha["alpha"] + 1e-9
@@ -219,7 +219,7 @@ def cases(
         values = st.one_of(kind.values, st.none()) if missing else kind.values
         drawn = draw(st.lists(values, min_size=rows, max_size=rows))
         columns[kind.name] = pa.array(drawn, kind.arrow_type, from_pandas=False)
-    diagnoses = draw(st.lists(st.sampled_from("abc"), min_size=rows, max_size=rows))
+    diagnoses = draw(st.lists(st.sampled_from(DIAGNOSES), min_size=rows, max_size=rows))
     columns["diagnosis"] = pa.array(diagnoses)
 
     def option(name: str, values: list[Any]) -> Any:
@@ -244,7 +244,7 @@ def cases(
         "attributes": {
             "record": "insensitive",
             **{kind.name: kind.declaration for kind in kinds},
-            "diagnosis": "sensitive",
+            "diagnosis": {"role": "sensitive", "order": list(DIAGNOSES)},
         },
         "missing": option("missing", ["category", "category", "drop", "drop", "error"]),
         "privacy": {
