@@ -23,7 +23,7 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 	$(RUN)/anonspark demo
 
 test: $(READY) lint  ## formatting, linting, types and all tests
-	$(RUN)/python -m pytest
+	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(READY)  ## formatting, linting and types
 	$(RUN)/ruff format --check .

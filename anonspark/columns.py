@@ -6,6 +6,7 @@ Staged columns are numbered, so that no name of the input (dots, blanks, clashes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,10 @@ from anonspark.privacy.criteria import Criteria
 __all__ = [
     "CLASS_ID",
     "CLASS_SUMMARY",
-    "FINISHED",
     "OCCURRENCE",
+    "PART",
     "RECORD_HASH",
+    "Part",
     "key_matrix",
     "key_width",
     "normalized_positions",
@@ -35,14 +37,27 @@ RECORD_HASH = "record_hash"
 OCCURRENCE = "occurrence"
 """Number of a record among those equal in every column; only staged where a cut needs it."""
 
-FINISHED = "finished"
-"""Whether a record belongs to a finished class or goes to the next round."""
+PART = "part"
+"""Which part of a round's result a row belongs to; one of :class:`Part`."""
 
 CLASS_ID = "class_id"
 """64-bit name of a finished class, made from the round and the path in the tree."""
 
 CLASS_SUMMARY = "class_summary"
-"""Figures of a class, on one of its records only."""
+"""Figures of a class, in the part that tells of the classes only."""
+
+
+class Part(StrEnum):
+    """The parts of a round's result, staged side by side."""
+
+    FINISHED = "finished"
+    """Records of finished classes, generalized."""
+    LEFT_OVER = "left_over"
+    """Records of the next round, as they came."""
+    CLASSES = "classes"
+    """One row a finished class, with its figures."""
+    SUPPRESSED = "suppressed"
+    """Records that no round found a class for, all their quasi-identifiers suppressed."""
 
 
 def quasi_identifier_column(index: int) -> str:

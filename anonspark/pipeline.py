@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
@@ -14,17 +14,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark import __version__
-from anonspark.columns import CLASS_SUMMARY
+from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
+from anonspark.configuration.schema import RiskOptions
 from anonspark.errors import ConfigurationError
-from anonspark.evaluate.decision_rules import decide
+from anonspark.evaluate.decision_rules import decide, decide_gain
+from anonspark.evaluate.information import Information, measure_information
 from anonspark.evaluate.metrics import (
-    RoundResult,
     Totals,
     class_table,
     round_rows,
     sum_up,
 )
+from anonspark.evaluate.risk import attacks, attacks_with_population, risk_row
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
@@ -34,12 +36,14 @@ from anonspark.prepare.snapshot import Snapshot, inspect_input, number_duplicate
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
+from anonspark.publish.left_out import LEFT_OUT, may_be_told, write_left_out
 from anonspark.publish.manifest import versions, write_manifest
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.presence import check_delta_presence, require_population
 from anonspark.publish.tables import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
+    RISK_SCHEMA,
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
     write_rows,
@@ -50,11 +54,12 @@ from anonspark.publish.verification import (
     require_guarantee,
 )
 from anonspark.publish.writing import published_names, write_records
-from anonspark.rounds import run_rounds
+from anonspark.rounds import StagedRounds, run_rounds
 from anonspark.spark_errors import reading_input, writing_output
 from anonspark.staging import open_staging
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.presence import Presence
+from anonspark.verification.regions import leaves_by_label, published_attributes
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
 
@@ -78,6 +83,8 @@ class Release:
         The rows of the table ``attributes``.
     privacy : list of dict
         The rows of the table ``privacy``.
+    risk : list of dict
+        The rows of the table ``risk``.
     seconds : dict
         Seconds of each stage.
     """
@@ -87,6 +94,7 @@ class Release:
     rounds: list[dict[str, object]]
     attributes: list[dict[str, object]]
     privacy: list[dict[str, object]]
+    risk: list[dict[str, object]]
     seconds: dict[str, float]
 
 
@@ -151,8 +159,14 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     files = FileSystem(spark)
     require_usable_output(files, configuration)
     with reading_input(configuration.input.paths):
-        found, _ = inspect_input(spark, configuration)
+        found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
+    # A model may refuse what only the data show, such as levels that a hierarchy has not.
+    _model(
+        configuration,
+        _generalizer(configuration, quasi_identifiers),
+        Criteria(configuration.privacy.k),
+    )
     return found
 
 
@@ -233,7 +247,7 @@ def run(
         if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
             with progress.stage("number duplicates", rows=snapshot.rows):
                 snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
-        results, finished = run_rounds(
+        staged = run_rounds(
             model,
             snapshot,
             snapshot.criteria,
@@ -241,23 +255,34 @@ def run(
             files=files,
             progress=progress,
         )
+        residual = staged.residual
         with progress.stage("evaluate"):
-            heads = finished.filter(sf.col(CLASS_SUMMARY).isNotNull())
-            totals = sum_up(heads, _weights(snapshot))
+            totals = sum_up(staged.classes, snapshot.quasi_identifiers)
             baseline = None
             if configuration.evaluate.compare_baseline:
-                baseline = _without_outlier_handling(model, snapshot)
+                baseline = _without_outlier_handling(model, snapshot, staged, totals)
         with progress.stage("publish", rows=snapshot.rows):
             data = f"{staging.release}/data"
-            write_records(finished, configuration, generalizer, data)
+            write_records(staged.finished, configuration, generalizer, data)
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
             table = spark.read.parquet(data)
             published = count_published_classes(table, names)
             measured = measure_criteria(table, names, snapshot.criteria.of_release())
+            dropped = 0 if residual is None or residual.published else residual.rows
             require_guarantee(
-                published, k=configuration.privacy.k, measured=measured, rows=snapshot.rows
+                published,
+                k=configuration.privacy.k,
+                measured=[one for one in measured if model.keeps(one.criterion)],
+                rows=snapshot.rows - dropped,
             )
+            if (
+                dropped
+                and residual is not None
+                and any(one.is_distance for one in snapshot.criteria.criteria)
+                and may_be_told(residual, snapshot.criteria)
+            ):
+                write_left_out(residual, snapshot.criteria, f"{staging.release}/{LEFT_OUT}")
             presence = None
             if configuration.privacy.delta_presence is not None:
                 presence = check_delta_presence(
@@ -268,18 +293,32 @@ def run(
                     snapshot.hierarchies,
                     configuration.input.missing_markers,
                 )
-        summary = _summary(configuration, model, snapshot, results, totals, baseline, published) | {
+        information = None
+        if configuration.evaluate.information:
+            with progress.stage("information"):
+                information = _information(table, snapshot, configuration, description, dropped)
+        summary = _summary(configuration, model, snapshot, staged, totals, baseline, published) | {
             "run_id": run_id,
             "started": started,
         }
-        rounds = [row | {"run_id": run_id} for row in round_rows(results, totals)]
-        attributes = [row | {"run_id": run_id} for row in _attribute_rows(snapshot, totals)]
+        if information is not None:
+            summary["entropy"] = sum(information.entropy)
+            summary["kl_divergence"] = information.divergence
+        rounds = [row | {"run_id": run_id} for row in round_rows(staged.results, totals)]
+        attributes = [
+            row | {"run_id": run_id}
+            for row in _attribute_rows(snapshot, staged, totals, information)
+        ]
+        risk = [
+            row | {"run_id": run_id}
+            for row in _risk_rows(configuration.evaluate.risk, totals, published, presence)
+        ]
         privacy = [
             row | {"run_id": run_id}
             for row in _privacy_rows(configuration, published, measured, presence)
         ]
         with progress.stage("metrics"):
-            classes = class_table(heads, snapshot.quasi_identifiers, run_id)
+            classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows, schema in (
@@ -287,6 +326,7 @@ def run(
                 ("rounds", rounds, ROUNDS_SCHEMA),
                 ("attributes", attributes, ATTRIBUTES_SCHEMA),
                 ("privacy", privacy, PRIVACY_SCHEMA),
+                ("risk", risk, RISK_SCHEMA),
             ):
                 write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
             manifest = _manifest(spark, description, summary, progress)
@@ -298,7 +338,7 @@ def run(
             overwrite=configuration.output.mode == "overwrite",
         )
     return Release(
-        configuration.output.path, summary, rounds, attributes, privacy, progress.seconds
+        configuration.output.path, summary, rounds, attributes, privacy, risk, progress.seconds
     )
 
 
@@ -312,10 +352,6 @@ def _generalizer(
     )
 
 
-def _weights(snapshot: Snapshot) -> list[float]:
-    return [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
-
-
 def _model(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Model:
     task = Task(
         generalizer,
@@ -326,34 +362,46 @@ def _model(configuration: Configuration, generalizer: Generalizer, criteria: Cri
     return create_model(configuration.model, task)
 
 
-def _without_outlier_handling(model: Model, snapshot: Snapshot) -> Totals:
+def _without_outlier_handling(
+    model: Model, snapshot: Snapshot, rounds: StagedRounds, totals: Sequence[Totals]
+) -> Totals:
     """Return the figures of the same model without outlier handling: one round, all kept."""
-    assigned: DataFrame = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
-    heads = assigned.filter(sf.col(CLASS_SUMMARY).isNotNull()).withColumn("round", sf.lit(1))
-    (totals,) = sum_up(heads, _weights(snapshot))
-    return totals
+    if model.leaves_residual:
+        # It was run: its records left over are suppressed.
+        return replace(totals[0], suppressed=rounds.results[0].left_over)
+    rows = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True)).rows
+    classes = rows.filter(sf.col(PART) == Part.CLASSES).withColumn("round", sf.lit(1))
+    (baseline,) = sum_up(classes, snapshot.quasi_identifiers)
+    return baseline
+
+
+def _total(rounds: StagedRounds, totals: Sequence[Totals]) -> Totals:
+    """Return the figures of all rounds and of the records that found no class."""
+    suppressed = rounds.residual.rows if rounds.residual else 0
+    return replace(reduce(Totals.__add__, totals), suppressed=suppressed)
 
 
 def _summary(
     configuration: Configuration,
     model: Model,
     snapshot: Snapshot,
-    results: Sequence[RoundResult],
+    rounds: StagedRounds,
     totals: Sequence[Totals],
     baseline: Totals | None,
     published: PublishedClasses,
 ) -> dict[str, Any]:
-    total = reduce(Totals.__add__, totals)
+    total = _total(rounds, totals)
     k = configuration.privacy.k
     summary: dict[str, Any] = {
         "model": configuration.model.name,
         "k": k,
         "rho": model.rounds,
-        "rounds": len(results),
+        "rounds": len(rounds.results),
         "rows_in": snapshot.rows_read,
         "rows_dropped_missing": snapshot.rows_read - snapshot.rows,
         "rows_published": published.rows,
-        "rows_suppressed": 0,
+        "rows_suppressed": total.suppressed,
+        "rows_left_out": snapshot.rows - published.rows,
         "classes": total.classes,
         "published_classes": published.classes,
         "dm": total.discernibility,
@@ -362,6 +410,9 @@ def _summary(
         "iloss": total.information_loss,
         "aecs": total.mean_class_size / k,
         "mean_class_size": total.mean_class_size,
+        "mean_class_size_with_suppressed": total.mean_class_size_with_suppressed,
+        "precision": total.precision,
+        "loss": total.loss,
         "min_class_size": total.smallest,
         "max_class_size": total.largest,
         "published_min_class_size": published.smallest,
@@ -370,6 +421,17 @@ def _summary(
         "output_fingerprint": published.fingerprint,
         "version": __version__,
     }
+    if model.rounds > 1:
+        first = totals[0]
+        gain = decide_gain(
+            (first.classes, rounds.results[0].left_over, first.smallest),
+            (total.classes, total.suppressed, total.smallest),
+        )
+        summary |= {
+            "rule_gain_utility": gain.utility,
+            "rule_gain_risk": gain.risk,
+            "rule_gain": gain.gain,
+        }
     if baseline is not None:
         rules = decide(
             (total.discernibility, baseline.discernibility),
@@ -423,22 +485,78 @@ def _privacy_rows(
     return rows
 
 
-def _attribute_rows(snapshot: Snapshot, totals: Sequence[Totals]) -> list[dict[str, object]]:
-    total = reduce(Totals.__add__, totals)
-    return [
-        {
-            "position": index + 1,
-            "attribute": quasi_identifier.name,
-            "kind": quasi_identifier.kind,
-            "weight": quasi_identifier.weight,
-            "missing_rows": snapshot.missing[index],
-            "generalized_rows": total.generalized[index],
-            "generalized_share": total.generalized[index] / total.rows,
-            "ncp_total": float(total.penalties[index]),
-            "ncp": float(total.penalties[index]) / total.rows,
-            "iloss": float(total.losses[index]) / total.rows,
-        }
-        for index, quasi_identifier in enumerate(snapshot.quasi_identifiers)
+def _attribute_rows(
+    snapshot: Snapshot,
+    rounds: StagedRounds,
+    totals: Sequence[Totals],
+    information: Information | None,
+) -> list[dict[str, object]]:
+    total = _total(rounds, totals)
+    rows: list[dict[str, object]] = []
+    for index, quasi_identifier in enumerate(snapshot.quasi_identifiers):
+        own = total.of_attribute(index)
+        rows.append(
+            {
+                "position": index + 1,
+                "attribute": quasi_identifier.name,
+                "kind": quasi_identifier.kind,
+                "weight": quasi_identifier.weight,
+                "missing_rows": snapshot.missing[index],
+                "generalized_rows": own.generalized,
+                "generalized_share": own.generalized / snapshot.rows,
+                "ncp_total": float(own.penalty),
+                "ncp": float(own.penalty) / snapshot.rows,
+                "iloss": float(own.iloss) / snapshot.rows,
+                "loss": float(own.loss) / snapshot.rows,
+                "height": quasi_identifier.height,
+                "precision": 1.0 - float(own.lifted) / snapshot.rows,
+                "entropy": None if information is None else information.entropy[index],
+            }
+        )
+    return rows
+
+
+def _information(
+    table: DataFrame,
+    snapshot: Snapshot,
+    configuration: Configuration,
+    description: dict[str, Any],
+    left_out: int,
+) -> Information:
+    """Measure the published files beside the snapshot."""
+    columns = []
+    for index, quasi_identifier in enumerate(snapshot.quasi_identifiers):
+        value = sf.col(quasi_identifier_column(index))
+        if quasi_identifier.kind == "float":
+            value = sf.when(~sf.isnan(value), value)
+        columns.append(value.alias(quasi_identifier.name))
+    return measure_information(
+        table,
+        published_attributes(description),
+        snapshot.records.select(*columns),
+        left_out,
+        {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
+        configuration.input.missing_markers,
+    )
+
+
+def _risk_rows(
+    options: RiskOptions,
+    totals: Sequence[Totals],
+    published: PublishedClasses,
+    presence: Presence | None,
+) -> list[dict[str, object]]:
+    """Return the risk of each round's classes, and of the release by published tuple."""
+    rows: list[dict[str, object]] = []
+    for number, own in enumerate(totals, start=1):
+        found = attacks(own.sizes, options.threshold)
+        rows += [{"round": number, **risk_row(attack, options)} for attack in found]
+    found = attacks(published.sizes, options.threshold)
+    if presence is not None:
+        counts = presence.counts
+        found = attacks_with_population(counts.released, counts.population, options.threshold)
+    return rows + [
+        {"population": presence is not None, **risk_row(attack, options)} for attack in found
     ]
 
 
@@ -468,7 +586,11 @@ def _manifest(
         "fingerprints": {
             name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
         },
-        "published": {"rows": summary["rows_published"], **description["published"]},
+        "published": {
+            "rows": summary["rows_published"],
+            "rows_left_out": summary["rows_left_out"],
+            **description["published"],
+        },
         "summary": {
             name: value
             for name, value in summary.items()

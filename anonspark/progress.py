@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,21 @@ from rich.progress import Progress as LiveProgress
 __all__ = ["Progress"]
 
 _LOGGER = logging.getLogger("anonspark")
+
+_SECONDS_BETWEEN_LINES = 30.0
+
+
+class _SparseLog:
+    """Logs what a stage is at, not more often than every 30 seconds."""
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+        self._last = time.monotonic()
+
+    def __call__(self, detail: str) -> None:
+        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            _LOGGER.info("%s: %s", self._stage, detail)
 
 
 @dataclass
@@ -31,6 +46,13 @@ class Progress:
     console: Console | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds of each stage, in order."""
+
+    _told: Callable[[str], None] | None = field(default=None, repr=False)
+
+    def tell(self, detail: str) -> None:
+        """Say what the stage at hand is at: live on a terminal, every 30 seconds in a log."""
+        if self._told is not None:
+            self._told(detail)
 
     def _live(self, console: Console) -> LiveProgress:
         return LiveProgress(
@@ -57,12 +79,15 @@ class Progress:
         try:
             if self.console is not None and self.console.is_terminal:
                 with self._live(self.console) as live:
-                    live.add_task(told, total=None)
+                    task = live.add_task(told, total=None)
+                    self._told = lambda detail: live.update(task, description=f"{told}: {detail}")
                     yield
             else:
                 _LOGGER.info("%s ...", told)
+                self._told = _SparseLog(told)
                 yield
         finally:
+            self._told = None
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
         done = f"{told}: done in {time.monotonic() - start:.1f} s"
         if self.console is not None and self.console.is_terminal:

@@ -3,22 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
+import numpy as np
+import numpy.typing as npt
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from anonspark.columns import CLASS_SUMMARY, FINISHED
+from anonspark.columns import CLASS_SUMMARY, PART, Part
+from anonspark.errors import GuaranteeError
 from anonspark.evaluate.metrics import RoundResult, exact, penalty_of_class
 from anonspark.filesystem import FileSystem
-from anonspark.models.model import Model, Round
+from anonspark.models.model import Anonymized, Model, Round
 from anonspark.prepare.sensitive import count_values
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 
-__all__ = ["run_rounds"]
+__all__ = ["Residual", "StagedRounds", "run_rounds"]
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Records that no round found a class for.
+
+    Parameters
+    ----------
+    records : DataFrame
+        As staged, with their raw values.
+    rows : int
+        Their number.
+    counts : list of int64 ndarray
+        How often each value of each sensitive attribute of a criterion occurs among them.
+    published : bool
+        Whether they are published, all their quasi-identifiers suppressed.
+    """
+
+    records: DataFrame
+    rows: int
+    counts: list[npt.NDArray[np.int64]]
+    published: bool
+
+
+@dataclass(frozen=True)
+class StagedRounds:
+    """What all rounds made together.
+
+    Parameters
+    ----------
+    results : list of RoundResult
+    finished : DataFrame
+        The records to publish, read from the staging directory.
+    classes : DataFrame
+        The finished classes, with their round in column ``round``.
+    residual : Residual or None
+        None where every record found a class.
+    """
+
+    results: list[RoundResult]
+    finished: DataFrame
+    classes: DataFrame
+    residual: Residual | None
 
 
 def run_rounds(
@@ -29,8 +75,8 @@ def run_rounds(
     directory: str,
     files: FileSystem,
     progress: Progress,
-) -> tuple[list[RoundResult], DataFrame]:
-    """Run a model's rounds until no record is left over (DESIGN 4.5).
+) -> StagedRounds:
+    """Run a model's rounds until no record is left over, or no further round is worth it.
 
     Parameters
     ----------
@@ -38,7 +84,8 @@ def run_rounds(
     snapshot : Snapshot
         The prepared table.
     criteria : Criteria
-        Records that violate them as a whole cannot have a round of their own.
+        What classes have to satisfy; records that violate them as a whole cannot have a round of
+        their own, unless the model may leave a residual.
     directory : str
         Where each round's result is staged; holds raw values.
     files : FileSystem
@@ -46,42 +93,99 @@ def run_rounds(
 
     Returns
     -------
-    results : list of RoundResult
-    finished : DataFrame
-        Records of all finished classes, read from the staging directory, with their round in
-        column ``round``.
+    StagedRounds
+
+    Raises
+    ------
+    GuaranteeError
+        If the first round forms no class, or a residual that is to be published violates the
+        criteria.
 
     Notes
     -----
-    A round is one job that writes its result, besides the passes of the model; with criteria
-    beyond k one more counts the sensitive values of the records left over. A round whose records
-    left over violate the criteria, or whose gain is below the model's smallest, is run again as
-    the last one.
+    DESIGN 4.5. A round is one job that writes its result, besides the passes of the model; with
+    criteria beyond k one more counts the sensitive values of the records left over. A round whose
+    records left over violate the criteria, or whose gain is below the model's smallest, is run
+    again as the last one. A model that leaves a residual gets its rounds as long as they form
+    classes.
     """
     results: list[RoundResult] = []
     spark = snapshot.records.sparkSession
     weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
-    table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1)
+    table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell)
+    remaining: tuple[DataFrame, int] | None = None
     while True:
         path = f"{directory}/round={table.number}"
         with progress.stage(f"round {table.number} of {model.rounds}", rows=table.rows):
-            result = _stage(model.anonymize(table), path, table, weights, results)
+            result = _stage(model, model.anonymize(table), path, table, weights, results)
             if result.left_over:
-                left_over = spark.read.parquet(f"{path}/{FINISHED}=false")
+                left_over = spark.read.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
                 left_over = left_over.select(*snapshot.records.columns)
-                if _gains_too_little(result, results, model) or not criteria.satisfied_by(
-                    result.left_over, count_values(left_over, criteria)
+                if not model.leaves_residual and (
+                    _gains_too_little(result, results, model)
+                    or not criteria.satisfied_by(
+                        result.left_over, count_values(left_over, criteria)
+                    )
                 ):
                     files.delete(path)
                     table = replace(table, last=True)
-                    result = _stage(model.anonymize(table), path, table, weights, results)
+                    result = _stage(model, model.anonymize(table), path, table, weights, results)
+        if result.left_over == table.rows:
+            remaining = table.records, table.rows
+            files.delete(path)
+            break
         results.append(result)
         if not result.left_over:
             break
+        if table.last or result.left_over < criteria.k:
+            remaining = left_over, result.left_over
+            break
         number = table.number + 1
-        table = Round(left_over, result.left_over, number, last=number == model.rounds)
-    paths = [f"{directory}/round={result.number}/{FINISHED}=true" for result in results]
-    return results, spark.read.option("basePath", directory).parquet(*paths)
+        table = replace(
+            table,
+            records=left_over,
+            rows=result.left_over,
+            number=number,
+            last=number == model.rounds,
+        )
+    if not results:
+        raise GuaranteeError(
+            "model: no class of the first round satisfies the criteria; weaken them, or let the "
+            "model generalize further; nothing was published"
+        )
+    residual = None
+    paths = [f"{directory}/round={result.number}/{PART}={Part.FINISHED}" for result in results]
+    if remaining is not None:
+        # Behind the rounds, so that it reads like one of them.
+        path = f"{directory}/round={results[-1].number + 1}/{PART}={Part.SUPPRESSED}"
+        residual = _stage_residual(model, *remaining, criteria, path)
+        paths += [path] * residual.published
+    reader = spark.read.option("basePath", directory)
+    classes = [f"{directory}/round={result.number}/{PART}={Part.CLASSES}" for result in results]
+    return StagedRounds(results, reader.parquet(*paths), reader.parquet(*classes), residual)
+
+
+def _stage_residual(
+    model: Model, records: DataFrame, rows: int, criteria: Criteria, path: str
+) -> Residual:
+    counts = count_values(records, criteria)
+    suppressed = model.suppress(records)
+    if suppressed is None:
+        return Residual(records, rows, counts, published=False)
+    if not criteria.satisfied_by(rows, counts):
+        violated = criteria.violated_by(rows, counts) if rows >= criteria.k else None
+        what = (
+            f"are fewer than k = {criteria.k}"
+            if violated is None
+            else f"violate {violated.describe()} on attribute {violated.attribute!r}"
+        )
+        raise GuaranteeError(
+            f"model.residual: the {rows:,} records that no round found a class for {what} "
+            "together, so they cannot be published as a class of their own, not even suppressed; "
+            "set it to drop, or weaken the criteria; nothing was published"
+        )
+    suppressed.drop(PART).write.parquet(path)
+    return Residual(records, rows, counts, published=True)
 
 
 def _gains_too_little(result: RoundResult, before: Sequence[RoundResult], model: Model) -> bool:
@@ -93,7 +197,8 @@ def _gains_too_little(result: RoundResult, before: Sequence[RoundResult], model:
 
 
 def _stage(
-    assigned: DataFrame,
+    model: Model,
+    anonymized: Anonymized,
     path: str,
     table: Round,
     weights: Sequence[float],
@@ -101,19 +206,27 @@ def _stage(
 ) -> RoundResult:
     """Write a round's result and return what it made."""
     observation = Observation("round")
-    counted = assigned.observe(
+    counted = anonymized.rows.observe(
         observation,
-        sf.count_if(~sf.col(FINISHED)).alias("left_over"),
+        sf.count_if(sf.col(PART) == Part.LEFT_OVER).alias("left_over"),
         sf.sum(exact(penalty_of_class(weights))).alias("penalty"),
         sf.sum(exact(sf.col(f"{CLASS_SUMMARY}.whole_penalty"))).alias("whole_penalty"),
     )
-    counted.write.partitionBy(FINISHED).parquet(path)
+    try:
+        counted.write.partitionBy(PART).parquet(path)
+    finally:
+        anonymized.release()
     found = observation.get
-    finished_before = sum((one.penalty for one in before), Decimal(0))
+    left_over = int(found["left_over"])
+    if_last = sum((one.penalty for one in before), found["whole_penalty"] or Decimal(0))
+    if model.leaves_residual:
+        # Were this the last round, its records left over would be suppressed.
+        if_last += left_over * sum(Decimal(str(weight)) for weight in weights)
     return RoundResult(
         number=table.number,
         rows=table.rows,
-        left_over=int(found["left_over"]),
-        penalty=found["penalty"],
-        penalty_if_last=finished_before + found["whole_penalty"],
+        left_over=left_over,
+        penalty=found["penalty"] or Decimal(0),
+        penalty_if_last=if_last,
+        levels=anonymized.levels,
     )

@@ -15,6 +15,7 @@ from anonspark.errors import DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
 from anonspark.prepare.hierarchies import read_hierarchy_files
 from anonspark.prepare.sensitive import describe_criteria
+from anonspark.publish.left_out import read_left_out
 from anonspark.publish.manifest import MANIFEST, read_manifest
 from anonspark.publish.presence import check_delta_presence
 from anonspark.publish.verification import (
@@ -121,6 +122,13 @@ def verify(
             )
         }
         hierarchies = read_hierarchy_files(spark, paths)
+        left_out = read_left_out(spark, files, release)
+        slack = 0.0
+        if left_out is None:
+            # Without their sensitive values, the distribution of the whole input is known but for
+            # the share of the records left out: no distance can change by more.
+            dropped = manifest["published"].get("rows_left_out", 0)
+            slack = dropped / max(dropped + manifest["published"].get("rows", 0), 1)
         criteria = describe_criteria(
             data,
             privacy,
@@ -131,9 +139,10 @@ def verify(
                 if name in sensitive and attribute.get("order")
             },
             hierarchies,
+            left_out,
         )
         published = count_published_classes(data, columns)
-        measured = measure_criteria(data, columns, criteria)
+        measured = measure_criteria(data, columns, criteria, slack)
     require_guarantee(published, k=privacy.k, measured=measured)
     if published.fingerprint != manifest["fingerprints"]["output"]:
         raise GuaranteeError(

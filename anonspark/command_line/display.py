@@ -55,6 +55,14 @@ def show_release(console: Console, release: Release) -> None:
     lines = [
         ("records published", summary["rows_published"]),
         ("records dropped, a quasi-identifier missing", summary["rows_dropped_missing"]),
+        *(
+            [
+                ("records without a class, suppressed", summary["rows_suppressed"]),
+                ("of them not published", summary["rows_left_out"]),
+            ]
+            if summary["rows_suppressed"]
+            else []
+        ),
         (f"smallest class (k = {summary['k']})", summary["published_min_class_size"]),
         ("classes", summary["classes"]),
         ("classes by published tuple", summary["published_classes"]),
@@ -70,12 +78,21 @@ def show_release(console: Console, release: Release) -> None:
              " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")),
         ]  # fmt: skip
     console.print(_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
-    columns = ("round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total")
+    columns = ["round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total"]
+    if release.rounds[0]["levels"] is not None:
+        columns.append("levels")
     rows = [[row[name] for name in columns] for row in release.rounds]
     console.print(_table("Rounds", columns, rows))
-    columns = ("attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss")
+    columns = ["attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss"]
     rows = [[row[name] for name in columns] for row in release.attributes]
     console.print(_table("Attributes", columns, rows))
+    columns = ["attacker", "highest", "average", "at_risk", "unique"]
+    rows = [
+        ["" if row[name] is None else row[name] for name in columns]
+        for row in release.risk
+        if row.get("round") is None
+    ]
+    console.print(_table("Risk of re-identification, as probabilities", columns, rows))
     if len(release.privacy) > 1:
         names = ("attribute", "criterion", "required", "measured")
         rows = [

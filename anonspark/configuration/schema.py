@@ -45,6 +45,7 @@ __all__ = [
     "OutputOptions",
     "OutputStyle",
     "PrivacyOptions",
+    "RiskOptions",
     "Role",
     "model_options_classes",
 ]
@@ -444,6 +445,41 @@ class Attribute(Section):
         return findings
 
 
+class RiskOptions(Section):
+    """From where on the risk of re-identification is called high.
+
+    Attributes
+    ----------
+    threshold : float
+        Highest acceptable probability of any record (tau).
+    at_risk : float
+        Acceptable share of the records above it (alpha).
+    average : float
+        Acceptable average probability (lambda).
+    unique : float
+        Acceptable share of unique records (chi, omega).
+    """
+
+    threshold: float = Field(
+        default=0.2,
+        ge=0.0,
+        le=1.0,
+        description="Highest acceptable probability to re-identify any one record.",
+    )
+    at_risk: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="Acceptable share of records whose probability exceeds the threshold.",
+    )
+    average: float = Field(
+        default=0.1, ge=0.0, le=1.0, description="Acceptable share of records re-identified."
+    )
+    unique: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="Acceptable share of unique records."
+    )
+
+
 class EvaluateOptions(Section):
     """What is measured beyond the usual.
 
@@ -451,6 +487,10 @@ class EvaluateOptions(Section):
     ----------
     compare_baseline : bool
         Whether the same model without outlier handling is measured, too.
+    information : bool
+        Whether entropy and Kullback-Leibler divergence are measured, too.
+    risk : RiskOptions
+        From where on the risk of re-identification is called high.
     """
 
     compare_baseline: bool = Field(
@@ -459,6 +499,17 @@ class EvaluateOptions(Section):
             "Also measure the same model without outlier handling, for the decision rules; costs "
             "a second anonymization."
         ),
+    )
+    information: bool = Field(
+        default=False,
+        description=(
+            "Also measure entropy and Kullback-Leibler divergence of the release; costs some "
+            "passes over the input for every quasi-identifier. Not for the style mean."
+        ),
+    )
+    risk: RiskOptions = Field(
+        default=RiskOptions(),
+        description="From where on the risk of re-identification is called high.",
     )
 
 
@@ -603,6 +654,8 @@ class Configuration(Section):
             *_unusable_names(self.attributes),
             *_unusable_criteria(self.attributes, self.privacy),
             *_generated_columns(self.attributes, self.output.style, self.missing),
+            *self.model.findings(self.attributes),
+            *_unmeasurable(self.evaluate, self.output.style),
         ]
         if not self.quasi_identifiers:
             findings.append(
@@ -780,6 +833,19 @@ def _unusable_criteria(
                 )
             )
     return findings
+
+
+def _unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]:
+    """Find figures that cannot be measured in what is published."""
+    if not evaluate.information or style != "mean":
+        return []
+    return [
+        Finding(
+            ("evaluate", "information"),
+            "found true together with output.style 'mean', which does not tell what values a class "
+            "covers; expected another style; choose 'interval' or 'bounds', or set it to false",
+        )
+    ]
 
 
 def _generated_columns(

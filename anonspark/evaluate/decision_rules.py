@@ -1,10 +1,10 @@
-"""Decision rules A, B and C: whether a model with outlier handling beats itself without."""
+"""Whether outlier handling paid: decision rules A, B and C, and those of rho-Gain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DecisionRules", "decide"]
+__all__ = ["DecisionRules", "GainRules", "decide", "decide_gain"]
 
 
 @dataclass(frozen=True)
@@ -37,4 +37,40 @@ def decide(
             int(with_rounds < without)
             for with_rounds, without in (discernibility, mean_class_size, certainty_penalty)
         )
+    )
+
+
+@dataclass(frozen=True)
+class GainRules:
+    """Whether further rounds paid beside the first one alone (Vural 2017, 3-1 to 3-3).
+
+    Parameters
+    ----------
+    utility : int
+        1 where there are not fewer classes and not more records without one.
+    risk : int
+        1 where the highest risk did not rise. The thesis prints it the other way round.
+    """
+
+    utility: int
+    risk: int
+
+    @property
+    def gain(self) -> int:
+        """1 where both hold: success."""
+        return self.utility * self.risk
+
+
+def decide_gain(before: tuple[int, int, int], after: tuple[int, int, int]) -> GainRules:
+    """Compare the first round with all rounds.
+
+    Parameters
+    ----------
+    before, after : tuple of int
+        Classes, records without a class, and records of the smallest class.
+    """
+    (classes, outliers, smallest), (classes_after, outliers_after, smallest_after) = before, after
+    return GainRules(
+        utility=int(classes <= classes_after and outliers >= outliers_after),
+        risk=int(smallest_after >= smallest),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -14,6 +15,7 @@ from anonspark.columns import CLASS_ID, CLASS_SUMMARY
 from anonspark.prepare.encoding import QuasiIdentifier
 
 __all__ = [
+    "AttributeTotals",
     "RoundResult",
     "Totals",
     "class_table",
@@ -62,6 +64,8 @@ class RoundResult:
         ``gcp_total`` of the round's classes.
     penalty_if_last : Decimal
         ``gcp_total`` of the release, had the run ended with this round and its groups whole.
+    levels : mapping of str to int or None
+        Level that each quasi-identifier was recoded to, where it is one for the whole table.
     """
 
     number: int
@@ -69,6 +73,76 @@ class RoundResult:
     left_over: int
     penalty: Decimal
     penalty_if_last: Decimal
+    levels: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class AttributeTotals:
+    """Sums over records, of one quasi-identifier, without its weight.
+
+    Parameters
+    ----------
+    quasi_identifier : QuasiIdentifier
+    generalized : int
+        Records whose value was replaced by a wider one.
+    penalty : Decimal
+        Certainty penalties, each in [0, 1].
+    iloss : Decimal
+        ILoss, each in [0, 1).
+    levels : int
+        Levels of the hierarchy, each from 0 to its height.
+    suppressed : int
+        Records among them whose value is lost, which count 1 (or the height) in every sum.
+    """
+
+    quasi_identifier: QuasiIdentifier
+    generalized: int
+    penalty: Decimal
+    iloss: Decimal
+    levels: int
+    suppressed: int = 0
+
+    @property
+    def weight(self) -> Decimal:
+        """What the figures of all attributes together are weighted by."""
+        return Decimal(str(self.quasi_identifier.weight))
+
+    @property
+    def loss(self) -> Decimal:
+        """Sum of the shares of the domain, beside one value, that are covered; each in [0, 1]."""
+        if not self.quasi_identifier.is_category:
+            return self.penalty
+        # ILoss has the whole domain in its denominator, this one all but one value.
+        domain = self.quasi_identifier.domain_size
+        known = (self.iloss - self.suppressed) * domain / max(domain - 1, 1)
+        return known + self.suppressed
+
+    @property
+    def lifted(self) -> Decimal:
+        """Sum of the levels as shares of the hierarchy's height, each in [0, 1]."""
+        return Decimal(self.levels) / self.quasi_identifier.height
+
+    def with_suppressed(self, rows: int) -> AttributeTotals:
+        """Return the same with records whose value is lost."""
+        lost = AttributeTotals(
+            self.quasi_identifier,
+            rows,
+            Decimal(rows),
+            Decimal(rows),
+            rows * self.quasi_identifier.height,
+            rows,
+        )
+        return self + lost
+
+    def __add__(self, other: AttributeTotals) -> AttributeTotals:
+        return AttributeTotals(
+            self.quasi_identifier,
+            self.generalized + other.generalized,
+            self.penalty + other.penalty,
+            self.iloss + other.iloss,
+            self.levels + other.levels,
+            self.suppressed + other.suppressed,
+        )
 
 
 @dataclass(frozen=True)
@@ -81,79 +155,107 @@ class Totals:
         Records in the classes.
     classes : int
         Groups that the model formed.
-    discernibility : int
+    squares : int
         Sum of squared class sizes.
-    smallest, largest : int
-        Extremes of the class sizes.
-    weights : tuple of Decimal
-        Weight of each quasi-identifier.
-    penalties : tuple of Decimal
-        Sum of size times certainty penalty, for each quasi-identifier, without its weight.
-    losses : tuple of Decimal
-        Sum of size times ILoss, for each quasi-identifier.
-    generalized : tuple of int
-        Records whose value was replaced by a wider one, for each quasi-identifier.
+    sizes : mapping of int to int
+        Classes of each size.
+    attributes : tuple of AttributeTotals
+        Of each quasi-identifier.
+    suppressed : int
+        Records without a class, of which nothing is known but the sensitive values. They count as
+        lost in every figure of loss.
     """
 
     rows: int
     classes: int
-    discernibility: int
-    smallest: int
-    largest: int
-    weights: tuple[Decimal, ...]
-    penalties: tuple[Decimal, ...]
-    losses: tuple[Decimal, ...]
-    generalized: tuple[int, ...]
+    squares: int
+    sizes: Mapping[int, int]
+    attributes: tuple[AttributeTotals, ...]
+    suppressed: int = 0
+
+    @property
+    def discernibility(self) -> int:
+        """``dm``: squared class sizes, and the whole table for every suppressed record."""
+        return self.squares + (self.rows + self.suppressed) * self.suppressed
 
     @property
     def certainty_penalty(self) -> float:
         """``gcp_total``: the weighted sum of size times penalty over classes and attributes."""
-        pairs = zip(self.weights, self.penalties, strict=True)
-        return float(sum(weight * penalty for weight, penalty in pairs))
+        return float(sum(one.weight * one.penalty for one in self._with_suppressed))
 
     @property
     def global_certainty_penalty(self) -> float:
         """``gcp``: the same per value, in [0, 1]."""
-        return self.certainty_penalty / (float(sum(self.weights)) * self.rows)
+        return self._mean("penalty")
 
     @property
     def information_loss(self) -> float:
         """``iloss``: the weighted mean of ILoss per value, in [0, 1]."""
-        pairs = zip(self.weights, self.losses, strict=True)
-        total = float(sum(weight * loss for weight, loss in pairs))
-        return total / (float(sum(self.weights)) * self.rows)
+        return self._mean("iloss")
+
+    @property
+    def loss(self) -> float:
+        """Weighted mean share of the domain, beside one value, that a value was widened to."""
+        return self._mean("loss")
+
+    @property
+    def precision(self) -> float:
+        """1 less the weighted mean share of its hierarchy that a value was lifted (Sweeney)."""
+        return 1.0 - self._mean("lifted")
 
     @property
     def mean_class_size(self) -> float:
         """Records per class."""
         return self.rows / self.classes
 
-    def __add__(self, other: Totals) -> Totals:
-        def add(ours: Sequence[Decimal], theirs: Sequence[Decimal]) -> tuple[Decimal, ...]:
-            return tuple(a + b for a, b in zip(ours, theirs, strict=True))
+    @property
+    def mean_class_size_with_suppressed(self) -> float:
+        """Records per class, where those suppressed count as one more class."""
+        return (self.rows + self.suppressed) / (self.classes + (self.suppressed > 0))
 
+    @property
+    def smallest(self) -> int:
+        """Records of the smallest class."""
+        return min(self.sizes)
+
+    @property
+    def largest(self) -> int:
+        """Records of the largest class."""
+        return max(self.sizes)
+
+    @cached_property
+    def _with_suppressed(self) -> tuple[AttributeTotals, ...]:
+        return tuple(one.with_suppressed(self.suppressed) for one in self.attributes)
+
+    def _mean(self, figure: str) -> float:
+        total = sum(one.weight * getattr(one, figure) for one in self._with_suppressed)
+        weights = sum(one.weight for one in self.attributes)
+        return float(total) / (float(weights) * (self.rows + self.suppressed))
+
+    def of_attribute(self, index: int) -> AttributeTotals:
+        """Return the sums of a quasi-identifier, with the suppressed records."""
+        return self._with_suppressed[index]
+
+    def __add__(self, other: Totals) -> Totals:
+        pairs = zip(self.attributes, other.attributes, strict=True)
         return Totals(
             self.rows + other.rows,
             self.classes + other.classes,
-            self.discernibility + other.discernibility,
-            min(self.smallest, other.smallest),
-            max(self.largest, other.largest),
-            self.weights,
-            add(self.penalties, other.penalties),
-            add(self.losses, other.losses),
-            tuple(a + b for a, b in zip(self.generalized, other.generalized, strict=True)),
+            self.squares + other.squares,
+            Counter(self.sizes) + Counter(other.sizes),
+            tuple(ours + theirs for ours, theirs in pairs),
+            self.suppressed + other.suppressed,
         )
 
 
-def sum_up(heads: DataFrame, weights: Sequence[float]) -> list[Totals]:
+def sum_up(classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[Totals]:
     """Sum up classes, round by round.
 
     Parameters
     ----------
-    heads : DataFrame
-        Records that carry a class's figures, with the round in column ``round``.
-    weights : sequence of float
-        Weight of each quasi-identifier.
+    classes : DataFrame
+        Staged figures of the classes, with the round in column ``round``.
+    quasi_identifiers : sequence of QuasiIdentifier
 
     Returns
     -------
@@ -162,41 +264,42 @@ def sum_up(heads: DataFrame, weights: Sequence[float]) -> list[Totals]:
 
     Notes
     -----
-    One job, one shuffle of one row a task. The result does not depend on the tasks.
+    One job, one shuffle of one row a task and class size, of which some hundreds differ. The
+    result does not depend on the tasks.
     """
-    d = len(weights)
     size = sf.col(f"{CLASS_SUMMARY}.size")
 
     def figure(name: str, index: int) -> Column:
         return sf.col(f"{CLASS_SUMMARY}.{name}_{index}")
 
-    sums = [
-        sf.sum(size).alias("rows"),
-        sf.count(sf.lit(1)).alias("classes"),
-        sf.sum(size.cast("decimal(18,0)") * size.cast("decimal(18,0)")).alias("discernibility"),
-        sf.min(size).alias("smallest"),
-        sf.max(size).alias("largest"),
-    ]
-    for index in range(d):
+    sums = [sf.count(sf.lit(1)).alias("classes")]
+    for index in range(len(quasi_identifiers)):
         for name in ("penalty", "loss"):
             sums.append(sf.sum(exact(size * figure(name, index))).alias(f"{name}_{index}"))
+        sums.append(sf.sum(size * figure("level", index)).alias(f"level_{index}"))
         wider = sf.when(figure("penalty", index) > 0, size).otherwise(0)
         sums.append(sf.sum(wider).alias(f"generalized_{index}"))
-    rows = heads.groupBy("round").agg(*sums).orderBy("round").collect()
-    return [
-        Totals(
-            row["rows"],
+    by_round: dict[int, Totals] = {}
+    for row in classes.groupBy("round", size.alias("size")).agg(*sums).collect():
+        own = Totals(
+            row["size"] * row["classes"],
             row["classes"],
-            int(row["discernibility"]),
-            row["smallest"],
-            row["largest"],
-            tuple(Decimal(str(weight)) for weight in weights),
-            tuple(row[f"penalty_{index}"] for index in range(d)),
-            tuple(row[f"loss_{index}"] for index in range(d)),
-            tuple(row[f"generalized_{index}"] for index in range(d)),
+            row["size"] ** 2 * row["classes"],
+            {row["size"]: row["classes"]},
+            tuple(
+                AttributeTotals(
+                    one,
+                    row[f"generalized_{index}"],
+                    row[f"penalty_{index}"],
+                    row[f"loss_{index}"],
+                    row[f"level_{index}"],
+                )
+                for index, one in enumerate(quasi_identifiers)
+            ),
         )
-        for row in rows
-    ]
+        number = row["round"]
+        by_round[number] = by_round[number] + own if number in by_round else own
+    return [by_round[number] for number in sorted(by_round)]
 
 
 def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list[dict[str, object]]:
@@ -218,20 +321,31 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
                 "gcp_total_cumulative": so_far.certainty_penalty,
                 "gcp_total_if_last": float(result.penalty_if_last),
                 "mean_class_size": own.mean_class_size,
+                "mean_class_size_with_outliers": replace(
+                    own, suppressed=result.left_over
+                ).mean_class_size_with_suppressed,
+                "precision": own.precision,
+                "loss": own.loss,
+                "height": sum(result.levels.values()) if result.levels is not None else None,
+                "levels": (
+                    ", ".join(f"{name}={level}" for name, level in result.levels.items())
+                    if result.levels is not None
+                    else None
+                ),
             }
         )
     return rows
 
 
 def class_table(
-    heads: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
+    classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
 ) -> DataFrame:
     """Return the table ``classes``: one row a class, with its bounds and its penalty.
 
     Parameters
     ----------
-    heads : DataFrame
-        Records that carry a class's figures, with the round in column ``round``.
+    classes : DataFrame
+        Staged figures of the classes, with the round in column ``round``.
     quasi_identifiers : sequence of QuasiIdentifier
     run_id : str
 
@@ -246,7 +360,7 @@ def class_table(
         for end, short in (("lowest", "min"), ("highest", "max"))
     ]
     weights = [quasi_identifier.weight for quasi_identifier in quasi_identifiers]
-    return heads.select(
+    return classes.select(
         sf.lit(run_id).alias("run_id"),
         sf.format_string("%016x", CLASS_ID).alias("class_id"),
         "round",

@@ -59,6 +59,9 @@ class ClassFigures:
         Records.
     lowest, highest : list of pyarrow.Array
         Bounds of each quasi-identifier, null where all values are missing.
+    levels : int64 ndarray of shape (classes, d)
+        Level of the hierarchy that each quasi-identifier is published at; without a hierarchy 0
+        for one value and 1 for several.
     penalties : float64 ndarray of shape (classes, d)
         Certainty penalty of each quasi-identifier, in [0, 1] (Xu et al. 2006).
     losses : float64 ndarray of shape (classes, d)
@@ -69,6 +72,7 @@ class ClassFigures:
     sizes: Codes
     lowest: list[pa.Array]
     highest: list[pa.Array]
+    levels: Codes
     penalties: Figures
     losses: Figures
 
@@ -146,18 +150,20 @@ class Generalizer:
         lowest, highest = [], []
         penalties = np.empty((len(starts) - 1, len(self.quasi_identifiers)))
         losses = np.empty_like(penalties)
+        levels = np.empty(penalties.shape, np.int64)
         for index, (quasi_identifier, extent) in enumerate(
             zip(self.quasi_identifiers, extents, strict=True)
         ):
             lowest.append(_decode(quasi_identifier, extent.lowest, extent.all_missing))
             highest.append(_decode(quasi_identifier, extent.highest, extent.all_missing))
             penalties[:, index] = _span(quasi_identifier, extent)
+            levels[:, index] = _level(quasi_identifier, extent, penalties[:, index])
             losses[:, index] = _loss(quasi_identifier, extent, codes[:, index], starts)
         published = [
             self._column(column, extents[column.attribute], codes[:, column.attribute], starts)
             for column in self.columns()
         ]
-        return published, ClassFigures(np.diff(starts), lowest, highest, penalties, losses)
+        return published, ClassFigures(np.diff(starts), lowest, highest, levels, penalties, losses)
 
     def penalty(self, codes: Codes, starts: Codes) -> Figures:
         """Return what groups would add to ``gcp_total`` as classes.
@@ -252,19 +258,27 @@ def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
     return np.minimum(span, 1.0)
 
 
+def _level(quasi_identifier: QuasiIdentifier, extent: _Extent, spans: Figures) -> Codes:
+    """Return the level that each class is published at."""
+    hierarchy = quasi_identifier.hierarchy
+    if hierarchy is None:
+        return (spans > 0).astype(np.int64)
+    present = np.flatnonzero(~extent.all_missing)
+    levels = np.zeros(len(spans), np.int64)
+    levels[present] = hierarchy.lowest_common_level(extent.lowest[present], extent.highest[present])
+    return np.where(extent.some_missing & ~extent.all_missing, hierarchy.height, levels)
+
+
 def _loss(
     quasi_identifier: QuasiIdentifier, extent: _Extent, codes: Codes, starts: Codes
 ) -> Figures:
     if quasi_identifier.hierarchy is not None:
         # Missing is one more value of the domain, as it is for other categories.
         covered = _covered_leaves(quasi_identifier.hierarchy, extent) + extent.some_missing
-        domain = len(quasi_identifier.categories) + int(quasi_identifier.has_missing)
-        return (covered - 1) / domain
+        return (covered - 1) / quasi_identifier.domain_size
     if quasi_identifier.is_category:
-        domain = quasi_identifier.highest - quasi_identifier.lowest + 1
-        domain += int(quasi_identifier.has_missing)
         distinct = _distinct_codes(codes, starts)[1]
-        return (np.diff(distinct) - 1) / domain
+        return (np.diff(distinct) - 1) / quasi_identifier.domain_size
     # Of the values between the extremes: span / step are covered beside one, of range / step + 1.
     span = _span(quasi_identifier, extent)
     return span * (quasi_identifier.range / (quasi_identifier.range + quasi_identifier.step))

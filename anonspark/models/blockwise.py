@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField
 
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
-    FINISHED,
+    PART,
+    Part,
     key_matrix,
     published_column,
     quasi_identifier_column,
 )
-from anonspark.generalize.classes import ClassFigures, Generalizer
+from anonspark.generalize.classes import Generalizer
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
-from anonspark.models.model import Model, Round, Task, assigned_schema
+from anonspark.models.model import Anonymized, Model, Round, Task, result_schema, summaries
 from anonspark.models.options import RoundOptions
 from anonspark.outliers import OutlierSeparation
 from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
@@ -152,7 +152,7 @@ class BlockwiseModel(Model):
     def group_former(self) -> GroupFormer:
         """How a task finishes a block."""
 
-    def anonymize(self, table: Round) -> DataFrame:
+    def anonymize(self, table: Round) -> Anonymized:
         """Anonymize one round's table; see :meth:`Model.anonymize`.
 
         Notes
@@ -177,7 +177,7 @@ class BlockwiseModel(Model):
             StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
             for column in generalizer.columns()
         ]
-        schema = assigned_schema(table.records.schema, published, len(quasi_identifiers))
+        schema = result_schema(table.records.schema, published, len(quasi_identifiers))
         finish = _FinishBlocks(
             {leaf.number: leaf for leaf in partition.leaves},
             self.group_former,
@@ -187,7 +187,7 @@ class BlockwiseModel(Model):
             to_arrow_schema(schema),
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        return blocks.mapInArrow(finish, schema)  # type: ignore[arg-type]
+        return Anonymized(blocks.mapInArrow(finish, schema))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class _FinishBlocks:
             np.concatenate(paths),
             np.concatenate(penalties),
         )
-        yield from self._left_over(records, np.concatenate(left_over))
+        yield from self._batches(records, np.concatenate(left_over), Part.LEFT_OVER, {})
 
     def _form_groups(self, leaf: Leaf, rows: Codes, contents: _Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
@@ -295,7 +295,7 @@ class _FinishBlocks:
         paths: npt.NDArray[np.uint64],
         penalties: Positions,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of finished classes, generalized."""
+        """Yield the records of finished classes, generalized, and the classes."""
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = self.generalizer.generalize(contents.codes[order], starts)
         owners = np.repeat(np.arange(len(sizes)), sizes)
@@ -303,61 +303,49 @@ class _FinishBlocks:
         # divide it by them.
         order = order[np.lexsort((contents.hashes[order], owners))]
         owner = pa.array(owners)
-        heads = np.zeros(len(order), bool)
-        heads[starts[:-1]] = True
-        summaries = self._summaries(figures, penalties).take(
-            pa.array(np.cumsum(heads) - 1, mask=~heads)
-        )
-        columns = {
-            FINISHED: pa.array(np.ones(len(order), bool)),
-            CLASS_ID: pa.array(paths.view(np.int64)).take(owner),
-            CLASS_SUMMARY: summaries,
-        }
+        identifiers = pa.array(paths.view(np.int64))
+        columns = {CLASS_ID: identifiers.take(owner)}
         for index, column in enumerate(published):
             columns[published_column(index)] = column.take(owner)
-        yield from self._batches(records, order, columns, publish=True)
-
-    def _left_over(self, records: pa.Table, order: Codes) -> Iterator[pa.RecordBatch]:
-        """Yield the records of the next round as they came."""
-        columns = {FINISHED: pa.array(np.zeros(len(order), bool))}
-        yield from self._batches(records, order, columns, publish=False)
-
-    def _summaries(self, figures: ClassFigures, penalties: Positions) -> pa.StructArray:
-        fields = list(self.schema.field(CLASS_SUMMARY).type)
-        arrays = [pa.array(figures.sizes), pa.array(penalties)]
-        for j in range(len(self.generalizer.quasi_identifiers)):
-            arrays += [
-                figures.lowest[j],
-                figures.highest[j],
-                pa.array(figures.penalties[:, j]),
-                pa.array(figures.losses[:, j]),
-            ]
-        return pa.StructArray.from_arrays(arrays, fields=fields)
+        yield from self._batches(records, order, Part.FINISHED, columns)
+        class_summaries = summaries(figures, penalties, self.schema.field(CLASS_SUMMARY).type)
+        yield self._batch(
+            len(sizes), Part.CLASSES, {CLASS_ID: identifiers, CLASS_SUMMARY: class_summaries}
+        )
 
     def _batches(
-        self, records: pa.Table, order: Codes, columns: dict[str, pa.Array], *, publish: bool
+        self, records: pa.Table, order: Codes, part: Part, columns: dict[str, pa.Array]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield batches of the result's schema: given columns, staged columns, and nulls."""
+        """Yield batches of records: given columns, and staged ones."""
         raw = {
             quasi_identifier_column(index)
             for index in range(len(self.generalizer.quasi_identifiers))
         }
-        hidden = raw if publish else set()
+        hidden = raw if part == Part.FINISHED else set()
         staged = records.select(
-            [field.name for field in self.schema if field.name in records.schema.names]
+            [
+                field.name
+                for field in self.schema
+                if field.name in records.schema.names and field.name not in hidden
+            ]
         )
         rows_per_batch = 65_536
         for start in range(0, len(order), rows_per_batch):
             rows = pa.array(order[start : start + rows_per_batch])
             taken = staged.take(rows).combine_chunks()
-            arrays = []
-            for field in self.schema:
-                if field.name in columns:
-                    array = columns[field.name].slice(start, len(rows))
-                elif field.name in staged.schema.names and field.name not in hidden:
-                    array = taken.column(field.name)
-                    array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.nulls(0)
-                else:
-                    array = pa.nulls(len(rows), field.type)
-                arrays.append(array)
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            own = {name: column.slice(start, len(rows)) for name, column in columns.items()}
+            for name in staged.schema.names:
+                chunks = taken.column(name).chunks
+                own[name] = pa.concat_arrays(chunks) if chunks else pa.nulls(0)
+            yield self._batch(len(rows), part, own)
+
+    def _batch(self, rows: int, part: Part, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+        """Return a batch of the result's schema: given columns, and nulls."""
+        columns = {PART: pa.array([part.value]).take(pa.array(np.zeros(rows, np.int64)))} | columns
+        return pa.RecordBatch.from_arrays(
+            [
+                columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
+                for field in self.schema
+            ],
+            schema=self.schema,
+        )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
-    BooleanType,
     DoubleType,
     LongType,
+    StringType,
     StructField,
     StructType,
 )
@@ -19,15 +22,16 @@ from pyspark.sql.types import (
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
-    FINISHED,
+    PART,
     published_column,
     quasi_identifier_column,
 )
-from anonspark.generalize.classes import Generalizer
+from anonspark.generalize.classes import ClassFigures, Generalizer
 from anonspark.models.options import ModelOptions
 from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
 
-__all__ = ["Model", "Round", "Task", "assigned_schema"]
+__all__ = ["Anonymized", "Model", "Round", "Task", "result_schema", "summaries"]
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,43 @@ class Round:
     records : DataFrame
         Staged records (see :mod:`anonspark.columns`).
     rows : int
-        Their number; the table satisfies the criteria as a whole.
+        Their number.
     number : int
         1, 2, ...
     last : bool
-        Whether all groups are kept whole, so that no record is left over.
+        Whether it is the last one: all groups are kept whole, so that no record is left over, or
+        only for good.
+    tell : callable
+        Takes what the model is at, in a few words, for whoever waits.
     """
 
     records: DataFrame
     rows: int
     number: int
     last: bool
+    tell: Callable[[str], None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Anonymized:
+    """What a model makes of one round's table.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of :func:`result_schema`: every record exactly once, in a finished class, generalized, or
+        left over with its raw values; and one row a finished class. Lazy; what it costs to make is
+        told by the model.
+    levels : mapping of str to int or None
+        Level of the hierarchy that each quasi-identifier was recoded to, where it is one level for
+        the whole table.
+    release : callable
+        Frees what was kept on the cluster for the rows, once they are written.
+    """
+
+    rows: DataFrame
+    levels: Mapping[str, int] | None = None
+    release: Callable[[], None] = lambda: None
 
 
 class Model(ABC):
@@ -93,7 +123,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def rounds(self) -> int:
-        """Rounds at most: the last one leaves no record over."""
+        """Rounds at most."""
 
     @property
     def minimum_gain(self) -> float:
@@ -108,23 +138,40 @@ class Model(ABC):
         Such records then need occurrence numbers wherever a table is larger than one task.
         """
 
+    @property
+    def leaves_residual(self) -> bool:
+        """Whether records may be left over for good, which are then suppressed.
+
+        Where not, the last round leaves no record over, and only tables that satisfy the criteria
+        as a whole get a round.
+        """
+        return False
+
+    def keeps(self, criterion: Criterion) -> bool:  # noqa: ARG002
+        """Return whether every class keeps a criterion as measured against the whole input."""
+        return True
+
     @abstractmethod
-    def anonymize(self, table: Round) -> DataFrame:
-        """Anonymize one round's table.
+    def anonymize(self, table: Round) -> Anonymized:
+        """Anonymize one round's table."""
+
+    def suppress(self, records: DataFrame) -> DataFrame | None:
+        """Return the rows of records without a class, or None where they are not published.
 
         Parameters
         ----------
-        table : Round
+        records : DataFrame
+            Staged records that no round found a class for.
 
         Returns
         -------
-        DataFrame
-            Of :func:`assigned_schema`: every record exactly once, in a finished class, generalized,
-            or left over with its raw values. Lazy; what it costs to make is told by the model.
+        DataFrame or None
+            Of :func:`result_schema`, lazy.
         """
+        raise NotImplementedError(f"{type(self).__name__} leaves no record over")
 
 
-def assigned_schema(records: StructType, published: Sequence[StructField], d: int) -> StructType:
+def result_schema(records: StructType, published: Sequence[StructField], d: int) -> StructType:
     """Return the schema of a round's result.
 
     Parameters
@@ -139,10 +186,9 @@ def assigned_schema(records: StructType, published: Sequence[StructField], d: in
     Returns
     -------
     StructType
-        Whether the record is finished; of finished ones the class, the published columns and, on
-        one record a class, the class's figures, with the penalty of all records of the group that
-        it was taken from; of records left over the raw quasi-identifiers. Everything else as
-        staged.
+        The part that a row belongs to; of finished records the class and the published columns; of
+        records left over the raw quasi-identifiers; of both everything else as staged. Of classes
+        their figures, with the penalty of all records of the group that each was taken from.
     """
     raw = [records[quasi_identifier_column(index)] for index in range(d)]
     rest = [field for field in records if field.name not in {column.name for column in raw}]
@@ -151,12 +197,13 @@ def assigned_schema(records: StructType, published: Sequence[StructField], d: in
         figures += [
             StructField(f"lowest_{index}", column.dataType),
             StructField(f"highest_{index}", column.dataType),
+            StructField(f"level_{index}", LongType()),
             StructField(f"penalty_{index}", DoubleType()),
             StructField(f"loss_{index}", DoubleType()),
         ]
     return StructType(
         [
-            StructField(FINISHED, BooleanType()),
+            StructField(PART, StringType()),
             StructField(CLASS_ID, LongType()),
             StructField(CLASS_SUMMARY, StructType(figures)),
             *(
@@ -167,3 +214,27 @@ def assigned_schema(records: StructType, published: Sequence[StructField], d: in
             *rest,
         ]
     )
+
+
+def summaries(
+    figures: ClassFigures, whole_penalties: npt.NDArray[np.float64], data_type: pa.StructType
+) -> pa.StructArray:
+    """Return the figures of classes as :func:`result_schema` has them.
+
+    Parameters
+    ----------
+    figures : ClassFigures
+    whole_penalties : float64 ndarray of shape (classes,)
+        Penalty of the group that each class was taken from.
+    data_type : pyarrow.StructType
+    """
+    arrays = [pa.array(figures.sizes), pa.array(whole_penalties)]
+    for index in range(figures.penalties.shape[1]):
+        arrays += [
+            figures.lowest[index],
+            figures.highest[index],
+            pa.array(figures.levels[:, index]),
+            pa.array(figures.penalties[:, index]),
+            pa.array(figures.losses[:, index]),
+        ]
+    return pa.StructArray.from_arrays(arrays, fields=list(data_type))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from anonspark.configuration.problems import Finding
+    from anonspark.configuration.schema import Attribute
 
 __all__ = ["ModelOptions", "RoundOptions"]
 
@@ -25,6 +30,21 @@ class ModelOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(description="Which model makes the classes.")
+
+    def findings(self, attributes: Mapping[str, Attribute]) -> list[Finding]:  # noqa: ARG002
+        """Find what the model cannot work with.
+
+        Parameters
+        ----------
+        attributes : mapping of str to Attribute
+            The configured attributes.
+
+        Returns
+        -------
+        list of Finding
+            Located from the top of the configuration.
+        """
+        return []
 
 
 class RoundOptions(ModelOptions):

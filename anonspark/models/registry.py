@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from anonspark.models.canon import Canon
+from anonspark.models.full_domain import FullDomain
 from anonspark.models.microaggregation import Microaggregation
 from anonspark.models.model import Model, Task
 from anonspark.models.mondrian import Mondrian
@@ -12,7 +13,7 @@ from anonspark.models.options import ModelOptions
 
 __all__ = ["create_model", "options_classes"]
 
-_MODELS: tuple[type[Model], ...] = (Mondrian, Canon, Microaggregation)
+_MODELS: tuple[type[Model], ...] = (Mondrian, Canon, Microaggregation, FullDomain)
 
 
 def _models_by_name() -> dict[str, type[Model]]:

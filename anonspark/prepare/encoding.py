@@ -89,6 +89,18 @@ class QuasiIdentifier:
         return self.highest + 1
 
     @property
+    def height(self) -> int:
+        """Levels above the values: those of the hierarchy, 1 without one."""
+        return self.hierarchy.height if self.hierarchy is not None else 1
+
+    @property
+    def domain_size(self) -> int:
+        """Values of the domain, a missing one among them (categories only)."""
+        if self.hierarchy is not None:
+            return len(self.categories) + int(self.has_missing)
+        return self.highest - self.lowest + 1 + int(self.has_missing)
+
+    @property
     def is_category(self) -> bool:
         """Whether classes are published as sets of values, not as intervals."""
         return self.kind in ("category", "boolean")

@@ -21,7 +21,7 @@ from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute, comparable
 
-__all__ = ["count_values", "describe_criteria", "require_satisfiable"]
+__all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
 
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
@@ -44,6 +44,7 @@ def describe_criteria(
     columns: Mapping[str, str],
     orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
+    left_out: DataFrame | None = None,
 ) -> Criteria:
     """Return what every class has to satisfy, with the values that occur in a table.
 
@@ -58,6 +59,9 @@ def describe_criteria(
         Declared order of the values, of the attributes that have one.
     hierarchies : mapping of str to Hierarchy
         Of the attributes that have one.
+    left_out : DataFrame or None
+        Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well, of
+        records that are not in the table.
 
     Raises
     ------
@@ -72,7 +76,15 @@ def describe_criteria(
     criteria = privacy.criteria
     names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
     sensitive = tuple(
-        _describe(records, name, columns[name], criteria, orders.get(name), hierarchies.get(name))
+        _describe(
+            records,
+            name,
+            columns[name],
+            criteria,
+            orders.get(name),
+            hierarchies.get(name),
+            left_out,
+        )
         for name in names
     )
     return Criteria(privacy.k, criteria, sensitive)
@@ -85,6 +97,7 @@ def _describe(
     criteria: Sequence[Criterion],
     listed: Sequence[str] | None,
     hierarchy: Hierarchy | None,
+    left_out: DataFrame | None,
 ) -> SensitiveAttribute:
     where = f"attributes.{name}"
     data_type = records.schema[column].dataType
@@ -93,10 +106,15 @@ def _describe(
             f"{where}: a criterion cannot be about a column of type {data_type.simpleString()}; "
             "use a number, date, timestamp, boolean or text column"
         )
-    plain, arrow_type = _plain(sf.col(quoted(column)), data_type)
+    plain, arrow_type = plain_values(sf.col(quoted(column)), data_type)
+    counted = records.groupBy(plain.alias("value")).agg(sf.count(sf.lit(1)).alias("count"))
+    if left_out is not None:
+        value = sf.col("value").cast(counted.schema["value"].dataType)
+        own = left_out.filter(sf.col("attribute") == name).select(value, "records")
+        counted = counted.union(own)
     rows = (
-        records.groupBy(plain.alias("value"))
-        .agg(sf.count(sf.lit(1)).alias("count"))
+        counted.groupBy("value")
+        .agg(sf.sum("count").alias("count"))
         .orderBy(sf.col("value").asc_nulls_last())
         .limit(_MOST_VALUES + 1)
         .collect()
@@ -131,8 +149,16 @@ def _describe(
     return SensitiveAttribute(name, column, values, counts, none, none)
 
 
-def _plain(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]:
-    """Return a column as Python can hold it exactly, and the Arrow type that it has then."""
+def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]:
+    """Return a column as Python can hold it exactly, and the Arrow type that it has then.
+
+    Parameters
+    ----------
+    column : Column
+        Sensitive values.
+    data_type : DataType
+        Their type.
+    """
     if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
         return sf.unix_micros(column.cast("timestamp")), pa.int64()
     if isinstance(data_type, st.DateType):

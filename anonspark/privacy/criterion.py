@@ -41,6 +41,11 @@ class Criterion:
     bound: float
     c: float = 0.0
 
+    @property
+    def is_distance(self) -> bool:
+        """Whether it compares a class with the distribution of a whole table (t-closeness)."""
+        return self.kind.endswith("distance")
+
     def describe(self) -> str:
         """Return the criterion in words, for messages and the table ``privacy``."""
         bound = f"{self.bound:g}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -28,6 +30,8 @@ class PublishedClasses:
         Different tuples of quasi-identifiers.
     smallest, largest : int
         Records of the smallest and largest class; 0 where nothing was published.
+    sizes : mapping of int to int
+        Classes of each size.
     fingerprint : str
         Tells whether two releases hold the same records, in whatever order and files.
     """
@@ -36,6 +40,7 @@ class PublishedClasses:
     classes: int
     smallest: int
     largest: int
+    sizes: Mapping[int, int]
     fingerprint: str
 
 
@@ -55,7 +60,8 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
 
     Notes
     -----
-    One job; one shuffle of one row a class and task. Nothing but the files is trusted.
+    One job; one shuffle of one row a class and task, and one of a row a class size and task.
+    Nothing but the files is trusted.
     """
     columns = [sf.col(quoted(name)) for name in data.columns]
     # Numbered, so that no published name clashes with ours.
@@ -64,7 +70,7 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]
-    row = (
+    found = (
         data.select(*tuple_columns, content_hash(columns).alias("content_hash"))
         .groupBy(*names)
         .agg(
@@ -72,22 +78,27 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
             sf.sum(sf.col("content_hash").cast("decimal(38,0)")).alias("hash_sum"),
             sf.bit_xor("content_hash").alias("hash_xor"),
         )
+        .groupBy("size")
         .agg(
-            sf.sum("size").alias("rows"),
             sf.count(sf.lit(1)).alias("classes"),
-            sf.min("size").alias("smallest"),
-            sf.max("size").alias("largest"),
             sf.sum("hash_sum").alias("hash_sum"),
             sf.bit_xor("hash_xor").alias("hash_xor"),
         )
-        .collect()[0]
+        .collect()
     )
+    sizes = {row["size"]: row["classes"] for row in found}
+    records = sum(size * classes for size, classes in sizes.items())
     return PublishedClasses(
-        rows=row["rows"] or 0,
-        classes=row["classes"],
-        smallest=row["smallest"] or 0,
-        largest=row["largest"] or 0,
-        fingerprint=table_fingerprint(row["rows"], row["hash_sum"], row["hash_xor"]),
+        rows=records,
+        classes=sum(sizes.values()),
+        smallest=min(sizes, default=0),
+        largest=max(sizes, default=0),
+        sizes=sizes,
+        fingerprint=table_fingerprint(
+            records,
+            sum(int(row["hash_sum"]) for row in found),
+            reduce(xor, (row["hash_xor"] for row in found), 0),
+        ),
     )
 
 
@@ -130,9 +141,9 @@ def require_guarantee(
     if violated:
         raise GuaranteeError(
             "\n".join(
-                f"{one.violating_classes:,} of {published.classes:,} classes of the release "
-                f"violate {one.criterion.describe()} on attribute {one.criterion.attribute!r}; the "
-                "release must not be used"
+                f"{one.violating_classes:,} of {published.classes:,} classes of the release, with "
+                f"{one.violating_records:,} records, violate {one.criterion.describe()} on "
+                f"attribute {one.criterion.attribute!r}; the release must not be used"
                 for one in violated
             )
         )

@@ -33,13 +33,14 @@ class MeasuredCriterion:
     measured : float
         The figure of the worst class: its different values, the exponential of its entropy, its
         c (which has to be smaller than the criterion's), its largest share, or its distance.
-    violating_classes : int
-        Classes that violate the criterion.
+    violating_classes, violating_records : int
+        Classes that violate the criterion, and their records.
     """
 
     criterion: Criterion
     measured: float
     violating_classes: int
+    violating_records: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class _MeasureClasses:
 
     criteria: tuple[Criterion, ...]
     attribute: SensitiveAttribute
+    slack: float
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -60,23 +62,25 @@ class _MeasureClasses:
             order = np.lexsort((codes, owners))
             counts = pairs.field("count").to_numpy()
             table = ValueCounts(owners[order], codes[order], counts[order])
-            worst, violating = [], []
+            worst, violating, records = [], [], []
             for criterion in self.criteria:
-                figures, holds = _measure(criterion, table, self.attribute)
+                figures, holds = _measure(criterion, table, self.attribute, self.slack)
                 largest = criterion.kind not in ("distinct", "entropy")
                 worst.append(float(figures.max() if largest else figures.min()))
                 violating.append(int((~holds).sum()))
+                records.append(int(table.sizes[~holds].sum()))
             yield pa.RecordBatch.from_pydict(
                 {
                     "criterion": pa.array(range(len(self.criteria)), pa.int32()),
                     "measured": pa.array(worst, pa.float64()),
                     "violating": pa.array(violating, pa.int64()),
+                    "records": pa.array(records, pa.int64()),
                 }
             )
 
 
 def _measure(
-    criterion: Criterion, table: ValueCounts, attribute: SensitiveAttribute
+    criterion: Criterion, table: ValueCounts, attribute: SensitiveAttribute, slack: float
 ) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return each class's figure, and whether it satisfies the criterion."""
     match criterion.kind:
@@ -90,7 +94,7 @@ def _measure(
             figures = measures.recursive_c(table, int(criterion.bound))
             return figures, figures < criterion.c
         case "alpha":
-            figures = measures.largest_share(table)
+            figures, slack = measures.largest_share(table), 0.0
         case "equal distance":
             figures = measures.equal_distance(table, attribute.shares)
         case "ordered distance":
@@ -99,11 +103,11 @@ def _measure(
             figures = measures.hierarchical_distance(
                 table, attribute.shares, attribute.parents, attribute.heights
             )
-    return figures, figures <= criterion.bound + _TOLERANCE
+    return figures, figures <= criterion.bound + slack + _TOLERANCE
 
 
 def measure_criteria(
-    data: DataFrame, quasi_identifiers: Sequence[str], criteria: Criteria
+    data: DataFrame, quasi_identifiers: Sequence[str], criteria: Criteria, slack: float = 0.0
 ) -> list[MeasuredCriterion]:
     """Measure what a release has of every criterion beyond k.
 
@@ -115,6 +119,8 @@ def measure_criteria(
         Published columns that tell of quasi-identifiers; they form the classes.
     criteria : Criteria
         With the values of the sensitive attributes in ``data``, whose columns they name.
+    slack : float
+        How far the distribution that t-closeness is measured against may be from the true one.
 
     Returns
     -------
@@ -142,19 +148,22 @@ def measure_criteria(
             .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
             .select("values")
             .mapInArrow(
-                _MeasureClasses(own, attribute),  # type: ignore[arg-type]
-                "criterion int, measured double, violating long",
+                _MeasureClasses(own, attribute, slack),  # type: ignore[arg-type]
+                "criterion int, measured double, violating long, records long",
             )
             .groupBy("criterion")
             .agg(
                 sf.min("measured").alias("smallest"),
                 sf.max("measured").alias("largest"),
                 sf.sum("violating").alias("violating"),
+                sf.sum("records").alias("records"),
             )
             .collect()
         )
         for row in rows:
             criterion = own[row["criterion"]]
             worst = "smallest" if criterion.kind in ("distinct", "entropy") else "largest"
-            found[criterion] = MeasuredCriterion(criterion, row[worst], row["violating"])
+            found[criterion] = MeasuredCriterion(
+                criterion, row[worst], row["violating"], row["records"]
+            )
     return [found[criterion] for criterion in criteria.criteria]

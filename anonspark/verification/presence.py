@@ -40,7 +40,7 @@ from anonspark.verification.regions import (
     require_readable,
 )
 
-__all__ = ["Presence", "measure_presence"]
+__all__ = ["Presence", "RegionCounts", "count_regions", "measure_presence"]
 
 Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -63,6 +63,22 @@ _INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True)
+class RegionCounts:
+    """How many records share each published class's region.
+
+    Parameters
+    ----------
+    released : int64 ndarray of shape (classes,)
+        Records of the class.
+    population : int64 ndarray of shape (classes,)
+        Records of the population in its region.
+    """
+
+    released: Integers
+    population: Integers
+
+
+@dataclass(frozen=True)
 class Presence:
     """What an attacker learns of who is in a release.
 
@@ -81,6 +97,8 @@ class Presence:
         Of them, those that hold more records than the population has in their region. Where there
         is one, the population is not a superset of the released people, and the other figures say
         nothing of who is in the release.
+    counts : RegionCounts
+        What the figures were made of.
     """
 
     smallest: float
@@ -89,6 +107,7 @@ class Presence:
     out_of_bounds: int
     classes: int
     classes_not_covered: int
+    counts: RegionCounts
 
     @property
     def holds(self) -> bool:
@@ -146,12 +165,10 @@ def measure_presence(
     record of the population reaches the driver. A record takes time in proportion to the logarithm
     of the classes and to the regions that hold it.
     """
-    require_readable(attributes)
-    prepared = _prepared_population(population, attributes, list(missing_markers))
-    classes = _published_classes(release, attributes)
-    sizes: Integers = classes.column("records").to_numpy()
-    search = _search(classes, attributes, prepared, hierarchies or {})
-    counts = _population_counts(prepared, search, attributes)
+    prepared, search, found = _count(
+        release, attributes, population, hierarchies or {}, list(missing_markers)
+    )
+    sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
     row = (
         prepared.records.mapInArrow(_BoundPresence(search, shares, lower, upper), _BOUNDS)  # type: ignore[arg-type]
@@ -170,7 +187,43 @@ def measure_presence(
         out_of_bounds=row["outside"] or 0,
         classes=len(sizes),
         classes_not_covered=int((counts < sizes).sum()),
+        counts=found,
     )
+
+
+def count_regions(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    population: DataFrame,
+    hierarchies: Mapping[str, Leaves] | None = None,
+    *,
+    missing_markers: Iterable[str] = (),
+) -> RegionCounts:
+    """Count the records of a population in the region of every published class.
+
+    Parameters and errors: :func:`measure_presence`.
+
+    Notes
+    -----
+    Two jobs: one pass over the release, and one over the population's quasi-identifiers.
+    """
+    markers = list(missing_markers)
+    return _count(release, attributes, population, hierarchies or {}, markers)[2]
+
+
+def _count(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    population: DataFrame,
+    hierarchies: Mapping[str, Leaves],
+    missing_markers: Sequence[str],
+) -> tuple[_Population, _Search, RegionCounts]:
+    require_readable(attributes)
+    prepared = _prepared_population(population, attributes, list(missing_markers))
+    classes = _published_classes(release, attributes)
+    search = _search(classes, attributes, prepared, hierarchies)
+    counts = _population_counts(prepared, search, attributes)
+    return prepared, search, RegionCounts(classes.column("records").to_numpy(), counts)
 
 
 # The population: its values as numbers or texts.

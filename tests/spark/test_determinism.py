@@ -209,7 +209,7 @@ def test_adult_in_any_files_order_and_tasks(
 @pytest.mark.parametrize(
     ("rows", "options"),
     [
-        pytest.param(200_000, {"split": "strict"}, id="200,000-strict"),
+        pytest.param(60_000, {"split": "strict"}, id="60,000-strict"),
         pytest.param(20_000, {"split": "relaxed"}, id="20,000-relaxed"),
     ],
 )

@@ -1,0 +1,148 @@
+"""Re-identification risk of classes, and the rules that call it high (Vural 2017, section 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.configuration.schema import RiskOptions
+
+__all__ = ["Attack", "attacks", "attacks_with_population", "risk_row"]
+
+Sizes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How likely an attacker re-identifies records.
+
+    Parameters
+    ----------
+    attacker : str
+        ``prosecutor`` knows that the victim is in the release (one in the records of the class);
+        ``journalist`` knows the population (one in those of the class's region); ``marketer``
+        wants as many records as possible.
+    highest : float or None
+        Largest probability of any record (R_b).
+    average : float
+        Share of the records that is expected to be re-identified (R_c).
+    at_risk : float or None
+        Share of the records whose probability exceeds the threshold (R_a).
+    lowest : float or None
+        Smallest probability of any record.
+    at_highest, at_lowest : float or None
+        Share of the records with the largest and with the smallest probability.
+    unique : float or None
+        Share of the records alone in their class; for the journalist, of those alone in their
+        class the share that is alone in the population, too.
+    """
+
+    attacker: str
+    average: float
+    highest: float | None = None
+    at_risk: float | None = None
+    lowest: float | None = None
+    at_highest: float | None = None
+    at_lowest: float | None = None
+    unique: float | None = None
+
+
+def attacks(sizes: Mapping[int, int], threshold: float) -> list[Attack]:
+    """Return the risk where the release is the whole population.
+
+    Parameters
+    ----------
+    sizes : mapping of int to int
+        Classes of each size, at least one.
+    threshold : float
+        Highest acceptable probability (tau).
+
+    Returns
+    -------
+    list of Attack
+        Of the prosecutor, the journalist and the marketer, who then know the same.
+    """
+    size = np.array(sorted(sizes), np.int64)
+    classes = np.array([sizes[int(one)] for one in size], np.int64)
+    prosecutor = _attack("prosecutor", size, size, classes, threshold)
+    ones = int(classes[size == 1].sum())
+    records = int((size * classes).sum())
+    return [
+        _with_unique(prosecutor, "prosecutor", ones / records),
+        _with_unique(prosecutor, "journalist", 1.0 if ones else 0.0),
+        Attack("marketer", prosecutor.average),
+    ]
+
+
+def attacks_with_population(sizes: Sizes, population: Sizes, threshold: float) -> list[Attack]:
+    """Return the risk where the released people are some of a population.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (classes,)
+        Records of each class (f), at least 1.
+    population : int64 ndarray of shape (classes,)
+        Records of the population that each class's region covers (F), at least f.
+    threshold : float
+        Highest acceptable probability (tau).
+
+    Returns
+    -------
+    list of Attack
+        Of the prosecutor, the journalist and the marketer.
+    """
+    classes = np.ones(len(sizes), np.int64)
+    records = int(sizes.sum())
+    alone = sizes == 1
+    prosecutor = _attack("prosecutor", sizes, sizes, classes, threshold)
+    journalist = _attack("journalist", sizes, population, classes, threshold)
+    expected = float((sizes / population).sum()) / records
+    both = int((alone & (population == 1)).sum())
+    average = max(len(sizes) / int(population.sum()), expected)
+    journalist = Attack(**{**vars(journalist), "average": average})
+    return [
+        _with_unique(prosecutor, "prosecutor", int(alone.sum()) / records),
+        _with_unique(journalist, "journalist", both / max(int(alone.sum()), 1)),
+        Attack("marketer", expected),
+    ]
+
+
+def _attack(
+    attacker: str, sizes: Sizes, hidden_among: Sizes, classes: Sizes, threshold: float
+) -> Attack:
+    """Return the risk of records each of which is hidden among some."""
+    records = sizes * classes
+    total = int(records.sum())
+    fewest, most = int(hidden_among.min()), int(hidden_among.max())
+    return Attack(
+        attacker,
+        average=float((records / hidden_among).sum()) / total,
+        highest=1 / fewest,
+        at_risk=int(records[1 / hidden_among > threshold].sum()) / total,
+        lowest=1 / most,
+        at_highest=int(records[hidden_among == fewest].sum()) / total,
+        at_lowest=int(records[hidden_among == most].sum()) / total,
+    )
+
+
+def _with_unique(attack: Attack, attacker: str, unique: float) -> Attack:
+    return Attack(**{**vars(attack), "attacker": attacker, "unique": unique})
+
+
+def risk_row(attack: Attack, options: RiskOptions) -> dict[str, object]:
+    """Return a row of the table ``risk``: the figures, and whether each is called high."""
+
+    def exceeds(figure: float | None, limit: float) -> bool | None:
+        return None if figure is None else figure > limit
+
+    return {
+        **vars(attack),
+        "threshold": options.threshold,
+        "high_at_risk": exceeds(attack.at_risk, options.at_risk),
+        "high_highest": exceeds(attack.highest, options.threshold),
+        "high_average": exceeds(attack.average, options.average),
+        "high_unique": exceeds(attack.unique, options.unique),
+    }

@@ -1,0 +1,511 @@
+"""Full-domain recoding and rho-Gain: one level per attribute, the outliers again (Vural 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
+
+from anonspark.columns import (
+    CLASS_ID,
+    CLASS_SUMMARY,
+    PART,
+    Part,
+    published_column,
+    quasi_identifier_column,
+)
+from anonspark.configuration.problems import Finding, found, nearest
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.full_domain.distributed import (
+    DistributedTuples,
+    Packing,
+    count_tuples,
+    word_names,
+)
+from anonspark.full_domain.domain import Domain, Levels, domain_of
+from anonspark.full_domain.lattice import Lattice
+from anonspark.full_domain.objectives import ObjectiveName, create_objective
+from anonspark.full_domain.search import Found, Problem, search_exhaustively, search_pruned
+from anonspark.full_domain.tuples import Tuples, TupleTable
+from anonspark.generalize.full_domain import FullDomainRecoding
+from anonspark.kernels.criteria import Requirements
+from anonspark.kernels.paths import root_path
+from anonspark.models.model import Anonymized, Model, Round, Task, result_schema, summaries
+from anonspark.models.options import ModelOptions
+from anonspark.prepare.sensitive import count_values
+from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criterion import Criterion
+
+if TYPE_CHECKING:
+    from anonspark.configuration.schema import Attribute
+
+__all__ = ["FullDomain", "FullDomainOptions"]
+
+# Lattices up to here are searched exhaustively unless the configuration says otherwise.
+_EXHAUSTIVE_NODES = 20_000
+_MOST_NODES = 1_000_000
+
+# Classes that every task gets a copy of, instead of a shuffle of all records.
+_BROADCAST_CLASSES = 1_000_000
+
+_SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
+
+_Level = Annotated[int, Field(ge=0)]
+
+
+class FullDomainOptions(ModelOptions):
+    """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``).
+
+    Attributes
+    ----------
+    name : str
+    rho : int
+        Rounds after the first one.
+    objective : str
+        What the search minimizes.
+    suppression_limit : float or None
+        Share of a round's records that its recoding may suppress.
+    minimum_levels, maximum_levels : dict
+        Bounds of the levels of some quasi-identifiers.
+    levels : list of dict
+        Levels that are not searched for, round by round.
+    search : str or None
+        How the lattice is searched.
+    t_reference : str
+        What t-closeness is measured against.
+    residual : str
+        What happens to records that no round finds a class for.
+    driver_tuples : int
+        Distinct tuples that the driver takes.
+    """
+
+    name: Literal["full-domain", "rho-gain"] = Field(
+        description=(
+            "Which model makes the classes: full-domain recodes every quasi-identifier to one "
+            "level of its hierarchy and suppresses the records whose class violates a criterion; "
+            "rho-gain recodes the suppressed records again on their own, round after round."
+        ),
+    )
+    rho: int = Field(
+        default=2,
+        ge=0,
+        le=1000,
+        description="Rounds after the first one at most. Only for rho-gain.",
+    )
+    objective: ObjectiveName = Field(
+        default="average_class_size",
+        description=(
+            "What the chosen levels are best in: average_class_size (most classes), "
+            "discernibility, precision, loss, or entropy."
+        ),
+    )
+    suppression_limit: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=1.0,
+        description=(
+            "Largest share of a round's records that may be suppressed; null means 0.05 for "
+            "full-domain and 1 for rho-gain, whose next round takes them back."
+        ),
+    )
+    minimum_levels: dict[str, _Level] = Field(
+        default={}, description="Lowest level allowed of some quasi-identifiers; 0 for the others."
+    )
+    maximum_levels: dict[str, _Level] = Field(
+        default={},
+        description=(
+            "Highest level allowed of some quasi-identifiers; that of the hierarchy for the others."
+        ),
+    )
+    levels: list[dict[str, _Level]] = Field(
+        default=[],
+        description=(
+            "Levels that are given instead of searched for: one mapping of all quasi-identifiers a "
+            "round, from the first one; for releases that have to be alike, or to repeat others'."
+        ),
+    )
+    search: Literal["exhaustive", "pruned"] | None = Field(
+        default=None,
+        description=(
+            "exhaustive scores every node of the lattice; pruned spares those that monotonicity "
+            "and bounds rule out, which may miss the best node where a criterion is not monotone; "
+            f"null: exhaustive up to {_EXHAUSTIVE_NODES:,} nodes."
+        ),
+    )
+    t_reference: Literal["original", "round"] = Field(
+        default="original",
+        description=(
+            "What t-closeness is measured against: the distribution of the whole input (original) "
+            "or of the records of each round (round, as published; the release then may violate "
+            "t-closeness against the whole input)."
+        ),
+    )
+    residual: Literal["drop", "suppress"] = Field(
+        default="drop",
+        description=(
+            "Records that no round finds a class for: drop leaves them out, suppress publishes "
+            "them as one class whose quasi-identifiers tell nothing, if it satisfies the criteria."
+        ),
+    )
+    driver_tuples: int = Field(
+        default=5_000_000,
+        ge=1,
+        description=(
+            "Distinct tuples of quasi-identifiers (with their sensitive values, where criteria "
+            "need them) that the search keeps on the driver; more are kept on the cluster."
+        ),
+    )
+
+    @property
+    def largest_share(self) -> float:
+        """Share of a round's records that may be suppressed."""
+        if self.suppression_limit is not None:
+            return self.suppression_limit
+        return _SUPPRESSION_LIMIT[self.name]
+
+    def findings(self, attributes: Mapping[str, Attribute]) -> list[Finding]:
+        """Find quasi-identifiers without a hierarchy, and levels of what is none."""
+        quasi_identifiers = [
+            name for name, one in attributes.items() if one.role == "quasi_identifier"
+        ]
+        findings = [
+            Finding(
+                ("attributes", name),
+                f"found no hierarchy; expected one, for the model '{self.name}' recodes every "
+                "quasi-identifier to a level of its hierarchy; give a file or a rule",
+            )
+            for name in quasi_identifiers
+            if attributes[name].hierarchy is None
+        ]
+        for key in ("minimum_levels", "maximum_levels"):
+            for name in getattr(self, key):
+                if name not in quasi_identifiers:
+                    near = nearest(name, quasi_identifiers)
+                    hint = f"; did you mean {near!r}?" if near else "; remove it"
+                    findings.append(
+                        Finding(
+                            ("model", key),
+                            f"found {found(name)}, which is no quasi-identifier; expected names "
+                            f"of quasi-identifiers{hint}",
+                        )
+                    )
+        for place, levels in enumerate(self.levels):
+            if set(levels) != set(quasi_identifiers):
+                findings.append(
+                    Finding(
+                        ("model", "levels", place),
+                        f"found levels of {len(levels)} attributes; expected one level for each of "
+                        f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
+                        "or correct it",
+                    )
+                )
+        for name in sorted(set(self.minimum_levels) & set(self.maximum_levels)):
+            if self.minimum_levels[name] > self.maximum_levels[name]:
+                findings.append(
+                    Finding(
+                        ("model", "minimum_levels", name),
+                        f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
+                        "at most that; correct one",
+                    )
+                )
+        return findings
+
+
+@dataclass(frozen=True)
+class _Recode:
+    """Adds, to staged records, the words of their class and the published columns."""
+
+    domain: Domain
+    recoding: FullDomainRecoding
+    packing: Packing
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            groups = self.domain.encode_groups(batch, self.recoding.levels)
+            words = [pa.array(word) for word in self.packing.pack(groups)]
+            published = self.recoding.publish(groups)
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *words, *published],
+                [
+                    *batch.schema.names,
+                    *word_names(self.packing.words),
+                    *(published_column(index) for index in range(len(published))),
+                ],
+            )
+
+
+@dataclass(frozen=True)
+class _DescribeClasses:
+    """Makes rows of the result's schema from the words and sizes of classes."""
+
+    recoding: FullDomainRecoding
+    packing: Packing
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        weights = [one.quasi_identifier.weight for one in self.recoding.attributes]
+        for batch in batches:
+            names = word_names(self.packing.words)
+            groups = self.packing.unpack([batch.column(name).to_numpy() for name in names])
+            figures = self.recoding.figures(groups, batch.column("size").to_numpy())
+            whole = np.zeros(batch.num_rows)
+            for index, weight in enumerate(weights):
+                whole += figures.sizes * weight * figures.penalties[:, index]
+            columns = {
+                PART: pa.array([Part.CLASSES.value] * batch.num_rows),
+                CLASS_ID: batch.column(CLASS_ID),
+                CLASS_SUMMARY: summaries(figures, whole, self.schema.field(CLASS_SUMMARY).type),
+            }
+            yield pa.RecordBatch.from_arrays(
+                [
+                    columns.get(field.name, pa.nulls(batch.num_rows, field.type))
+                    for field in self.schema
+                ],
+                schema=self.schema,
+            )
+
+
+class FullDomain(Model):
+    """One level of its hierarchy for every quasi-identifier, searched in the lattice of all.
+
+    Parameters
+    ----------
+    options : FullDomainOptions
+    task : Task
+
+    Raises
+    ------
+    ConfigurationError
+        If a level is none of the attribute's hierarchy, or the lattice is too large.
+    """
+
+    options_class = FullDomainOptions
+
+    def __init__(self, options: FullDomainOptions, task: Task) -> None:
+        self.options = options
+        self.task = task
+        self._domain = domain_of(task.generalizer.quasi_identifiers, task.criteria)
+        self._lattice = _lattice(options, self._domain)
+        self._levels = _given_levels(options, self._domain)
+
+    @property
+    def rounds(self) -> int:
+        """The first round, and ρ more for rho-gain."""
+        return 1 + (self.options.rho if self.options.name == "rho-gain" else 0)
+
+    @property
+    def staged_ties(self) -> bool:
+        """False: equal records are recoded alike."""
+        return False
+
+    @property
+    def leaves_residual(self) -> bool:
+        """True: what the last round suppresses has no class."""
+        return True
+
+    def keeps(self, criterion: Criterion) -> bool:
+        """Return False for t-closeness that is measured against each round's records."""
+        return self.options.t_reference == "original" or not criterion.is_distance
+
+    def anonymize(self, table: Round) -> Anonymized:
+        """Recode one round's table at the best node; see :meth:`Model.anonymize`.
+
+        Notes
+        -----
+        Eager: one pass over narrow columns that counts the distinct tuples; with ``t_reference:
+        round`` one that counts the sensitive values of later rounds; the search, on the driver or,
+        for more tuples than it takes, in one or two jobs a node. Lazy: one pass over the records;
+        a shuffle of them where there are more classes than every task can have a copy of.
+        """
+        requirements = self._requirements(table)
+        lattice = self._lattice
+        if table.number <= len(self._levels):
+            given = self._levels[table.number - 1]
+            lattice = Lattice(given, given)
+        bottom = count_tuples(
+            table.records, self._domain, lattice.lowest, self.options.driver_tuples
+        )
+        try:
+            best = self._search(bottom, lattice, requirements, table)
+            if best is None:
+                raise GuaranteeError(
+                    f"model.suppression_limit: every recoding allowed suppresses more than "
+                    f"{self.options.largest_share:g} of the {table.rows:,} records of round "
+                    f"{table.number}; raise it, or allow higher levels in model.maximum_levels; "
+                    "nothing was published"
+                )
+            return self._recode(table, bottom, best.levels, requirements)
+        finally:
+            bottom.release()
+
+    def suppress(self, records: DataFrame) -> DataFrame | None:
+        """Return the records with every quasi-identifier suppressed, or None to drop them."""
+        if self.options.residual == "drop":
+            return None
+        recoded = self._with_published(records, self._domain.heights)
+        return recoded.select(*self._columns(records, sf.lit(Part.SUPPRESSED), sf.lit(0)))
+
+    def _requirements(self, table: Round) -> Requirements:
+        criteria = self.task.criteria
+        if self.options.t_reference == "round" and table.number > 1 and criteria.sensitive:
+            counts = count_values(table.records, criteria)
+            sensitive = zip(criteria.sensitive, counts, strict=True)
+            criteria = replace(
+                criteria, sensitive=tuple(replace(one, counts=own) for one, own in sensitive)
+            )
+        return criteria.requirements
+
+    def _search(
+        self, bottom: TupleTable, lattice: Lattice, requirements: Requirements, table: Round
+    ) -> Found | None:
+        # Every class, for the records in each group.
+        groups = bottom.score(Criteria(1).requirements).groups
+        bounds = np.cumsum(self._domain.groups(lattice.lowest))[:-1]
+        records = np.split(groups, bounds)
+        problem = Problem(
+            lattice,
+            requirements,
+            create_objective(self.options.objective, self._domain, lattice.lowest, records),
+            rows=table.rows,
+            most_suppressed=int(self.options.largest_share * table.rows),
+        )
+
+        def tell(scored: int) -> None:
+            table.tell(f"search: {scored:,} of {lattice.size:,} nodes")
+
+        exhaustive = self.options.search == "exhaustive" or (
+            self.options.search is None and lattice.size <= _EXHAUSTIVE_NODES
+        )
+        search = search_exhaustively if exhaustive else search_pruned
+        return search(bottom, problem, tell)
+
+    def _recode(
+        self, table: Round, bottom: TupleTable, levels: Levels, requirements: Requirements
+    ) -> Anonymized:
+        packing = Packing(tuple(self._domain.groups(levels)))
+        names = word_names(packing.words)
+        path = np.uint64(root_path(self.task.seed % 2**64, table.number))
+        chosen = bottom.roll_up(levels)
+        classes = self._classes(table, chosen, requirements).withColumn(
+            CLASS_ID, sf.xxhash64(sf.lit(int(path.view(np.int64))), *names)
+        )
+        recoded = self._with_published(table.records, levels)
+        joined = recoded.join(classes.drop("size"), names, "left")
+        finished = sf.col(CLASS_ID).isNotNull()
+        part = sf.when(finished, sf.lit(Part.FINISHED)).otherwise(sf.lit(Part.LEFT_OVER))
+        records = joined.select(*self._columns(table.records, part, sf.col(CLASS_ID), finished))
+        schema = self._schema(table.records)
+        describe = _DescribeClasses(self._recoding(levels), packing, to_arrow_schema(schema))
+        rows = classes.mapInArrow(describe, schema)  # type: ignore[arg-type]
+        return Anonymized(
+            records.unionByName(rows),
+            dict(zip(self._domain.names, levels, strict=True)),
+            chosen.release,
+        )
+
+    def _classes(self, table: Round, tuples: TupleTable, requirements: Requirements) -> DataFrame:
+        """Return the words and the size of every utility class."""
+        if isinstance(tuples, DistributedTuples):
+            return tuples.utility_class_rows(requirements)
+        if not isinstance(tuples, Tuples):
+            raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
+        groups, sizes = tuples.utility_classes(requirements)
+        packing = Packing(tuple(self._domain.groups(tuples.levels)))
+        words = zip(word_names(packing.words), packing.pack(groups), strict=True)
+        columns = pa.table({**{name: pa.array(word) for name, word in words}, "size": sizes})
+        schema = StructType([StructField(name, LongType(), False) for name in columns.column_names])
+        spark = table.records.sparkSession
+        rows = spark.createDataFrame(columns.to_pandas(), schema)
+        return sf.broadcast(rows) if len(sizes) <= _BROADCAST_CLASSES else rows
+
+    def _recoding(self, levels: Levels) -> FullDomainRecoding:
+        columns = tuple(self.task.generalizer.columns())
+        return FullDomainRecoding(self._domain.attributes, levels, columns)
+
+    def _with_published(self, records: DataFrame, levels: Levels) -> DataFrame:
+        """Return staged records with the words of their class and the published columns."""
+        packing = Packing(tuple(self._domain.groups(levels)))
+        schema = StructType(list(records.schema.fields))
+        for name in word_names(packing.words):
+            schema = schema.add(StructField(name, LongType()))
+        for index, field in enumerate(self._published()):
+            schema = schema.add(StructField(published_column(index), field.dataType))
+        recode = _Recode(self._domain, self._recoding(levels), packing)
+        return records.mapInArrow(recode, schema)  # type: ignore[arg-type]
+
+    def _published(self) -> list[StructField]:
+        return [
+            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
+            for column in self.task.generalizer.columns()
+        ]
+
+    def _schema(self, records: DataFrame) -> StructType:
+        return result_schema(records.schema, self._published(), len(self._domain.attributes))
+
+    def _columns(
+        self, records: DataFrame, part: Any, class_id: Any, finished: Any = None
+    ) -> list[Any]:
+        """Return the columns of the result, of records with their published columns."""
+        published = {published_column(index) for index in range(len(self._published()))}
+        raw = {quasi_identifier_column(index) for index in range(len(self._domain.attributes))}
+        columns = []
+        for field in self._schema(records):
+            value = sf.col(field.name) if field.name != CLASS_SUMMARY else sf.lit(None)
+            if field.name == PART:
+                value = part
+            elif field.name == CLASS_ID:
+                value = class_id
+            elif field.name in published and finished is not None:
+                value = sf.when(finished, value)
+            elif field.name in raw:
+                value = sf.lit(None) if finished is None else sf.when(~finished, value)
+            columns.append(value.cast(field.dataType).alias(field.name))
+        return columns
+
+
+def _given_levels(options: FullDomainOptions, domain: Domain) -> list[Levels]:
+    problems = []
+    for place, levels in enumerate(options.levels):
+        for name, height in zip(domain.names, domain.heights, strict=True):
+            if levels[name] > height:
+                problems.append(_no_such_level(f"levels.{place}.{name}", levels[name], height))
+    if problems:
+        raise ConfigurationError(*problems)
+    return [tuple(levels[name] for name in domain.names) for levels in options.levels]
+
+
+def _no_such_level(key: str, level: int, height: int) -> str:
+    return (
+        f"model.{key}: found {level}, but the hierarchy of the attribute has the levels 0 to "
+        f"{height}; correct it"
+    )
+
+
+def _lattice(options: FullDomainOptions, domain: Domain) -> Lattice:
+    problems = []
+    bounds = {"minimum_levels": [0] * len(domain.names), "maximum_levels": list(domain.heights)}
+    for key, own in bounds.items():
+        for name, level in getattr(options, key).items():
+            place = domain.names.index(name)
+            height = domain.heights[place]
+            if level > height:
+                problems.append(_no_such_level(f"{key}.{name}", level, height))
+            own[place] = level
+    if problems:
+        raise ConfigurationError(*problems)
+    lattice = Lattice(tuple(bounds["minimum_levels"]), tuple(bounds["maximum_levels"]))
+    if lattice.size > _MOST_NODES:
+        raise ConfigurationError(
+            f"model.minimum_levels: the lattice has {lattice.size:,} nodes, expected at most "
+            f"{_MOST_NODES:,}; bound the levels of more quasi-identifiers, or use hierarchies of "
+            "fewer levels"
+        )
+    return lattice
