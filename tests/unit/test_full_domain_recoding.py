@@ -1,0 +1,106 @@
+"""What groups are published as under full-domain recoding, and what they lose."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from lattice_tables import quasi_identifier
+
+from anonspark.full_domain.domain import AttributeGroups
+from anonspark.generalize.classes import Generalizer
+from anonspark.generalize.full_domain import FullDomainRecoding
+
+ROWS = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]
+OTHERS = [["e", "*"], ["f", "*"]]
+
+
+def recoding(
+    levels: tuple[int, int],
+    *,
+    has_missing: bool = False,
+    style: Literal["interval", "bounds"] = "interval",
+) -> FullDomainRecoding:
+    attributes = (
+        quasi_identifier("q", ROWS, has_missing=has_missing),
+        quasi_identifier("r", OTHERS),
+    )
+    columns = Generalizer(attributes, style, tell_missing=has_missing).columns()
+    return FullDomainRecoding(
+        tuple(AttributeGroups(one) for one in attributes), levels, tuple(columns)
+    )
+
+
+def groups(*rows: tuple[int, int]) -> np.ndarray:
+    return np.array(rows, np.int32)
+
+
+@pytest.mark.parametrize(
+    ("levels", "rows", "labels"),
+    [
+        ((0, 0), [(2, 1)], [["c"], ["f"]]),
+        ((1, 0), [(1, 0)], [["y"], ["e"]]),
+        ((2, 1), [(0, 0)], [["*"], ["*"]]),
+    ],
+)
+def test_labels_are_those_of_the_level(
+    levels: tuple[int, int], rows: list[tuple[int, int]], labels: list[list[str]]
+) -> None:
+    assert [column.to_pylist() for column in recoding(levels).publish(groups(*rows))] == labels
+
+
+def test_one_leaf_alone_is_published_at_the_level_too() -> None:
+    rows = [["a", "x", "*"], ["b", "y", "*"], ["c", "y", "*"]]
+    one = quasi_identifier("q", rows)
+    columns = tuple(Generalizer((one,), "interval", tell_missing=False).columns())
+    recoded = FullDomainRecoding((AttributeGroups(one),), (1,), columns)
+    only = np.array([[0], [1]], np.int32)
+    assert [column.to_pylist() for column in recoded.publish(only)] == [["x", "y"]]
+    figures = recoded.figures(only, np.array([5, 6], np.int64))
+    # It tells as much as the value itself.
+    assert figures.penalties.tolist() == [[0.0], [2 / 3]]
+    assert figures.losses.tolist() == [[0.0], [1 / 3]]
+    assert figures.levels.tolist() == [[1], [1]]
+
+
+def test_sets_hold_every_value_of_the_group() -> None:
+    recoded = recoding((1, 1), style="bounds")
+    columns = recoded.publish(groups((0, 0), (1, 0)))
+    assert [column.to_pylist() for column in columns] == [
+        [["a", "b"], ["c", "d"]],
+        [["e", "f"], ["e", "f"]],
+    ]
+
+
+def test_missing_values_stay_apart_below_the_top() -> None:
+    recoded = recoding((1, 0), has_missing=True)
+    label, _ = recoded.publish(groups((0, 0), (2, 0)))
+    assert label.to_pylist() == ["x", "missing"]
+    figures = recoded.figures(groups((0, 0), (2, 0)), np.array([3, 4], np.int64))
+    assert figures.penalties[:, 0].tolist() == [0.5, 0.0]
+    assert figures.losses[:, 0].tolist() == [0.2, 0.0]
+    assert figures.lowest[0].to_pylist() == ["a", None]
+    assert figures.highest[0].to_pylist() == ["b", None]
+    (sets, _) = recoding((1, 0), has_missing=True, style="bounds").publish(groups((0, 0), (2, 0)))
+    assert sets.to_pylist() == [["a", "b"], [None]]
+
+
+def test_the_top_takes_in_missing_values() -> None:
+    recoded = recoding((2, 0), has_missing=True)
+    label, _ = recoded.publish(groups((0, 0)))
+    assert label.to_pylist() == ["* or missing"]
+    figures = recoded.figures(groups((0, 0)), np.array([3], np.int64))
+    assert figures.penalties[0].tolist() == [1.0, 0.0]
+    assert figures.losses[0].tolist() == [4 / 5, 0.0]
+    (sets, _) = recoding((2, 0), has_missing=True, style="bounds").publish(groups((0, 0)))
+    assert sets.to_pylist() == [["a", "b", "c", "d", None]]
+
+
+def test_bounds_are_the_first_and_the_last_value_of_the_group() -> None:
+    figures = recoding((1, 1)).figures(groups((1, 0)), np.array([7], np.int64))
+    assert [column.to_pylist() for column in figures.lowest] == [["c"], ["e"]]
+    assert [column.to_pylist() for column in figures.highest] == [["d"], ["f"]]
+    assert figures.lowest[0].type == pa.string()
+    assert figures.sizes.tolist() == [7]

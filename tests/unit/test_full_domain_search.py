@@ -1,0 +1,222 @@
+"""The lattice and its search, against all nodes scored by their definitions."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from lattice_tables import RandomTable, quasi_identifier, random_table
+
+from anonspark.full_domain.domain import AttributeGroups, Levels
+from anonspark.full_domain.lattice import Lattice
+from anonspark.full_domain.objectives import ObjectiveName, create_objective
+from anonspark.full_domain.search import (
+    Found,
+    Problem,
+    search_exhaustively,
+    search_pruned,
+    walk,
+)
+from anonspark.full_domain.tuples import square_sum
+from anonspark.privacy.criteria import Criteria
+
+OBJECTIVES: tuple[ObjectiveName, ...] = (
+    "average_class_size",
+    "discernibility",
+    "precision",
+    "loss",
+    "entropy",
+)
+
+
+def problem_of(table: RandomTable, name: ObjectiveName, most_suppressed: int) -> Problem:
+    bottom = table.tuples
+    lattice = Lattice((0,) * len(table.heights), table.heights)
+    groups = bottom.score(Criteria(1).requirements).groups
+    records = np.split(groups, np.cumsum(table.domain.groups(lattice.lowest))[:-1])
+    objective = create_objective(name, table.domain, lattice.lowest, records)
+    requirements = table.criteria.requirements
+    return Problem(lattice, requirements, objective, table.rows, most_suppressed)
+
+
+def ignore(scored: int) -> None:
+    """Tell nobody."""
+
+
+def test_lattice_of_36_nodes() -> None:
+    lattice = Lattice((0, 0, 0), (2, 1, 5))
+    assert lattice.size == 36
+    assert lattice.level_sizes() == [1, 3, 5, 6, 6, 6, 5, 3, 1]
+    assert len({tuple(node) for node in lattice.nodes.tolist()}) == 36
+
+
+def test_lattice_between_bounds() -> None:
+    lattice = Lattice((1, 0), (2, 2))
+    assert lattice.nodes.tolist() == [[1, 0], [1, 1], [2, 0], [1, 2], [2, 1], [2, 2]]
+    assert lattice.level_sizes() == [1, 2, 2, 1]
+    assert lattice.successors((1, 1)) == [(2, 1), (1, 2)]
+    assert lattice.successors((2, 2)) == []
+    assert lattice.nodes[lattice.above((2, 0))].tolist() == [[2, 0], [2, 1], [2, 2]]
+    assert lattice.nodes[lattice.below((1, 1))].tolist() == [[1, 0], [1, 1]]
+
+
+def test_every_node_is_visited_once_with_its_own_tuples() -> None:
+    random = np.random.default_rng(11)
+    for _ in range(20):
+        table = random_table(random, "distinct", missing=True)
+        bottom = table.tuples
+        lattice = Lattice((0,) * len(table.heights), table.heights)
+        visited: dict[Levels, list[int]] = {}
+        for tuples in walk(bottom, lattice):
+            assert tuples.levels not in visited
+            directly = bottom.roll_up(tuples.levels)
+            assert (
+                tuples.score(table.criteria.requirements)[:5]
+                == (directly.score(table.criteria.requirements)[:5])
+            )
+            visited[tuples.levels] = sorted(tuples.counts.tolist())  # type: ignore[attr-defined]
+        assert set(visited) == set(product(*(range(height + 1) for height in table.heights)))
+
+
+def test_scores_are_those_of_the_definitions() -> None:
+    random = np.random.default_rng(12)
+    for number in range(60):
+        kinds = (("distinct",), ("entropy",), ("equal distance", "distinct"), ())[number % 4]
+        table = random_table(random, *kinds, missing=number % 3 == 0)
+        requirements = table.criteria.requirements
+        objectives = {name: problem_of(table, name, table.rows).objective for name in OBJECTIVES}
+        bottom = table.tuples
+        for levels in table.nodes():
+            score = bottom.roll_up(levels).score(requirements)
+            classes = table.classes(levels)
+            kept = [rows for rows in classes.values() if table.satisfies(rows)]
+            assert score.classes == len(classes)
+            assert score.utility_classes == len(kept)
+            assert score.squares == sum(len(rows) ** 2 for rows in classes.values())
+            assert score.utility_squares == sum(len(rows) ** 2 for rows in kept)
+            for name, objective in objectives.items():
+                expected, suppressed = table.cost(name, levels)
+                assert score.suppressed == suppressed
+                assert objective.cost(levels, score) == pytest.approx(expected, abs=2e-6)
+
+
+def test_bounds_hold_for_every_node_above() -> None:
+    random = np.random.default_rng(13)
+    for _ in range(40):
+        table = random_table(random, "equal distance", missing=True)
+        bottom = table.tuples
+        scores = {
+            levels: bottom.roll_up(levels).score(table.criteria.requirements)
+            for levels in table.nodes()
+        }
+        for name in OBJECTIVES:
+            objective = problem_of(table, name, table.rows).objective
+            for low, high in product(scores, scores):
+                if all(a <= b for a, b in zip(low, high, strict=True)):
+                    cost = objective.cost(high, scores[high])
+                    assert objective.least_cost_above(low, scores[low]) <= cost
+                    assert objective.least_cost(low) <= cost
+
+
+@pytest.mark.parametrize("search", [search_exhaustively, search_pruned])
+@pytest.mark.parametrize("kinds", [(), ("distinct",)], ids=["k", "k-and-distinct"])
+def test_searches_find_the_best_node_of_200_tables(search: object, kinds: tuple[str, ...]) -> None:
+    random = np.random.default_rng(14)
+    spared = 0
+    for number in range(200):
+        table = random_table(random, *kinds, missing=number % 2 == 0)
+        name = OBJECTIVES[number % len(OBJECTIVES)]
+        most = int(table.rows * (0.0, 0.1, 0.3, 1.0)[number % 4])
+        found: Found | None = search(table.tuples, problem_of(table, name, most), ignore)  # type: ignore[operator]
+        expected = table.best(name, most)
+        assert (None if found is None else found.levels) == (
+            None if expected is None else expected[0]
+        )
+        if found is not None and expected is not None:
+            assert found.cost == pytest.approx(expected[1], abs=2e-6)
+            spared += sum(1 for _ in table.nodes()) - found.scored
+    assert (spared > 0) == (search is search_pruned)
+
+
+@pytest.mark.parametrize("kind", ["entropy", "equal distance"])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_pruned_search_of_any_criterion_where_nothing_or_everything_may_be_suppressed(
+    kind: str, share: float
+) -> None:
+    random = np.random.default_rng(15)
+    for number in range(60):
+        table = random_table(random, kind)
+        name = OBJECTIVES[number % len(OBJECTIVES)]
+        problem = problem_of(table, name, int(table.rows * share))
+        pruned = search_pruned(table.tuples, problem, ignore)
+        every = search_exhaustively(table.tuples, problem, ignore)
+        assert (pruned and pruned.levels) == (every and every.levels)
+
+
+def test_pruned_search_of_criteria_that_are_not_monotone_keeps_the_limit() -> None:
+    random = np.random.default_rng(16)
+    worse = 0
+    for number in range(300):
+        table = random_table(random, ("entropy", "equal distance")[number % 2])
+        most = table.rows // 4
+        problem = problem_of(table, "average_class_size", most)
+        pruned = search_pruned(table.tuples, problem, ignore)
+        every = search_exhaustively(table.tuples, problem, ignore)
+        if pruned is None:
+            worse += every is not None
+            continue
+        assert every is not None
+        assert pruned.score.suppressed <= most
+        assert pruned.cost >= every.cost
+        worse += pruned.levels != every.levels
+    # That is the difference which the documentation explains.
+    assert worse > 0
+
+
+def test_no_node_suppresses_little_enough() -> None:
+    table = random_table(np.random.default_rng(17))
+    lattice = Lattice((0,) * len(table.heights), (0,) * len(table.heights))
+    problem = problem_of(table, "loss", 0)
+    bounded = Problem(lattice, Criteria(table.rows + 1).requirements, problem.objective, 1, 0)
+    assert search_exhaustively(table.tuples, bounded, ignore) is None
+    assert search_pruned(table.tuples, bounded, ignore) is None
+
+
+def test_progress_is_told() -> None:
+    table = random_table(np.random.default_rng(18))
+    told: list[int] = []
+    search_exhaustively(table.tuples, problem_of(table, "loss", table.rows), told.append)
+    assert told == list(range(1, sum(1 for _ in table.nodes()) + 1))
+
+
+def test_groups_of_a_hierarchy_with_missing_values() -> None:
+    rows = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]]
+    groups = AttributeGroups(quasi_identifier("q", rows, has_missing=True))
+    assert [groups.number(level) for level in range(3)] == [4, 3, 1]
+    assert [groups.leaves(level).tolist() for level in range(3)] == [[1, 1, 1, 1], [2, 1, 1], [4]]
+    assert [groups.of_codes(level).tolist() for level in range(3)] == [
+        [0, 1, 2, 3],
+        [0, 0, 1, 2],
+        [0, 0, 0, 0],
+    ]
+    assert groups.between(0, 1).tolist() == [0, 0, 1, 2]
+    assert groups.between(1, 2).tolist() == [0, 0, 0]
+    assert groups.between(1, 1).tolist() == [0, 1, 2]
+
+
+def test_values_beyond_the_largest_that_occurs() -> None:
+    # Codes of missing values follow the largest value that occurs, not the largest leaf.
+    rows = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"]]
+    whole = quasi_identifier("q", rows, has_missing=True)
+    one = type(whole)(**{**vars(whole), "highest": 1})
+    groups = AttributeGroups(one)
+    assert groups.of_codes(0).tolist() == [0, 1, 3]
+    assert groups.of_codes(1).tolist() == [0, 0, 2]
+    assert groups.of_codes(2).tolist() == [0, 0, 0]
+
+
+def test_squares_of_many_records_do_not_overflow() -> None:
+    sizes = np.array([3_000_000_000, 4_000_000_000, 1], np.int64)
+    assert square_sum(sizes) == 9 * 10**18 + 16 * 10**18 + 1
+    assert square_sum(np.array([3, 4], np.int64)) == 25

@@ -1,0 +1,92 @@
+"""Risk of re-identification, by the definitions of the three attackers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.configuration.schema import RiskOptions
+from anonspark.evaluate.decision_rules import decide_gain
+from anonspark.evaluate.risk import attacks, attacks_with_population, risk_row
+
+CLASSES = st.lists(
+    st.integers(1, 9).flatmap(lambda f: st.tuples(st.just(f), st.integers(f, 20))),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(classes=CLASSES, threshold=st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+def test_with_a_population(classes: list[tuple[int, int]], threshold: float) -> None:
+    released, population = zip(*classes, strict=True)
+    found = attacks_with_population(
+        np.array(released, np.int64), np.array(population, np.int64), threshold
+    )
+    n = sum(released)
+    # Record by record.
+    prosecutor = [1 / f for f, _ in classes for _ in range(f)]
+    journalist = [1 / among for f, among in classes for _ in range(f)]
+    for attack, risks in zip(found, (prosecutor, journalist), strict=False):
+        assert attack.highest == max(risks)
+        assert attack.lowest == min(risks)
+        assert attack.at_risk == pytest.approx(sum(risk > threshold for risk in risks) / n)
+        assert attack.at_highest == pytest.approx(risks.count(max(risks)) / n)
+        assert attack.at_lowest == pytest.approx(risks.count(min(risks)) / n)
+    assert found[0].average == pytest.approx(len(classes) / n)
+    marketer = sum(f / among for f, among in classes) / n
+    assert found[1].average == pytest.approx(max(len(classes) / sum(population), marketer))
+    assert found[2].average == pytest.approx(marketer)
+    alone = [(f, among) for f, among in classes if f == 1]
+    assert found[0].unique == pytest.approx(len(alone) / n)
+    both = sum(among == 1 for _, among in alone)
+    assert found[1].unique == pytest.approx(both / len(alone) if alone else 0.0)
+    assert [attack.attacker for attack in found] == ["prosecutor", "journalist", "marketer"]
+
+
+@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=20))
+def test_without_a_population_everybody_is_in_the_release(sizes: list[int]) -> None:
+    own = np.array(sizes, np.int64)
+    with_population = attacks_with_population(own, own, 0.3)
+    for one, other in zip(attacks(Counter(sizes), 0.3), with_population, strict=True):
+        assert vars(one) == pytest.approx(vars(other))
+
+
+def test_rules_compare_with_what_is_acceptable() -> None:
+    (prosecutor, _, marketer) = attacks({4: 1, 16: 1}, 0.2)
+    row = risk_row(prosecutor, RiskOptions(threshold=0.2, at_risk=0.1, average=0.1, unique=0.0))
+    assert row["high_highest"] is True
+    assert row["high_at_risk"] is True
+    assert row["high_average"] is False
+    assert row["high_unique"] is False
+    assert row["at_risk"] == 0.2
+    assert risk_row(marketer, RiskOptions())["high_highest"] is None
+    assert risk_row(marketer, RiskOptions(average=0.05))["high_average"] is True
+    lenient = RiskOptions(threshold=0.25, at_risk=0.0, average=0.1)
+    (prosecutor, *_) = attacks({4: 1, 16: 1}, lenient.threshold)
+    assert risk_row(prosecutor, lenient)["high_highest"] is False
+    assert risk_row(prosecutor, lenient)["high_at_risk"] is False
+
+
+@pytest.mark.parametrize(
+    ("after", "utility", "risk"),
+    [
+        # Table 4-6: more classes, fewer outliers, the same risk.
+        ((2712, 307, 5), 1, 1),
+        # A fall of the risk is a success; as printed it would be a failure.
+        ((2712, 307, 6), 1, 1),
+        ((2712, 307, 4), 1, 0),
+        ((1816, 307, 5), 0, 1),
+        ((2712, 7550, 5), 0, 1),
+        ((1817, 7549, 5), 1, 1),
+        ((1816, 7550, 4), 0, 0),
+    ],
+)
+def test_rho_gain_succeeds_where_both_rules_hold(
+    after: tuple[int, int, int], utility: int, risk: int
+) -> None:
+    rules = decide_gain((1817, 7549, 5), after)
+    assert (rules.utility, rules.risk, rules.gain) == (utility, risk, utility * risk)
