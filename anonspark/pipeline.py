@@ -369,8 +369,10 @@ def _without_outlier_handling(
     if model.leaves_residual:
         # It was run: its records left over are suppressed.
         return replace(totals[0], suppressed=rounds.results[0].left_over)
-    rows = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True)).rows
-    classes = rows.filter(sf.col(PART) == Part.CLASSES).withColumn("round", sf.lit(1))
+    whole = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
+    if whole is None:
+        raise TypeError(f"{type(model).__name__} made nothing of its first round")
+    classes = whole.rows.filter(sf.col(PART) == Part.CLASSES).withColumn("round", sf.lit(1))
     (baseline,) = sum_up(classes, snapshot.quasi_identifiers)
     return baseline
 

@@ -15,7 +15,7 @@ from anonspark.columns import CLASS_SUMMARY, PART, Part
 from anonspark.errors import GuaranteeError
 from anonspark.evaluate.metrics import RoundResult, exact, penalty_of_class
 from anonspark.filesystem import FileSystem
-from anonspark.models.model import Anonymized, Model, Round
+from anonspark.models.model import Model, Round
 from anonspark.prepare.sensitive import count_values
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.privacy.criteria import Criteria
@@ -98,8 +98,7 @@ def run_rounds(
     Raises
     ------
     GuaranteeError
-        If the first round forms no class, or a residual that is to be published violates the
-        criteria.
+        If a residual that is to be published violates the criteria.
 
     Notes
     -----
@@ -117,7 +116,10 @@ def run_rounds(
     while True:
         path = f"{directory}/round={table.number}"
         with progress.stage(f"round {table.number} of {model.rounds}", rows=table.rows):
-            result = _stage(model, model.anonymize(table), path, table, weights, results)
+            result = _stage(model, path, table, weights, results)
+            if result is None:
+                remaining = table.records, table.rows
+                break
             if result.left_over:
                 left_over = spark.read.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
                 left_over = left_over.select(*snapshot.records.columns)
@@ -129,11 +131,7 @@ def run_rounds(
                 ):
                     files.delete(path)
                     table = replace(table, last=True)
-                    result = _stage(model, model.anonymize(table), path, table, weights, results)
-        if result.left_over == table.rows:
-            remaining = table.records, table.rows
-            files.delete(path)
-            break
+                    result = _stage(model, path, table, weights, results) or result
         results.append(result)
         if not result.left_over:
             break
@@ -147,11 +145,6 @@ def run_rounds(
             rows=result.left_over,
             number=number,
             last=number == model.rounds,
-        )
-    if not results:
-        raise GuaranteeError(
-            "model: no class of the first round satisfies the criteria; weaken them, or let the "
-            "model generalize further; nothing was published"
         )
     residual = None
     paths = [f"{directory}/round={result.number}/{PART}={Part.FINISHED}" for result in results]
@@ -198,13 +191,15 @@ def _gains_too_little(result: RoundResult, before: Sequence[RoundResult], model:
 
 def _stage(
     model: Model,
-    anonymized: Anonymized,
     path: str,
     table: Round,
     weights: Sequence[float],
     before: Sequence[RoundResult],
-) -> RoundResult:
-    """Write a round's result and return what it made."""
+) -> RoundResult | None:
+    """Anonymize a round's table, write the result, and return what it made, if anything."""
+    anonymized = model.anonymize(table)
+    if anonymized is None:
+        return None
     observation = Observation("round")
     counted = anonymized.rows.observe(
         observation,

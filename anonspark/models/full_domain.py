@@ -315,7 +315,7 @@ class FullDomain(Model):
         """Return False for t-closeness that is measured against each round's records."""
         return self.options.t_reference == "original" or not criterion.is_distance
 
-    def anonymize(self, table: Round) -> Anonymized:
+    def anonymize(self, table: Round) -> Anonymized | None:
         """Recode one round's table at the best node; see :meth:`Model.anonymize`.
 
         Notes
@@ -324,6 +324,11 @@ class FullDomain(Model):
         round`` one that counts the sensitive values of later rounds; the search, on the driver or,
         for more tuples than it takes, in one or two jobs a node. Lazy: one pass over the records;
         a shuffle of them where there are more classes than every task can have a copy of.
+
+        Raises
+        ------
+        GuaranteeError
+            If no node of the first round has a class, or all suppress too much.
         """
         requirements = self._requirements(table)
         lattice = self._lattice
@@ -336,6 +341,8 @@ class FullDomain(Model):
         try:
             best = self._search(bottom, lattice, requirements, table)
             if best is None:
+                if table.number > 1:
+                    return None
                 raise GuaranteeError(
                     f"model.suppression_limit: every recoding allowed suppresses more than "
                     f"{self.options.largest_share:g} of the {table.rows:,} records of round "

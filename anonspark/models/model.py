@@ -152,8 +152,15 @@ class Model(ABC):
         return True
 
     @abstractmethod
-    def anonymize(self, table: Round) -> Anonymized:
-        """Anonymize one round's table."""
+    def anonymize(self, table: Round) -> Anonymized | None:
+        """Anonymize one round's table.
+
+        Returns
+        -------
+        Anonymized or None
+            None where no class can be made of it; only of a model that leaves a residual, and not
+            in the first round.
+        """
 
     def suppress(self, records: DataFrame) -> DataFrame | None:
         """Return the rows of records without a class, or None where they are not published.
