@@ -19,7 +19,7 @@ from anonspark.columns import quasi_identifier_column
 from anonspark.full_domain.domain import Codes, Counts, Domain, Levels
 from anonspark.full_domain.tuples import NodeScore, Tuples, TupleTable, score_tuples
 from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.tuple_classes import judge_classes, roll_up
+from anonspark.kernels.tuple_classes import find_utility_classes
 
 __all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
 
@@ -110,19 +110,30 @@ class _Format:
         return ", ".join(f"{name} long" for name in [*self.names, _COUNT])
 
     def write(self, codes: Codes, counts: Counts) -> pa.RecordBatch:
+        """Add up equal tuples and write each once."""
         d = len(self.levels)
         words = [*self.groups.pack(codes[:, :d]), *self.values.pack(codes[:, d:])]
-        arrays = [pa.array(word) for word in [*words, counts]]
+        order = np.lexsort(words[::-1])
+        words = [word[order] for word in words]
+        new = np.ones(len(order), bool)
+        if len(order):
+            new[1:] = np.logical_or.reduce([word[1:] != word[:-1] for word in words])
+        starts = np.flatnonzero(new)
+        sums = np.add.reduceat(counts[order], starts) if len(order) else counts
+        arrays = [pa.array(word) for word in [*(word[starts] for word in words), sums]]
         return pa.RecordBatch.from_arrays(arrays, [*self.names, _COUNT])
 
     def read(self, columns: dict[str, Counts]) -> tuple[Codes, Counts]:
+        """Return different tuples in lexicographic order, and their counts."""
+        # The order of the words is that of the numbers in them.
+        order = np.lexsort([columns[name] for name in reversed(self.names)])
+        words = [columns[name][order] for name in self.names]
         d = len(self.levels)
-        codes = np.empty((len(columns[_COUNT]), self.domain.columns), np.int32)
-        codes[:, :d] = self.groups.unpack([columns[name] for name in self.group_names])
+        codes = np.empty((len(order), self.domain.columns), np.int32)
+        codes[:, :d] = self.groups.unpack(words[: self.groups.words])
         if self.values.words:
-            values = self.names[self.groups.words :]
-            codes[:, d:] = self.values.unpack([columns[name] for name in values])
-        return codes, np.array(columns[_COUNT], np.int64)
+            codes[:, d:] = self.values.unpack(words[self.groups.words :])
+        return codes, columns[_COUNT][order]
 
     def read_all(self, batches: Iterator[pa.RecordBatch]) -> tuple[Codes, Counts] | None:
         received = [batch for batch in batches if batch.num_rows]
@@ -139,10 +150,9 @@ class _CountRecords:
     format: _Format
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        same = np.zeros(0, np.int32), np.full(self.format.domain.columns, -1, np.int64)
         for batch in batches:
             codes = self.format.domain.encode(batch, self.format.levels)
-            yield self.format.write(*roll_up(codes, np.ones(len(codes), np.int64), *same))
+            yield self.format.write(codes, np.ones(len(codes), np.int64))
 
 
 @dataclass(frozen=True)
@@ -153,10 +163,13 @@ class _RollUp:
     high: _Format
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        maps, first = self.low.domain.maps(self.low.levels, self.high.levels)
         for batch in batches:
             columns = {name: batch.column(name).to_numpy() for name in batch.schema.names}
-            yield self.high.write(*roll_up(*self.low.read(columns), maps, first))
+            codes, counts = self.low.read(columns)
+            steps = zip(self.low.domain.attributes, self.low.levels, self.high.levels, strict=True)
+            for column, (attribute, low, high) in enumerate(steps):
+                codes[:, column] = attribute.between(low, high)[codes[:, column]]
+            yield self.high.write(codes, counts)
 
 
 _SCORE_SCHEMA = (
@@ -178,12 +191,19 @@ class _Score:
 
     format: _Format
     requirements: Requirements
+    by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = self.format.read_all(batches)
         if read is None:
             return
-        score = score_tuples(*read, self.format.domain, self.format.levels, self.requirements)
+        score = score_tuples(
+            *read,
+            self.format.domain,
+            self.format.levels,
+            self.requirements,
+            by_group=self.by_group,
+        )
         row = score._asdict() | {
             "squares": str(score.squares),
             "utility_squares": str(score.utility_squares),
@@ -205,10 +225,10 @@ class _UtilityClasses:
             return
         codes, counts = read
         d = len(self.format.levels)
-        members, sizes, satisfied = judge_classes(codes, counts, d, self.requirements)
-        words = self.format.groups.pack(codes[members[satisfied], :d])
+        rows, sizes = find_utility_classes(codes, counts, d, self.requirements)
+        words = self.format.groups.pack(codes[rows, :d])
         yield pa.RecordBatch.from_arrays(
-            [pa.array(word) for word in [*words, sizes[satisfied]]],
+            [pa.array(word) for word in [*words, sizes]],
             [*self.format.group_names, "size"],
         )
 
@@ -251,9 +271,10 @@ class DistributedTuples:
         rolled = self.rows.mapInArrow(_RollUp(self._format, high), high.schema)  # type: ignore[arg-type]
         return _sum_up(rolled, high, self.most_on_driver)
 
-    def score(self, requirements: Requirements) -> NodeScore:
+    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
-        rows = self._by_class().mapInArrow(_Score(self._format, requirements), _SCORE_SCHEMA)  # type: ignore[arg-type]
+        judge = _Score(self._format, requirements, by_group)
+        rows = self._by_class().mapInArrow(judge, _SCORE_SCHEMA)  # type: ignore[arg-type]
         parts = rows.collect()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),

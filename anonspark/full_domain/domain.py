@@ -35,9 +35,12 @@ class AttributeGroups:
     ----------
     quasi_identifier : QuasiIdentifier
         With a hierarchy.
+    position : int
+        Its place among the quasi-identifiers of the configuration.
     """
 
     quasi_identifier: QuasiIdentifier
+    position: int
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -124,7 +127,7 @@ class Domain:
     Parameters
     ----------
     attributes : tuple of AttributeGroups
-        The quasi-identifiers.
+        The quasi-identifiers, in the order of the columns of a table of distinct tuples.
     criteria : Criteria
         What classes have to satisfy; tells which sensitive attributes are counted.
     """
@@ -160,25 +163,6 @@ class Domain:
         values = [int(last) for last in self.criteria.first_value[1:]]
         return [*self.groups(levels), *values]
 
-    def maps(self, low: Levels, high: Levels) -> tuple[Codes, Counts]:
-        """Return how groups of one node fall into those of a more general one.
-
-        Returns
-        -------
-        maps : int32 ndarray
-            As :func:`anonspark.kernels.tuple_classes.roll_up` wants them.
-        first : int64 ndarray of shape (columns,)
-        """
-        parts: list[Codes] = [np.zeros(0, np.int32)]
-        first = np.full(self.columns, -1, np.int64)
-        length = 0
-        for index, (one, start, stop) in enumerate(zip(self.attributes, low, high, strict=True)):
-            if start < stop:
-                first[index] = length
-                parts.append(one.between(start, stop))
-                length += len(parts[-1])
-        return np.concatenate(parts), first
-
     def encode(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
         """Return the tuples of staged records at a node.
 
@@ -203,11 +187,17 @@ class Domain:
         """Return the same of the quasi-identifiers only."""
         groups = np.empty((batch.num_rows, len(self.attributes)), np.int32)
         for index, (one, level) in enumerate(zip(self.attributes, levels, strict=True)):
-            column = batch.column(quasi_identifier_column(index))
+            column = batch.column(quasi_identifier_column(one.position))
             groups[:, index] = one.of_codes(level)[one.quasi_identifier.encode(column)]
         return groups
 
 
 def domain_of(quasi_identifiers: Sequence[QuasiIdentifier], criteria: Criteria) -> Domain:
-    """Return the domain of a table."""
-    return Domain(tuple(AttributeGroups(one) for one in quasi_identifiers), criteria)
+    """Return the domain of a table.
+
+    The quasi-identifiers of the largest hierarchies come first: a search raises the last one most
+    often, from tables that are small for that.
+    """
+    attributes = [AttributeGroups(one, position) for position, one in enumerate(quasi_identifiers)]
+    attributes.sort(key=lambda one: (-one.number(0), one.position))
+    return Domain(tuple(attributes), criteria)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,15 @@ _DECIMALS = 6
 
 
 class Objective(ABC):
-    """What the search minimizes."""
+    """What the search minimizes.
+
+    Attributes
+    ----------
+    by_group : bool
+        Whether a cost depends on the records of each group.
+    """
+
+    by_group: ClassVar[bool] = False
 
     @abstractmethod
     def cost(self, levels: Levels, score: NodeScore) -> float:
@@ -86,6 +94,8 @@ class ValueCost(Objective):
     records : sequence of sequence of int64 ndarray
         Of each quasi-identifier and level, the records of the table in each group.
     """
+
+    by_group = True
 
     def __init__(
         self,

@@ -15,8 +15,11 @@ from anonspark.kernels.criteria import Requirements
 
 __all__ = ["Found", "Problem", "search_exhaustively", "search_pruned", "walk"]
 
-# Tables kept for rolling up from, as multiples of the one at the bottom.
-_KEPT_TUPLES = 4
+# Tables kept for rolling up from: tuples of all together, at least, and as multiples of those of
+# the bottom; and tables.
+_KEPT_TUPLES = 2_000_000
+_KEPT_BOTTOMS = 2
+_KEPT_TABLES = 4096
 
 Tell = Callable[[int], None]
 """Told how many nodes were scored so far."""
@@ -43,6 +46,10 @@ class Problem:
     objective: Objective
     rows: int
     most_suppressed: int
+
+    def score(self, table: TupleTable) -> NodeScore:
+        """Judge the classes of a node."""
+        return table.score(self.requirements, by_group=self.objective.by_group)
 
 
 @dataclass(frozen=True)
@@ -113,15 +120,10 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
         In an order that keeps one table a quasi-identifier at a time; each is released when the
         next one is asked for that does not need it, the bottom never.
     """
-    # Those with the most levels to rise are raised first: what is raised last, and so most often,
-    # starts from small tables.
-    rises = [b - a for a, b in zip(lattice.lowest, lattice.highest, strict=True)]
-    order = sorted(range(len(rises)), key=lambda index: (-rises[index], index))
 
     def visit(table: TupleTable, place: int) -> Iterator[TupleTable]:
         yield table
-        for later in range(place, len(order)):
-            index = order[later]
+        for index in range(place, len(lattice.highest)):
             current = table
             while current.levels[index] < lattice.highest[index]:
                 levels = list(current.levels)
@@ -130,7 +132,7 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
                 if current is not table:
                     current.release()
                 current = above
-                yield from visit(current, later + 1)
+                yield from visit(current, index + 1)
             if current is not table:
                 current.release()
 
@@ -152,46 +154,58 @@ def search_exhaustively(bottom: TupleTable, problem: Problem, tell: Tell) -> Fou
     -------
     Found or None
         The node of the smallest cost; among equals of the fewest suppressed records, then of the
-        smallest height, then of the smallest levels in the order of the quasi-identifiers. None
-        where every node suppresses too much.
+        smallest height, then of the smallest levels in the order of the domain. None where every
+        node suppresses too much.
     """
     best = _Best(problem)
     for table in walk(bottom, problem.lattice):
-        best.offer(table.levels, table.score(problem.requirements))
+        best.offer(table.levels, problem.score(table))
         tell(best.scored)
     return best.result()
 
 
 class _Cache:
-    """Tables of nodes that were scored, for others to be rolled up from."""
+    """Tables of nodes that were scored, for others to be rolled up from; the oldest go first."""
 
     def __init__(self, bottom: TupleTable) -> None:
         self._bottom = bottom
-        self._tables: dict[Levels, TupleTable] = {}
-        self._room = _KEPT_TUPLES * bottom.tuples
+        # A ring: from the oldest to the newest, both counted without end.
+        self._tables: list[TupleTable] = [bottom] * _KEPT_TABLES
+        self._levels = np.tile(np.array(bottom.levels), (_KEPT_TABLES, 1))
+        self._tuples = np.full(_KEPT_TABLES, np.inf)
+        self._room = max(_KEPT_TUPLES, _KEPT_BOTTOMS * bottom.tuples)
+        self._oldest = self._newest = 0
 
     def table(self, node: Levels) -> TupleTable:
         """Return a node's table, rolled up from the smallest one that is kept below it."""
-        source = self._bottom
-        for levels, table in self._tables.items():
-            if table.tuples < source.tuples and all(
-                a <= b for a, b in zip(levels, node, strict=True)
-            ):
-                source = table
+        below = np.all(self._levels <= np.array(node), axis=1)
+        tuples = np.where(below, self._tuples, np.inf)
+        nearest = int(np.argmin(tuples))
+        source = self._tables[nearest] if np.isfinite(tuples[nearest]) else self._bottom
         if source.levels == node:
             return source
         table = source.roll_up(node)
-        self._tables[node] = table
         self._room -= table.tuples
-        while self._room < 0 and len(self._tables) > 1:
-            oldest = next(iter(self._tables))
-            self._room += self._tables[oldest].tuples
-            self._tables.pop(oldest).release()
+        while self._oldest < self._newest and (
+            self._room < 0 or self._newest - self._oldest == _KEPT_TABLES
+        ):
+            self._drop_oldest()
+        place = self._newest % _KEPT_TABLES
+        self._tables[place], self._levels[place] = table, node
+        self._tuples[place] = table.tuples
+        self._newest += 1
         return table
 
+    def _drop_oldest(self) -> None:
+        place = self._oldest % _KEPT_TABLES
+        self._room += self._tables[place].tuples
+        self._tables[place].release()
+        self._tables[place], self._tuples[place] = self._bottom, np.inf
+        self._oldest += 1
+
     def release(self) -> None:
-        for table in self._tables.values():
-            table.release()
+        while self._oldest < self._newest:
+            self._drop_oldest()
 
 
 def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | None:
@@ -221,7 +235,7 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
 
     def score(place: int) -> bool:
         levels = tuple(nodes[place].tolist())
-        found = cache.table(levels).score(problem.requirements)
+        found = problem.score(cache.table(levels))
         waiting[place] = False
         above = lattice.above(levels)
         bounds[above] = np.maximum(bounds[above], objective.least_cost_above(levels, found))

@@ -10,15 +10,12 @@ import numpy.typing as npt
 
 from anonspark.full_domain.domain import Domain, Levels
 from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.tuple_classes import count_groups, judge_classes, roll_up
+from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 
-__all__ = ["NodeScore", "TupleTable", "Tuples", "score_tuples", "square_sum"]
+__all__ = ["NodeScore", "TupleTable", "Tuples", "score_tuples"]
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-
-# Squares of fewer records than that add up without overflow.
-_SAFE_ROWS = 2**31
 
 
 class NodeScore(NamedTuple):
@@ -37,7 +34,8 @@ class NodeScore(NamedTuple):
     utility_squares : int
         The same of the utility classes.
     groups : int64 ndarray
-        Records of the utility classes in every group of every quasi-identifier, numbered through.
+        Records of the utility classes in every group of every quasi-identifier, numbered through;
+        empty where that was not asked for.
     """
 
     classes: int
@@ -62,47 +60,49 @@ class TupleTable(Protocol):
     def roll_up(self, levels: Levels) -> TupleTable:
         """Return the table of a more general node."""
 
-    def score(self, requirements: Requirements) -> NodeScore:
-        """Judge the classes."""
+    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
+        """Judge the classes, and count the records of each group if that is asked for."""
 
     def release(self) -> None:
         """Free what the table holds on the cluster."""
 
 
-def square_sum(sizes: Counts) -> int:
-    """Return the sum of squares, exact however large."""
-    if int(sizes.sum()) < _SAFE_ROWS:
-        return int(np.dot(sizes, sizes))
-    return sum(
-        int(size) ** 2 * int(times)
-        for size, times in zip(*np.unique(sizes, return_counts=True), strict=True)
-    )
-
-
 def score_tuples(
-    codes: Codes, counts: Counts, domain: Domain, levels: Levels, requirements: Requirements
+    codes: Codes,
+    counts: Counts,
+    domain: Domain,
+    levels: Levels,
+    requirements: Requirements,
+    *,
+    by_group: bool,
 ) -> NodeScore:
     """Judge the classes of distinct tuples.
 
     Parameters
     ----------
     codes : int32 ndarray of shape (n, columns)
+        In lexicographic order.
     counts : int64 ndarray of shape (n,)
     domain : Domain
     levels : tuple of int
         The node that the codes belong to.
     requirements : Requirements
+    by_group : bool
+        Whether the records of each group are counted.
     """
-    members, sizes, satisfied = judge_classes(codes, counts, len(levels), requirements)
-    kept = sizes[satisfied]
-    groups = sum(domain.groups(levels))
+    first = domain.first_groups(levels) if by_group else np.zeros(0, np.int64)
+    groups = np.zeros(sum(domain.groups(levels)) if by_group else 0, np.int64)
+    classes, utility_classes, suppressed, *squares = score_classes(
+        codes, counts, len(levels), requirements, first, groups
+    )
+    low, high, utility_low, utility_high = squares
     return NodeScore(
-        classes=len(sizes),
-        utility_classes=len(kept),
-        suppressed=int(sizes.sum() - kept.sum()),
-        squares=square_sum(sizes),
-        utility_squares=square_sum(kept),
-        groups=count_groups(codes, members, sizes, satisfied, domain.first_groups(levels), groups),
+        classes,
+        utility_classes,
+        suppressed,
+        low + (high << 32),
+        utility_low + (utility_high << 32),
+        groups,
     )
 
 
@@ -116,7 +116,8 @@ class Tuples:
     levels : tuple of int
         The node.
     codes : int32 ndarray of shape (n, columns)
-        Groups of the quasi-identifiers, then numbers of the sensitive values; no row twice.
+        Groups of the quasi-identifiers, then numbers of the sensitive values; in
+        lexicographic order, no row twice.
     counts : int64 ndarray of shape (n,)
         Records with each, at least 1.
     """
@@ -132,14 +133,19 @@ class Tuples:
         return len(self.counts)
 
     def roll_up(self, levels: Levels) -> Self:
-        """Return the table of a more general node; O(n columns)."""
-        maps, first = self.domain.maps(self.levels, levels)
-        codes, counts = roll_up(self.codes, self.counts, maps, first)
+        """Return the table of a more general node; O(n columns) for each level that rises."""
+        codes, counts = self.codes, self.counts
+        steps = zip(self.domain.attributes, self.levels, levels, strict=True)
+        for column, (attribute, low, high) in enumerate(steps):
+            if low < high:
+                codes, counts = raise_column(codes, counts, column, attribute.between(low, high))
         return type(self)(self.domain, levels, codes, counts)
 
-    def score(self, requirements: Requirements) -> NodeScore:
+    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
         """Judge the classes; O(n columns), and one look at the sensitive values of each class."""
-        return score_tuples(self.codes, self.counts, self.domain, self.levels, requirements)
+        return score_tuples(
+            self.codes, self.counts, self.domain, self.levels, requirements, by_group=by_group
+        )
 
     def utility_classes(self, requirements: Requirements) -> tuple[Codes, Counts]:
         """Return the groups of each class that satisfies the criteria, and its size.
@@ -150,8 +156,8 @@ class Tuples:
         sizes : int64 ndarray of shape (classes,)
         """
         d = len(self.levels)
-        members, sizes, satisfied = judge_classes(self.codes, self.counts, d, requirements)
-        return self.codes[members[satisfied], :d], sizes[satisfied]
+        rows, sizes = find_utility_classes(self.codes, self.counts, d, requirements)
+        return self.codes[rows, :d], sizes
 
     def release(self) -> None:
         """Do nothing: memory is freed with the object."""

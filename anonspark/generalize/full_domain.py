@@ -90,13 +90,19 @@ class FullDomainRecoding:
         pairs = zip(self.attributes, self.levels, strict=True)
         return [_recode(attribute, level) for attribute, level in pairs]
 
+    @cached_property
+    def _places(self) -> list[int]:
+        """Place among the attributes of each quasi-identifier of the configuration."""
+        places = range(len(self.attributes))
+        return sorted(places, key=lambda place: self.attributes[place].position)
+
     def publish(self, groups: Codes) -> list[pa.Array]:
         """Return the published columns.
 
         Parameters
         ----------
         groups : int32 ndarray of shape (n, d)
-            Group of each quasi-identifier at its level.
+            Group of each quasi-identifier at its level, in the order of :attr:`attributes`.
 
         Returns
         -------
@@ -105,27 +111,31 @@ class FullDomainRecoding:
         """
         published = []
         for column in self.columns:
-            recoded = self._recoded[column.attribute]
+            place = self._places[column.attribute]
+            recoded = self._recoded[place]
             values = recoded.sets if column.content == "set" else recoded.labels
-            published.append(values.take(pa.array(groups[:, column.attribute])))
+            published.append(values.take(pa.array(groups[:, place])))
         return published
 
     def figures(self, groups: Codes, sizes: npt.NDArray[np.int64]) -> ClassFigures:
-        """Return the bounds and the loss of classes.
+        """Return the bounds and the loss of classes, in the order of the configuration.
 
         Parameters
         ----------
         groups : int32 ndarray of shape (classes, d)
+            In the order of :attr:`attributes`.
         sizes : int64 ndarray of shape (classes,)
         """
         ends: dict[str, list[pa.Array]] = {"lowest": [], "highest": []}
         penalties = np.empty(groups.shape)
         losses = np.empty(groups.shape)
-        for index, recoded in enumerate(self._recoded):
-            own = groups[:, index]
+        for index, place in enumerate(self._places):
+            recoded = self._recoded[place]
+            own = groups[:, place]
             for name, arrays in ends.items():
                 arrays.append(getattr(recoded, name).take(pa.array(own)))
             penalties[:, index] = recoded.penalties[own]
             losses[:, index] = recoded.losses[own]
-        levels = np.tile(np.array(self.levels, np.int64), (len(groups), 1))
+        own_levels = [self.levels[place] for place in self._places]
+        levels = np.tile(np.array(own_levels, np.int64), (len(groups), 1))
         return ClassFigures(sizes, ends["lowest"], ends["highest"], levels, penalties, losses)

@@ -2,211 +2,273 @@
 
 A table of distinct tuples has one row for every combination that occurs of groups of the
 quasi-identifiers (columns 0 to d - 1) and numbers of the sensitive values (the columns behind
-them), and tells how many records have it.
+them), and tells how many records have it. Its rows are in lexicographic order, and stay so: groups
+are numbered in the order of their hierarchy, so that a coarser group takes in neighbours. Classes
+are runs of rows, and nothing is ever sorted or hashed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, njit, types, uint64
+from numba import boolean, int32, int64, njit, types, uint64, void
 
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, first_unsatisfied
 
-__all__ = ["count_groups", "judge_classes", "roll_up"]
+__all__ = ["find_utility_classes", "raise_column", "score_classes"]
 
 
-@njit(int64(int64), cache=True)
-def _slots(rows):
-    """Return the size of a hash table: a power of two, at least twice the rows."""
-    size = 16
-    while size < 2 * rows:
-        size *= 2
-    return size
-
-
-@njit(int64(int32[:, ::1], int64, int64, int64), cache=True)
-def _slot(codes, row, columns, mask):
-    """Return where the search for a row's first columns begins."""
-    state = uint64(0x9E3779B97F4A7C15)
-    for j in range(columns):
-        state = (state ^ uint64(codes[row, j])) * uint64(0xBF58476D1CE4E5B9)
-        state ^= state >> uint64(29)
-    state *= uint64(0x94D049BB133111EB)
-    return int64((state ^ (state >> uint64(32))) & uint64(mask))
+@njit(boolean(int32[:, ::1], int64, int64, int64, int64), cache=True)
+def _equal(codes, one, other, start, stop):
+    """Return whether two rows agree in the columns from ``start`` to ``stop``."""
+    column = start
+    while column < stop and codes[one, column] == codes[other, column]:
+        column += 1
+    return column >= stop
 
 
 @njit(boolean(int32[:, ::1], int64, int64, int64), cache=True)
-def _equal(codes, one, other, columns):
-    equal = 0
-    while equal < columns and codes[one, equal] == codes[other, equal]:
-        equal += 1
-    return equal == columns
+def _comes_first(codes, one, other, start):
+    """Return whether a row is not behind another one, by the columns from ``start`` on."""
+    column = start
+    last = codes.shape[1] - 1
+    while column < last and codes[one, column] == codes[other, column]:
+        column += 1
+    return codes[one, column] <= codes[other, column]
 
 
 @njit(
-    types.Tuple((int32[:, ::1], int64[::1]))(int32[:, ::1], int64[::1], int32[::1], int64[::1]),
+    void(int32[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64),
     cache=True,
 )
-def roll_up(codes, counts, maps, first):
-    """Replace groups by coarser ones, and add up the tuples that become equal.
+def _merge_segments(codes, column, order, spare, bounds, segments):
+    """Merge neighbouring segments, each in the order of the columns behind one, pair by pair."""
+    while segments > 1:
+        merged = 0
+        for pair in range(0, segments, 2):
+            start = bounds[pair]
+            if pair + 1 < segments:
+                middle, stop = bounds[pair + 1], bounds[pair + 2]
+                left, right = start, middle
+                for place in range(start, stop):
+                    if right == stop or (
+                        left < middle and _comes_first(codes, order[left], order[right], column + 1)
+                    ):
+                        spare[place] = order[left]
+                        left += 1
+                    else:
+                        spare[place] = order[right]
+                        right += 1
+                order[start:stop] = spare[start:stop]
+            bounds[merged] = start
+            merged += 1
+        bounds[merged] = bounds[segments]
+        segments = merged
+
+
+@njit(
+    types.Tuple((int32[:, ::1], int64[::1]))(int32[:, ::1], int64[::1], int64, int32[::1]),
+    cache=True,
+)
+def raise_column(codes, counts, column, coarser):
+    """Replace the groups of one column by coarser ones, and add up tuples that become equal.
 
     Parameters
     ----------
     codes : int32 ndarray of shape (n, c)
-        Distinct tuples.
+        Distinct tuples in lexicographic order.
     counts : int64 ndarray of shape (n,)
         Records with each.
-    maps : int32 ndarray
-        The coarser group of every group, column after column.
-    first : int64 ndarray of shape (c,)
-        Where the groups of each column begin in ``maps``; -1 for a column that stays as it is.
+    column : int
+    coarser : int32 ndarray of shape (groups,)
+        The coarser group of every group of the column, never falling.
 
     Returns
     -------
     codes : int32 ndarray of shape (m, c)
-        Distinct tuples, in the order of their first appearance.
+        Distinct tuples in lexicographic order.
     counts : int64 ndarray of shape (m,)
 
     Notes
     -----
-    O(n c) time: one look into a hash table a row.
+    O(n c log m) time where up to m groups become one, O(n c) for the last column.
     """
     n, c = codes.shape
-    rolled = np.empty((n, c), np.int32)
+    raised = np.empty((n, c), np.int32)
     sums = np.empty(n, np.int64)
-    mask = _slots(n) - 1
-    table = np.full(mask + 1, -1, np.int32)
+    order = np.arange(n)
+    spare = np.empty(n, np.int64)
+    bounds = np.empty(n + 1, np.int64)
     found = 0
-    for i in range(n):
-        # Written behind those found: it stays there if it is new.
-        for j in range(c):
-            code = codes[i, j]
-            rolled[found, j] = code if first[j] < 0 else maps[first[j] + code]
-        slot = _slot(rolled, found, c, mask)
-        while table[slot] >= 0 and not _equal(rolled, table[slot], found, c):
-            slot = (slot + 1) & mask
-        if table[slot] < 0:
-            table[slot] = found
-            sums[found] = counts[i]
+    start = 0
+    while start < n:
+        group = coarser[codes[start, column]]
+        bounds[0] = start
+        segments = 1
+        stop = start + 1
+        while (
+            stop < n
+            and coarser[codes[stop, column]] == group
+            and _equal(codes, stop - 1, stop, 0, column)
+        ):
+            if codes[stop, column] != codes[stop - 1, column]:
+                bounds[segments] = stop
+                segments += 1
+            stop += 1
+        bounds[segments] = stop
+        if segments > 1 and column + 1 < c:
+            _merge_segments(codes, column, order, spare, bounds, segments)
+        for place in range(start, stop):
+            row = order[place]
+            if place > start and _equal(codes, order[place - 1], row, column + 1, c):
+                sums[found - 1] += counts[row]
+                continue
+            for other in range(c):
+                raised[found, other] = codes[row, other]
+            raised[found, column] = group
+            sums[found] = counts[row]
             found += 1
-        else:
-            sums[table[slot]] += counts[i]
-    return rolled[:found].copy(), sums[:found].copy()
+        start = stop
+    return raised[:found].copy(), sums[:found].copy()
+
+
+@njit(int64(int32[:, ::1], int64, int64), cache=True)
+def _end_of_class(codes, start, d):
+    stop = start + 1
+    if codes.shape[1] > d:
+        while stop < codes.shape[0] and _equal(codes, start, stop, 0, d):
+            stop += 1
+    return stop
 
 
 @njit(
-    types.Tuple((int64[::1], int64[::1], boolean[::1]))(
-        int32[:, ::1], int64[::1], int64, REQUIREMENTS
+    boolean(
+        int32[:, ::1], int64[::1], int64, int64, int64, int64, REQUIREMENTS, int64[::1], int64[::1]
     ),
     cache=True,
 )
-def judge_classes(codes, counts, d, requirements):
-    """Form classes of the tuples that are equal in the first d columns, and judge each.
+def _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present):
+    """Return whether a class satisfies the requirements beyond k."""
+    distinct = 0
+    for row in range(start, stop):
+        for column in range(d, codes.shape[1]):
+            value = codes[row, column]
+            if tallies[value] == 0:
+                present[distinct] = value
+                distinct += 1
+            tallies[value] += counts[row]
+    violated = first_unsatisfied(requirements, tallies, present, distinct, size)
+    clear_counts(tallies, present, distinct)
+    return violated < 0
+
+
+@njit(
+    types.UniTuple(int64, 7)(
+        int32[:, ::1], int64[::1], int64, REQUIREMENTS, int64[::1], int64[::1]
+    ),
+    cache=True,
+)
+def score_classes(codes, counts, d, requirements, first, groups):
+    """Judge the classes that tuples form, and sum up what they are like.
 
     Parameters
     ----------
     codes : int32 ndarray of shape (n, d + s)
-        Distinct tuples.
+        Distinct tuples in lexicographic order.
     counts : int64 ndarray of shape (n,)
-        Records with each.
+        Records with each, less than 2^32 together.
     d : int
         Quasi-identifiers.
     requirements : Requirements
         Of the s sensitive attributes, whose values are numbered through.
+    first : int64 ndarray of shape (d,) or (0,)
+        Where the groups of each quasi-identifier begin in ``groups``; empty where they are not
+        counted.
+    groups : int64 ndarray
+        Records of the classes that satisfy the requirements in every group of every
+        quasi-identifier are added to it.
 
     Returns
     -------
-    members : int64 ndarray of shape (classes,)
-        One row of each class, the first.
-    sizes : int64 ndarray of shape (classes,)
-        Records.
-    satisfied : bool ndarray of shape (classes,)
-        Whether the class satisfies all requirements.
+    classes, satisfied, suppressed : int
+        Classes; those that satisfy all requirements; records of the others.
+    squares_low, squares_high, satisfied_squares_low, satisfied_squares_high : int
+        Sums of the squared sizes of all classes and of those, as low + high * 2^32.
 
     Notes
     -----
     O(n (d + s)) time, and one look at the values present in each class of at least k records.
     """
-    n, c = codes.shape
-    members = np.empty(n, np.int64)
-    sizes = np.zeros(n, np.int64)
-    owner = np.empty(n, np.int64)
-    classes = 0
-    if c == d:
-        for i in range(n):
-            members[i] = owner[i] = i
-            sizes[i] = counts[i]
-        classes = n
-    else:
-        mask = _slots(n) - 1
-        table = np.full(mask + 1, -1, np.int64)
-        for i in range(n):
-            slot = _slot(codes, i, d, mask)
-            while table[slot] >= 0 and not _equal(codes, members[table[slot]], i, d):
-                slot = (slot + 1) & mask
-            if table[slot] < 0:
-                table[slot] = classes
-                members[classes] = i
-                classes += 1
-            owner[i] = table[slot]
-            sizes[owner[i]] += counts[i]
-    satisfied = sizes[:classes] >= requirements.k
-    if requirements.kinds.shape[0] > 0:
-        starts = np.zeros(classes + 1, np.int64)
-        for i in range(n):
-            starts[owner[i] + 1] += 1
-        for one in range(classes):
-            starts[one + 1] += starts[one]
-        place = starts[:classes].copy()
-        order = np.empty(n, np.int64)
-        for i in range(n):
-            order[place[owner[i]]] = i
-            place[owner[i]] += 1
-        tallies = np.zeros(requirements.shares.shape[0], np.int64)
-        present = np.empty(requirements.shares.shape[0], np.int64)
-        for one in range(classes):
-            if not satisfied[one]:
-                continue
-            distinct = 0
-            for place_in_order in range(starts[one], starts[one + 1]):
-                i = order[place_in_order]
-                for j in range(d, c):
-                    value = codes[i, j]
-                    if tallies[value] == 0:
-                        present[distinct] = value
-                        distinct += 1
-                    tallies[value] += counts[i]
-            violated = first_unsatisfied(requirements, tallies, present, distinct, sizes[one])
-            satisfied[one] = violated < 0
-            clear_counts(tallies, present, distinct)
-    return members[:classes].copy(), sizes[:classes].copy(), satisfied
+    n = codes.shape[0]
+    tallies = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
+    k, no_others = requirements.k, requirements.kinds.shape[0] == 0
+    classes = satisfied = suppressed = 0
+    low = high = satisfied_low = satisfied_high = 0
+    start = 0
+    while start < n:
+        stop = _end_of_class(codes, start, d)
+        size = 0
+        for row in range(start, stop):
+            size += counts[row]
+        square = uint64(size) * uint64(size)
+        square_low, square_high = int64(square & uint64(0xFFFFFFFF)), int64(square >> uint64(32))
+        classes += 1
+        low += square_low
+        high += square_high
+        # Calls cost more than what most classes need.
+        if size >= k and (
+            no_others
+            or _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present)
+        ):
+            satisfied += 1
+            satisfied_low += square_low
+            satisfied_high += square_high
+            for column in range(first.shape[0]):
+                groups[first[column] + codes[start, column]] += size
+        else:
+            suppressed += size
+        start = stop
+    return classes, satisfied, suppressed, low, high, satisfied_low, satisfied_high
 
 
 @njit(
-    int64[::1](int32[:, ::1], int64[::1], int64[::1], boolean[::1], int64[::1], int64),
+    types.Tuple((int64[::1], int64[::1]))(int32[:, ::1], int64[::1], int64, REQUIREMENTS),
     cache=True,
 )
-def count_groups(codes, members, sizes, chosen, first, groups):
-    """Count the records of the chosen classes in every group of every quasi-identifier.
+def find_utility_classes(codes, counts, d, requirements):
+    """Return the classes that satisfy the requirements.
 
     Parameters
     ----------
-    codes : int32 ndarray of shape (n, at least d)
-    members, sizes : int64 ndarray of shape (classes,)
-        As :func:`judge_classes` returns them.
-    chosen : bool ndarray of shape (classes,)
-    first : int64 ndarray of shape (d,)
-        Where the groups of each quasi-identifier begin in the result.
-    groups : int
-        Groups of all quasi-identifiers.
+    codes, counts, d, requirements
+        As for :func:`score_classes`.
 
     Returns
     -------
-    int64 ndarray of shape (groups,)
+    rows : int64 ndarray of shape (classes,)
+        The first row of each.
+    sizes : int64 ndarray of shape (classes,)
+        Its records.
     """
-    counted = np.zeros(groups, np.int64)
-    for one in range(members.shape[0]):
-        if chosen[one]:
-            for j in range(first.shape[0]):
-                counted[first[j] + codes[members[one], j]] += sizes[one]
-    return counted
+    n = codes.shape[0]
+    tallies = np.zeros(requirements.shares.shape[0], np.int64)
+    present = np.empty(requirements.shares.shape[0], np.int64)
+    k, no_others = requirements.k, requirements.kinds.shape[0] == 0
+    rows = np.empty(n, np.int64)
+    sizes = np.empty(n, np.int64)
+    found = 0
+    start = 0
+    while start < n:
+        stop = _end_of_class(codes, start, d)
+        size = 0
+        for row in range(start, stop):
+            size += counts[row]
+        if size >= k and (
+            no_others
+            or _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present)
+        ):
+            rows[found] = start
+            sizes[found] = size
+            found += 1
+        start = stop
+    return rows[:found].copy(), sizes[:found].copy()

@@ -251,14 +251,14 @@ class _DescribeClasses:
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        weights = [one.quasi_identifier.weight for one in self.recoding.attributes]
         for batch in batches:
             names = word_names(self.packing.words)
             groups = self.packing.unpack([batch.column(name).to_numpy() for name in names])
             figures = self.recoding.figures(groups, batch.column("size").to_numpy())
             whole = np.zeros(batch.num_rows)
-            for index, weight in enumerate(weights):
-                whole += figures.sizes * weight * figures.penalties[:, index]
+            for one in self.recoding.attributes:
+                weight = one.quasi_identifier.weight
+                whole += figures.sizes * weight * figures.penalties[:, one.position]
             columns = {
                 PART: pa.array([Part.CLASSES.value] * batch.num_rows),
                 CLASS_ID: batch.column(CLASS_ID),
@@ -374,7 +374,7 @@ class FullDomain(Model):
         self, bottom: TupleTable, lattice: Lattice, requirements: Requirements, table: Round
     ) -> Found | None:
         # Every class, for the records in each group.
-        groups = bottom.score(Criteria(1).requirements).groups
+        groups = bottom.score(Criteria(1).requirements, by_group=True).groups
         bounds = np.cumsum(self._domain.groups(lattice.lowest))[:-1]
         records = np.split(groups, bounds)
         problem = Problem(
@@ -412,11 +412,9 @@ class FullDomain(Model):
         schema = self._schema(table.records)
         describe = _DescribeClasses(self._recoding(levels), packing, to_arrow_schema(schema))
         rows = classes.mapInArrow(describe, schema)  # type: ignore[arg-type]
-        return Anonymized(
-            records.unionByName(rows),
-            dict(zip(self._domain.names, levels, strict=True)),
-            chosen.release,
-        )
+        by_name = dict(zip(self._domain.names, levels, strict=True))
+        in_order = {one.name: by_name[one.name] for one in self.task.generalizer.quasi_identifiers}
+        return Anonymized(records.unionByName(rows), in_order, chosen.release)
 
     def _classes(self, table: Round, tuples: TupleTable, requirements: Requirements) -> DataFrame:
         """Return the words and the size of every utility class."""

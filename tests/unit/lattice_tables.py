@@ -16,7 +16,6 @@ from anonspark.columns import quasi_identifier_column
 from anonspark.full_domain.domain import Domain, domain_of
 from anonspark.full_domain.tuples import Tuples
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.kernels.tuple_classes import roll_up
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
@@ -62,9 +61,8 @@ def tuples_of(
     if domain.criteria.sensitive:
         table["payload_0"] = pa.array(values, pa.string())
     bottom = (0,) * len(columns)
-    codes = domain.encode(pa.table(table), bottom)
-    same = np.zeros(0, np.int32), np.full(domain.columns, -1, np.int64)
-    return Tuples(domain, bottom, *roll_up(codes, np.ones(len(codes), np.int64), *same))
+    codes, counts = np.unique(domain.encode(pa.table(table), bottom), axis=0, return_counts=True)
+    return Tuples(domain, bottom, np.ascontiguousarray(codes), counts)
 
 
 @dataclass(frozen=True)
@@ -209,6 +207,10 @@ def random_table(random: np.random.Generator, *kinds: str, missing: bool = False
         values: list[Any] = [*leaves, *([None] * has_missing)]
         skewed = random.integers(0, len(values), rows) * random.integers(0, 2, rows)
         columns.append([values[place] for place in skewed])
+    # In the order of the domain.
+    places = sorted(range(len(attributes)), key=lambda place: -attributes[place].domain_size)
+    attributes = [attributes[place] for place in places]
+    columns = [columns[place] for place in places]
     sensitive = [str(value) for value in random.choice(list("aaabcd"), rows)]
     bounds = {"distinct": 2.0, "entropy": 1.5, "equal distance": 0.3}
     criteria = tuple(Criterion("s", kind, bounds[kind]) for kind in kinds)  # type: ignore[arg-type]

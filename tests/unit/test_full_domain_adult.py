@@ -60,7 +60,7 @@ def best_nodes(columns: dict[str, list[str]], education: str, sizes: tuple[int, 
     best: dict[tuple[str, int], tuple[tuple[float, ...], NodeScore, tuple[int, ...]]] = {}
     for table in walk(bottom, lattice):
         for k in sizes:
-            score = table.score(Criteria(k).requirements)
+            score = table.score(Criteria(k).requirements, by_group=False)
             costs = {
                 "most classes": -score.utility_classes,
                 "discernibility": score.utility_squares + rows * score.suppressed,
@@ -74,7 +74,7 @@ def best_nodes(columns: dict[str, list[str]], education: str, sizes: tuple[int, 
             (score.utility_classes, score.suppressed, int(rank[0])),
             {
                 name: level
-                for name, level, height in zip(NAMES, levels, domain.heights, strict=True)
+                for name, level, height in zip(domain.names, levels, domain.heights, strict=True)
                 if level < height
             },
         )

@@ -29,7 +29,9 @@ def recoding(
     )
     columns = Generalizer(attributes, style, tell_missing=has_missing).columns()
     return FullDomainRecoding(
-        tuple(AttributeGroups(one) for one in attributes), levels, tuple(columns)
+        tuple(AttributeGroups(one, place) for place, one in enumerate(attributes)),
+        levels,
+        tuple(columns),
     )
 
 
@@ -55,7 +57,7 @@ def test_one_leaf_alone_is_published_at_the_level_too() -> None:
     rows = [["a", "x", "*"], ["b", "y", "*"], ["c", "y", "*"]]
     one = quasi_identifier("q", rows)
     columns = tuple(Generalizer((one,), "interval", tell_missing=False).columns())
-    recoded = FullDomainRecoding((AttributeGroups(one),), (1,), columns)
+    recoded = FullDomainRecoding((AttributeGroups(one, 0),), (1,), columns)
     only = np.array([[0], [1]], np.int32)
     assert [column.to_pylist() for column in recoded.publish(only)] == [["x", "y"]]
     figures = recoded.figures(only, np.array([5, 6], np.int64))
@@ -104,3 +106,16 @@ def test_bounds_are_the_first_and_the_last_value_of_the_group() -> None:
     assert [column.to_pylist() for column in figures.highest] == [["d"], ["f"]]
     assert figures.lowest[0].type == pa.string()
     assert figures.sizes.tolist() == [7]
+
+
+def test_columns_and_figures_are_in_the_order_of_the_configuration() -> None:
+    attributes = (quasi_identifier("r", OTHERS), quasi_identifier("q", ROWS))
+    columns = tuple(Generalizer(attributes, "interval", tell_missing=False).columns())
+    # The larger hierarchy comes first in a table of tuples.
+    own = (AttributeGroups(attributes[1], 1), AttributeGroups(attributes[0], 0))
+    recoded = FullDomainRecoding(own, (1, 0), columns)
+    assert [column.to_pylist() for column in recoded.publish(groups((1, 0)))] == [["e"], ["y"]]
+    figures = recoded.figures(groups((1, 0)), np.array([7], np.int64))
+    assert figures.levels.tolist() == [[0, 1]]
+    assert figures.penalties.tolist() == [[0.0, 0.5]]
+    assert [column.to_pylist() for column in figures.lowest] == [["e"], ["c"]]

@@ -12,46 +12,42 @@ from hypothesis.extra.numpy import arrays
 from lattice_tables import random_table
 
 from anonspark.full_domain.distributed import Packing
-from anonspark.kernels.tuple_classes import count_groups, judge_classes, roll_up
+from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 from anonspark.privacy.criteria import Criteria
-
-KEEP = np.zeros(0, np.int32)
 
 
 @given(
-    codes=arrays(
-        np.int32, st.tuples(st.integers(0, 40), st.integers(1, 4)), elements=st.integers(0, 5)
+    table=arrays(
+        np.int32, st.tuples(st.integers(1, 60), st.integers(1, 4)), elements=st.integers(0, 5)
     ),
     data=st.data(),
 )
-def test_roll_up(codes: np.ndarray, data: st.DataObject) -> None:
-    n, c = codes.shape
-    counts = np.array(data.draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), np.int64)
-    maps, first, parts = [], np.full(c, -1, np.int64), []
-    for column in range(c):
-        own = data.draw(st.one_of(st.none(), st.lists(st.integers(0, 2), min_size=6, max_size=6)))
-        maps.append(own or list(range(6)))
-        if own is not None:
-            first[column] = len(parts)
-            parts += own
+def test_raising_a_column(table: np.ndarray, data: st.DataObject) -> None:
+    codes, counts = np.unique(table, axis=0, return_counts=True)
+    column = data.draw(st.integers(0, table.shape[1] - 1))
+    coarser = np.array(sorted(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6))))
     expected: Counter[tuple[int, ...]] = Counter()
     for row, count in zip(codes.tolist(), counts.tolist(), strict=True):
-        expected[tuple(maps[column][code] for column, code in enumerate(row))] += count
-    rolled, sums = roll_up(codes, counts, np.array(parts, np.int32), first)
-    found = dict(zip(map(tuple, rolled.tolist()), sums.tolist(), strict=True))
-    assert len(found) == len(rolled)
-    assert found == dict(expected)
-    # In the order of their first appearance.
-    assert list(found) == list(expected)
+        row[column] = int(coarser[row[column]])
+        expected[tuple(row)] += count
+    raised, sums = raise_column(
+        np.ascontiguousarray(codes), counts, column, coarser.astype(np.int32)
+    )
+    assert raised.tolist() == [list(row) for row in sorted(expected)]
+    assert sums.tolist() == [expected[row] for row in sorted(expected)]
 
 
-def test_many_tuples_with_equal_low_bits() -> None:
-    # Long runs in the hash table: codes that differ in high bits only.
-    codes = (np.arange(50_000, dtype=np.int32) * 4096 % 2**30).reshape(-1, 1)
-    codes = np.repeat(codes, 2, axis=0)
-    rolled, sums = roll_up(codes, np.ones(len(codes), np.int64), KEEP, np.full(1, -1))
-    assert len(rolled) == len(np.unique(codes))
-    assert sums.sum() == len(codes)
+def test_many_groups_become_one() -> None:
+    # More segments than a power of two, of different lengths.
+    random = np.random.default_rng(2)
+    codes, counts = np.unique(
+        random.integers(0, (1000, 40, 3), (20_000, 3)).astype(np.int32), axis=0, return_counts=True
+    )
+    one = np.zeros(1000, np.int32)
+    raised, sums = raise_column(np.ascontiguousarray(codes), counts, 0, one)
+    assert raised.tolist() == [[0, a, b] for a in range(40) for b in range(3)]
+    for (_, a, b), found in zip(raised.tolist(), sums.tolist(), strict=True):
+        assert found == counts[(codes[:, 1] == a) & (codes[:, 2] == b)].sum()
 
 
 @pytest.mark.parametrize("kinds", [(), ("distinct",), ("entropy", "equal distance")])
@@ -61,30 +57,44 @@ def test_classes_are_judged_by_the_definitions(kinds: tuple[str, ...]) -> None:
         table = random_table(random, *kinds, missing=True)
         tuples = table.tuples
         d = len(tuples.levels)
-        members, sizes, satisfied = judge_classes(
-            tuples.codes, tuples.counts, d, table.criteria.requirements
-        )
-        expected = sorted(
-            (len(rows), table.satisfies(rows)) for rows in table.classes(tuples.levels).values()
-        )
-        assert sorted(zip(sizes.tolist(), satisfied.tolist(), strict=True)) == expected
-        groups = tuples.codes[members, :d]
-        assert len(np.unique(groups, axis=0)) == len(members)
+        expected = [
+            len(rows) for rows in table.classes(tuples.levels).values() if table.satisfies(rows)
+        ]
+        requirements = table.criteria.requirements
+        rows, sizes = find_utility_classes(tuples.codes, tuples.counts, d, requirements)
+        assert sorted(sizes.tolist()) == sorted(expected)
+        groups = tuples.codes[rows, :d]
+        assert len(np.unique(groups, axis=0)) == len(rows)
+        score = tuples.score(requirements, by_group=True)
+        assert score.utility_classes == len(expected)
         first = table.domain.first_groups(tuples.levels)
-        counted = count_groups(
-            tuples.codes, members, sizes, satisfied, first, sum(table.domain.groups(tuples.levels))
-        )
         for column in range(d):
             for group in range(table.domain.groups(tuples.levels)[column]):
-                own = satisfied & (groups[:, column] == group)
-                assert counted[first[column] + group] == sizes[own].sum()
+                own = sizes[groups[:, column] == group].sum()
+                assert score.groups[first[column] + group] == own
+        without = tuples.score(requirements, by_group=False)
+        assert without[:5] == score[:5]
+        assert len(without.groups) == 0
 
 
 def test_no_tuple_at_all() -> None:
-    members, sizes, satisfied = judge_classes(
-        np.zeros((0, 2), np.int32), np.zeros(0, np.int64), 2, Criteria(2).requirements
+    nothing = np.zeros((0, 2), np.int32), np.zeros(0, np.int64)
+    rows, sizes = find_utility_classes(*nothing, 2, Criteria(2).requirements)
+    assert len(rows) == len(sizes) == 0
+    raised, sums = raise_column(*nothing, 1, np.zeros(3, np.int32))
+    assert raised.shape == (0, 2)
+    assert len(sums) == 0
+
+
+def test_squares_of_many_records_do_not_overflow() -> None:
+    codes = np.arange(3, dtype=np.int32).reshape(-1, 1)
+    counts = np.array([3_000_000_000, 4_000_000_000, 1], np.int64)
+    none = np.zeros(0, np.int64)
+    *_, low, high, kept_low, kept_high = score_classes(
+        codes, counts, 1, Criteria(2).requirements, none, none
     )
-    assert len(members) == len(sizes) == len(satisfied) == 0
+    assert low + (high << 32) == 9 * 10**18 + 16 * 10**18 + 1
+    assert kept_low + (kept_high << 32) == 9 * 10**18 + 16 * 10**18
 
 
 @given(st.lists(st.sampled_from([1, 2, 3, 1000, 2**31 - 1]), min_size=1, max_size=12), st.data())
