@@ -6,7 +6,7 @@
 
 ``adult`` compares releases of Adult; every one is verified. ``search`` times the search alone against
 the number of nodes. ``people`` times a whole run on generated people with six hierarchical
-quasi-identifiers, beside the job of the same minutes that reads, shuffles and writes the same rows.
+quasi-identifiers, beside the job that reads, shuffles and writes the same rows in the same minutes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -107,7 +107,7 @@ class Presence:
     out_of_bounds: int
     classes: int
     classes_not_covered: int
-    counts: RegionCounts
+    counts: RegionCounts = field(compare=False, repr=False)
 
     @property
     def holds(self) -> bool:

@@ -294,7 +294,9 @@ def test_verify_with_a_configuration(
     assert len(verify(spark, str(found), load_configuration(weaker)).criteria) == 1
     for name, privacy in STRICTER.items():
         path = case.configure(f"stricter-{name}", privacy)
-        with pytest.raises(GuaranteeError, match=r"classes of the release violate") as refused:
+        with pytest.raises(
+            GuaranteeError, match=r"classes of the release, with [\d,]+ records, violate"
+        ) as refused:
             verify(spark, str(found), load_configuration(path))
         (section,) = privacy.values()
         assert f"on attribute '{section['attribute']}'" in str(refused.value)

@@ -61,6 +61,7 @@ def test_presence_by_hand(spark: SparkSession) -> None:
         out_of_bounds=3,
         classes=2,
         classes_not_covered=0,
+        counts=found.counts,
     )
     assert not found.holds
     # Bounds that are met exactly are kept.
@@ -70,7 +71,7 @@ def test_presence_by_hand(spark: SparkSession) -> None:
     found = measure_presence(
         frame(spark, release), attributes, frame(spark, without), lower=0.6, upper=2 / 3
     )
-    assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0)
+    assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0, found.counts)
     assert found.holds
 
 
@@ -81,7 +82,7 @@ def test_a_population_that_lacks_people_is_no_superset(spark: SparkSession) -> N
         [attribute("age", "integer")],
         frame(spark, {"age": [20, 30, 55]}),
     )
-    assert found == Presence(1.0, 1.0, 3, 0, 3, 2)
+    assert found == Presence(1.0, 1.0, 3, 0, 3, 2, found.counts)
     assert not found.holds
 
 
@@ -89,10 +90,10 @@ def test_an_empty_population(spark: SparkSession) -> None:
     release = frame(spark, {"age": ["[20-30]"] * 3})
     nobody = frame(spark, {"age": [1]}).filter("age > 1")
     found = measure_presence(release, [attribute("age", "integer")], nobody)
-    assert found == Presence(0.0, 0.0, 0, 0, 1, 1)
+    assert found == Presence(0.0, 0.0, 0, 0, 1, 1, found.counts)
     somebody = frame(spark, {"age": [20, 21]})
     found = measure_presence(release.limit(0), [attribute("age", "integer")], somebody, lower=0.1)
-    assert found == Presence(0.0, 0.0, 2, 2, 0, 0)
+    assert found == Presence(0.0, 0.0, 2, 2, 0, 0, found.counts)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -291,7 +292,7 @@ def test_bounds_and_sets(spark: SparkSession) -> None:
     ]
     found = measure_presence(frame(spark, release), attributes, frame(spark, population), upper=0.9)
     # Regions hold {1}, {3, 4} and {1, 2, 3} of the people: 4/3, 1/3, 5/6, 1/2 and 0.
-    assert found == Presence(0.0, 1.0, 5, 1, 3, 0)
+    assert found == Presence(0.0, 1.0, 5, 1, 3, 0, found.counts)
 
 
 def test_labels_of_hierarchies(spark: SparkSession) -> None:
@@ -324,7 +325,7 @@ def test_labels_of_hierarchies(spark: SparkSession) -> None:
             frame(spark, release), attributes, table, hierarchies, lower=0.3, upper=0.6
         )
         # 1/2 + 1/4, 1 + 1/4, 1/2, 1/4 and 1/4.
-        assert found == Presence(0.25, 1.0, 5, 4, 3, 0)
+        assert found == Presence(0.25, 1.0, 5, 4, 3, 0, found.counts)
 
 
 def test_what_cannot_be_read_is_counted_and_not_shown(

@@ -551,6 +551,11 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         ("gcp_total_cumulative", double),
         ("gcp_total_if_last", double),
         ("mean_class_size", double),
+        ("mean_class_size_with_outliers", double),
+        ("precision", double),
+        ("loss", double),
+        ("height", pa.int32()),
+        ("levels", text),
     ]
     assert list(zip(schemas["privacy"].names, schemas["privacy"].types, strict=True)) == [
         ("run_id", text),
@@ -586,6 +591,10 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         "ncp_total",
         "ncp",
         "iloss",
+        "loss",
+        "height",
+        "precision",
+        "entropy",
     ]
 
     row = summary(release)

@@ -148,7 +148,12 @@ def test_defaults() -> None:
         ("evaluate.compare_baseline", True),
         ("execution.seed", -(2**63)),
         ("execution.seed", 2**63 - 1),
-        *(("model.name", name) for name in registry.options_classes()),
+        *(
+            ("model.name", name)
+            for name in registry.options_classes()
+            # These need a hierarchy for every quasi-identifier.
+            if name not in ("full-domain", "rho-gain")
+        ),
     ],
 )
 def test_accepted(path: str, value: Any) -> None:
@@ -982,7 +987,7 @@ def test_the_fingerprint_is_that_of_the_meaning(file: Path) -> None:
 def test_the_fingerprint_is_stable() -> None:
     # A new field changes it; anything else that does is a mistake.
     fingerprint = parse_configuration(MINIMAL).fingerprint()
-    assert fingerprint == ("51376eb8d135a549ca0f51fda486941b01271b5ce7e7a49c48871dfc5a5dc374")
+    assert fingerprint == ("dd2a926772fbabc44cfe8cc4a6cbb28f003fa8099a520ca572e2f8146c9bf55b")
 
 
 @pytest.mark.parametrize(

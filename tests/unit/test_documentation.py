@@ -19,7 +19,12 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
-from anonspark.publish.tables import ATTRIBUTES_SCHEMA, ROUNDS_SCHEMA, SUMMARY_SCHEMA
+from anonspark.publish.tables import (
+    ATTRIBUTES_SCHEMA,
+    RISK_SCHEMA,
+    ROUNDS_SCHEMA,
+    SUMMARY_SCHEMA,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -113,6 +118,7 @@ def test_the_reference_has_no_key_that_the_configuration_lacks() -> None:
         ("summary", SUMMARY_SCHEMA),
         ("rounds", ROUNDS_SCHEMA),
         ("attributes", ATTRIBUTES_SCHEMA),
+        ("risk", RISK_SCHEMA),
     ],
 )
 def test_every_metrics_column_is_in_the_reference(table: str, schema: str) -> None:
