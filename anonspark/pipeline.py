@@ -329,7 +329,7 @@ def run(
                 ("risk", risk, RISK_SCHEMA),
             ):
                 write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
-            manifest = _manifest(spark, description, summary, progress)
+            manifest = _manifest(spark, description, snapshot.criteria, summary, progress)
             write_manifest(files, staging.release, manifest)
         commit(
             files,
@@ -577,7 +577,11 @@ def _describe_release(configuration: Configuration, generalizer: Generalizer) ->
 
 
 def _manifest(
-    spark: SparkSession, description: dict[str, Any], summary: dict[str, Any], progress: Progress
+    spark: SparkSession,
+    description: dict[str, Any],
+    criteria: Criteria,
+    summary: dict[str, Any],
+    progress: Progress,
 ) -> dict[str, Any]:
     return {
         "run_id": summary["run_id"],
@@ -591,6 +595,7 @@ def _manifest(
         "published": {
             "rows": summary["rows_published"],
             "rows_left_out": summary["rows_left_out"],
+            "sensitive_values": {one.name: len(one.values) for one in criteria.sensitive},
             **description["published"],
         },
         "summary": {

@@ -122,13 +122,7 @@ def verify(
             )
         }
         hierarchies = read_hierarchy_files(spark, paths)
-        left_out = read_left_out(spark, files, release)
-        slack = 0.0
-        if left_out is None:
-            # Without their sensitive values, the distribution of the whole input is known but for
-            # the share of the records left out: no distance can change by more.
-            dropped = manifest["published"].get("rows_left_out", 0)
-            slack = dropped / max(dropped + manifest["published"].get("rows", 0), 1)
+        left_out = read_left_out(spark, files, release, manifest)
         criteria = describe_criteria(
             data,
             privacy,
@@ -139,10 +133,10 @@ def verify(
                 if name in sensitive and attribute.get("order")
             },
             hierarchies,
-            left_out,
+            left_out.values,
         )
         published = count_published_classes(data, columns)
-        measured = measure_criteria(data, columns, criteria, slack)
+        measured = measure_criteria(data, columns, criteria, left_out.uncertainty)
     require_guarantee(published, k=privacy.k, measured=measured)
     if published.fingerprint != manifest["fingerprints"]["output"]:
         raise GuaranteeError(

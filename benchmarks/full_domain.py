@@ -4,8 +4,8 @@
     .venv/bin/python benchmarks/full_domain.py search --data ../shared/data
     .venv/bin/python benchmarks/full_domain.py people --rows 10000000
 
-``adult`` compares releases of Adult; every one is verified. ``search`` times the search alone against
-the number of nodes. ``people`` times a whole run on generated people with six hierarchical
+``adult`` compares releases of Adult; every one is verified. ``search`` times the search alone
+against the number of nodes. ``people`` times a whole run on generated people with six hierarchical
 quasi-identifiers, beside the job that reads, shuffles and writes the same rows in the same minutes.
 """
 

@@ -654,7 +654,7 @@ class Configuration(Section):
             *_unusable_names(self.attributes),
             *_unusable_criteria(self.attributes, self.privacy),
             *_generated_columns(self.attributes, self.output.style, self.missing),
-            *self.model.findings(self.attributes),
+            *self.model.findings(self.attributes, self.output.style),
             *_unmeasurable(self.evaluate, self.output.style),
         ]
         if not self.quasi_identifiers:

@@ -28,7 +28,9 @@ class Information:
         to the entropy of the column, summed over the records (Gionis and Tassa 2009).
     divergence : float
         Kullback-Leibler divergence, in bits, of the input's quasi-identifiers from what the
-        release tells of them, when every class is spread evenly over the values that it covers.
+        release tells of them, when every class is spread evenly over the values that it covers and
+        each record is looked for in its own class: exact where classes do not overlap, otherwise
+        an upper bound.
     """
 
     entropy: tuple[float, ...]
@@ -76,9 +78,8 @@ def measure_information(
     # Of the distribution that the release tells: logarithms of the values that a label covers.
     covered = []
     for attribute in attributes:
-        column = quoted(attribute.name)
-        values = records.groupBy(sf.col(column)).agg(sf.count("*").alias("n"))
-        bits_of_values, different = _bits(values)
+        column = sf.col(quoted(attribute.name))
+        bits_of_values, different = _bits(records, [attribute.name])
         everywhere = count_regions(
             release, [attribute], records, hierarchies, missing_markers=markers
         )
@@ -89,16 +90,15 @@ def measure_information(
         each_once = count_regions(
             release,
             [attribute],
-            values.select(sf.col(column).alias(attribute.name)),
+            records.select(column).distinct(),
             hierarchies,
             missing_markers=markers,
         )
         covered.append(_weighted(each_once.released, each_once.population))
         covered.append(left_out * math.log2(different))
-    names = [quoted(attribute.name) for attribute in attributes]
-    tuples, _ = _bits(records.groupBy(*names).agg(sf.count("*").alias("n")))
-    published = [quoted(column) for attribute in attributes for column in attribute.columns]
-    classes, _ = _bits(release.groupBy(*published).agg(sf.count("*").alias("n")))
+    tuples, _ = _bits(records, [attribute.name for attribute in attributes])
+    published = [column for attribute in attributes for column in attribute.columns]
+    classes, _ = _bits(release, published)
     alone = left_out * math.log2(left_out) if left_out else 0.0
     divergence = math.fsum([tuples, -classes, -alone, *covered]) / rows
     return Information(tuple(entropy), divergence)
@@ -110,8 +110,12 @@ def _weighted(released: Iterable[int], population: Iterable[int]) -> float:
     return math.fsum(int(n) * math.log2(int(among)) for n, among in pairs)
 
 
-def _bits(groups: DataFrame) -> tuple[float, int]:
-    """Return the sum of n log2 n over groups of n records, and the number of groups."""
-    sizes = groups.groupBy("n").agg(sf.count("*").alias("groups")).collect()
+def _bits(table: DataFrame, names: Sequence[str]) -> tuple[float, int]:
+    """Return the sum of n log2 n over groups of n equal records, and the number of groups."""
+    # Numbered, so that no name clashes with ours.
+    keys = [sf.col(quoted(name)).alias(f"key_{place}") for place, name in enumerate(names)]
+    groups = table.select(*keys).groupBy(*(f"key_{place}" for place in range(len(names))))
+    counted = groups.agg(sf.count(sf.lit(1)).alias("n"))
+    sizes = counted.groupBy("n").agg(sf.count(sf.lit(1)).alias("groups")).collect()
     total = math.fsum(row["groups"] * row["n"] * math.log2(row["n"]) for row in sizes)
     return total, sum(row["groups"] for row in sizes)

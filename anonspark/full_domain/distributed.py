@@ -304,11 +304,16 @@ def _sum_up(rows: DataFrame, form: _Format, most_on_driver: int) -> TupleTable:
     """Add up equal tuples, and take them to the driver if they fit."""
     summed = rows.groupBy(*form.names).agg(sf.sum(_COUNT).alias(_COUNT))
     summed = summed.persist(StorageLevel.MEMORY_AND_DISK)
-    tuples = summed.count()
-    if tuples > most_on_driver:
-        return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
-    columns = summed.toPandas()
-    summed.unpersist()
+    kept = False
+    try:
+        tuples = summed.count()
+        kept = tuples > most_on_driver
+        if kept:
+            return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
+        columns = summed.toPandas()
+    finally:
+        if not kept:
+            summed.unpersist()
     read = form.read({str(name): columns[name].to_numpy(np.int64) for name in columns})
     return Tuples(form.domain, form.levels, *read)
 

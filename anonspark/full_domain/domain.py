@@ -66,7 +66,8 @@ class AttributeGroups:
 
     def number(self, level: int) -> int:
         """Return how many groups a level has, that of missing values among them."""
-        return self._named(level) + self._missing(level)
+        # The highest level has a group even where no value is present.
+        return max(self._named(level) + self._missing(level), 1)
 
     def first_leaves(self, level: int) -> Counts:
         """Return the code of the first leaf of each group that the hierarchy has at a level."""
@@ -85,9 +86,9 @@ class AttributeGroups:
         counts = np.diff(bounds)
         if self._missing(level):
             return np.append(counts, 1)
-        if self.quasi_identifier.has_missing:
-            counts = counts + 1
-        return counts
+        if not len(counts):
+            return np.ones(1, np.int64)
+        return counts + 1 if self.quasi_identifier.has_missing else counts
 
     def of_codes(self, level: int) -> Codes:
         """Return the group at a level of every code that :meth:`QuasiIdentifier.encode` makes.

@@ -125,16 +125,18 @@ def walk(bottom: TupleTable, lattice: Lattice) -> Iterator[TupleTable]:
         yield table
         for index in range(place, len(lattice.highest)):
             current = table
-            while current.levels[index] < lattice.highest[index]:
-                levels = list(current.levels)
-                levels[index] += 1
-                above = current.roll_up(tuple(levels))
+            try:
+                while current.levels[index] < lattice.highest[index]:
+                    levels = list(current.levels)
+                    levels[index] += 1
+                    above = current.roll_up(tuple(levels))
+                    if current is not table:
+                        current.release()
+                    current = above
+                    yield from visit(current, index + 1)
+            finally:
                 if current is not table:
                     current.release()
-                current = above
-                yield from visit(current, index + 1)
-            if current is not table:
-                current.release()
 
     yield from visit(bottom, 0)
 
@@ -243,16 +245,18 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
         tell(best.scored)
         return allowed
 
-    if problem.most_suppressed < problem.rows:
-        _tag(lattice, places, waiting, score)
-    while waiting.any():
-        candidates = np.flatnonzero(waiting)
-        place = int(candidates[np.argmin(bounds[candidates])])
-        # Equal costs are scored, too: the tie decides.
-        if best.found is not None and bounds[place] > best.found.cost:
-            break
-        score(place)
-    cache.release()
+    try:
+        if problem.most_suppressed < problem.rows:
+            _tag(lattice, places, waiting, score)
+        while waiting.any():
+            candidates = np.flatnonzero(waiting)
+            place = int(candidates[np.argmin(bounds[candidates])])
+            # Equal costs are scored, too: the tie decides.
+            if best.found is not None and bounds[place] > best.found.cost:
+                break
+            score(place)
+    finally:
+        cache.release()
     return best.result()
 
 

@@ -24,47 +24,29 @@ class _RecodedAttribute:
     """What the groups of one attribute are published as, and what they lose."""
 
     labels: pa.Array
-    sets: pa.Array
-    lowest: pa.Array
-    highest: pa.Array
     penalties: Figures
     losses: Figures
 
 
 def _recode(attribute: AttributeGroups, level: int) -> _RecodedAttribute:
     quasi_identifier, hierarchy = attribute.quasi_identifier, attribute.hierarchy
-    first = attribute.first_leaves(level)
-    stops = np.append(first[1:], len(hierarchy.leaves))
-    everything = quasi_identifier.has_missing and level == attribute.height
+    nothing_known = not hierarchy.leaves
+    everything = quasi_identifier.has_missing and level == attribute.height and not nothing_known
     labels = [
         hierarchy_label(label, with_missing=everything)
-        for label in hierarchy.labels(level, first).tolist()
-    ]
-    sets: list[list[str | None]] = [
-        [*hierarchy.leaves[start:stop], *([None] * everything)]
-        for start, stop in zip(first.tolist(), stops.tolist(), strict=True)
-    ]
-    ends: list[list[str | None]] = [
-        [hierarchy.leaves[place] for place in places] for places in (first, stops - 1)
+        for label in hierarchy.labels(level, attribute.first_leaves(level)).tolist()
     ]
     if quasi_identifier.has_missing and not everything:
         labels.append(MISSING)
-        sets.append([None])
-        for end in ends:
-            end.append(None)
     covered = attribute.leaves(level)
     shares = np.where(covered > 1, covered / max(len(hierarchy.leaves), 1), 0.0)
     if everything:
         # Anything may be missing: such a class tells nothing for sure.
         shares[:] = 1.0
-    lowest, highest = (pa.array(end, quasi_identifier.arrow_type) for end in ends)
     return _RecodedAttribute(
         labels=pa.array(labels, pa.string()),
-        sets=pa.array(sets, pa.list_(pa.string())),
-        lowest=lowest,
-        highest=highest,
         penalties=shares,
-        losses=(covered - 1) / quasi_identifier.domain_size,
+        losses=(covered - 1) / max(quasi_identifier.domain_size, 1),
     )
 
 
@@ -78,7 +60,7 @@ class FullDomainRecoding:
     levels : tuple of int
         One level for each.
     columns : tuple of PublishedColumn
-        Columns of the release that tell of quasi-identifiers: labels, or sets of values.
+        Columns of the release that tell of quasi-identifiers: one label each.
     """
 
     attributes: tuple[AttributeGroups, ...]
@@ -113,12 +95,11 @@ class FullDomainRecoding:
         for column in self.columns:
             place = self._places[column.attribute]
             recoded = self._recoded[place]
-            values = recoded.sets if column.content == "set" else recoded.labels
-            published.append(values.take(pa.array(groups[:, place])))
+            published.append(recoded.labels.take(pa.array(groups[:, place])))
         return published
 
     def figures(self, groups: Codes, sizes: npt.NDArray[np.int64]) -> ClassFigures:
-        """Return the bounds and the loss of classes, in the order of the configuration.
+        """Return the loss of classes, with labels as bounds, in the order of the configuration.
 
         Parameters
         ----------
@@ -126,16 +107,17 @@ class FullDomainRecoding:
             In the order of :attr:`attributes`.
         sizes : int64 ndarray of shape (classes,)
         """
-        ends: dict[str, list[pa.Array]] = {"lowest": [], "highest": []}
+        # No values: those of a rule's hierarchy are the input's, also of records that are left out.
+        labels = []
         penalties = np.empty(groups.shape)
         losses = np.empty(groups.shape)
         for index, place in enumerate(self._places):
             recoded = self._recoded[place]
             own = groups[:, place]
-            for name, arrays in ends.items():
-                arrays.append(getattr(recoded, name).take(pa.array(own)))
+            arrow_type = self.attributes[place].quasi_identifier.arrow_type
+            labels.append(recoded.labels.take(pa.array(own)).cast(arrow_type))
             penalties[:, index] = recoded.penalties[own]
             losses[:, index] = recoded.losses[own]
         own_levels = [self.levels[place] for place in self._places]
         levels = np.tile(np.array(own_levels, np.int64), (len(groups), 1))
-        return ClassFigures(sizes, ends["lowest"], ends["highest"], levels, penalties, losses)
+        return ClassFigures(sizes, labels, labels, levels, penalties, losses)

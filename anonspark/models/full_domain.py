@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -18,12 +19,13 @@ from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
     PART,
+    RECORD_HASH,
     Part,
     published_column,
     quasi_identifier_column,
 )
 from anonspark.configuration.problems import Finding, found, nearest
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.full_domain.distributed import (
     DistributedTuples,
     Packing,
@@ -52,6 +54,9 @@ __all__ = ["FullDomain", "FullDomainOptions"]
 # Lattices up to here are searched exhaustively unless the configuration says otherwise.
 _EXHAUSTIVE_NODES = 20_000
 _MOST_NODES = 1_000_000
+
+# Squares of class sizes stay below 2^64.
+_MOST_ROWS = 2**32 - 1
 
 # Classes that every task gets a copy of, instead of a shuffle of all records.
 _BROADCAST_CLASSES = 1_000_000
@@ -171,8 +176,8 @@ class FullDomainOptions(ModelOptions):
             return self.suppression_limit
         return _SUPPRESSION_LIMIT[self.name]
 
-    def findings(self, attributes: Mapping[str, Attribute]) -> list[Finding]:
-        """Find quasi-identifiers without a hierarchy, and levels of what is none."""
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:
+        """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
         quasi_identifiers = [
             name for name, one in attributes.items() if one.role == "quasi_identifier"
         ]
@@ -185,6 +190,14 @@ class FullDomainOptions(ModelOptions):
             for name in quasi_identifiers
             if attributes[name].hierarchy is None
         ]
+        if style != "interval":
+            findings.append(
+                Finding(
+                    ("output", "style"),
+                    f"found {found(style)} with the model '{self.name}', which publishes labels of "
+                    "hierarchies; expected 'interval'; remove it",
+                )
+            )
         for key in ("minimum_levels", "maximum_levels"):
             for name in getattr(self, key):
                 if name not in quasi_identifiers:
@@ -295,6 +308,7 @@ class FullDomain(Model):
         self._domain = domain_of(task.generalizer.quasi_identifiers, task.criteria)
         self._lattice = _lattice(options, self._domain)
         self._levels = _given_levels(options, self._domain)
+        _require_searchable(self._lattice, self.rounds - len(self._levels))
 
     @property
     def rounds(self) -> int:
@@ -313,7 +327,9 @@ class FullDomain(Model):
 
     def keeps(self, criterion: Criterion) -> bool:
         """Return False for t-closeness that is measured against each round's records."""
-        return self.options.t_reference == "original" or not criterion.is_distance
+        # The first round's records are the whole input.
+        by_round = self.options.t_reference == "round" and self.rounds > 1
+        return not (by_round and criterion.is_distance)
 
     def anonymize(self, table: Round) -> Anonymized | None:
         """Recode one round's table at the best node; see :meth:`Model.anonymize`.
@@ -322,14 +338,19 @@ class FullDomain(Model):
         -----
         Eager: one pass over narrow columns that counts the distinct tuples; with ``t_reference:
         round`` one that counts the sensitive values of later rounds; the search, on the driver or,
-        for more tuples than it takes, in one or two jobs a node. Lazy: one pass over the records;
-        a shuffle of them where there are more classes than every task can have a copy of.
+        for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the records,
+        and one more where there are more classes than every task can have a copy of.
 
         Raises
         ------
         GuaranteeError
             If no node of the first round has a class, or all suppress too much.
         """
+        if table.rows > _MOST_ROWS:
+            raise DataError(
+                f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}; "
+                "anonymize parts of the table, or use another model"
+            )
         requirements = self._requirements(table)
         lattice = self._lattice
         if table.number <= len(self._levels):
@@ -339,25 +360,27 @@ class FullDomain(Model):
             table.records, self._domain, lattice.lowest, self.options.driver_tuples
         )
         try:
-            best = self._search(bottom, lattice, requirements, table)
-            if best is None:
-                if table.number > 1:
-                    return None
-                raise GuaranteeError(
-                    f"model.suppression_limit: every recoding allowed suppresses more than "
-                    f"{self.options.largest_share:g} of the {table.rows:,} records of round "
-                    f"{table.number}; raise it, or allow higher levels in model.maximum_levels; "
-                    "nothing was published"
-                )
-            return self._recode(table, bottom, best.levels, requirements)
+            problem = self._problem(bottom, lattice, requirements, table)
+            best = self._search(bottom, problem, table)
+            if best is not None:
+                return self._recode(table, bottom, best.levels, requirements)
         finally:
             bottom.release()
+        if table.number > 1:
+            return None
+        raise GuaranteeError(
+            "model: no recoding allowed has a class that satisfies the criteria and suppresses at "
+            f"most {problem.most_suppressed:,} of the {table.rows:,} records; allow higher levels "
+            "in model.maximum_levels, raise model.suppression_limit, or weaken the criteria; "
+            "nothing was published"
+        )
 
     def suppress(self, records: DataFrame) -> DataFrame | None:
         """Return the records with every quasi-identifier suppressed, or None to drop them."""
         if self.options.residual == "drop":
             return None
-        recoded = self._with_published(records, self._domain.heights)
+        # Whatever files they came from, as for classes.
+        recoded = self._with_published(records.repartition(RECORD_HASH), self._domain.heights)
         return recoded.select(*self._columns(records, sf.lit(Part.SUPPRESSED), sf.lit(0)))
 
     def _requirements(self, table: Round) -> Requirements:
@@ -370,26 +393,29 @@ class FullDomain(Model):
             )
         return criteria.requirements
 
-    def _search(
+    def _problem(
         self, bottom: TupleTable, lattice: Lattice, requirements: Requirements, table: Round
-    ) -> Found | None:
+    ) -> Problem:
         # Every class, for the records in each group.
         groups = bottom.score(Criteria(1).requirements, by_group=True).groups
         bounds = np.cumsum(self._domain.groups(lattice.lowest))[:-1]
         records = np.split(groups, bounds)
-        problem = Problem(
+        return Problem(
             lattice,
             requirements,
             create_objective(self.options.objective, self._domain, lattice.lowest, records),
             rows=table.rows,
-            most_suppressed=int(self.options.largest_share * table.rows),
+            most_suppressed=int(Decimal(str(self.options.largest_share)) * table.rows),
         )
 
+    def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Found | None:
+        nodes = problem.lattice.size
+
         def tell(scored: int) -> None:
-            table.tell(f"search: {scored:,} of {lattice.size:,} nodes")
+            table.tell(f"search: {scored:,} of {nodes:,} nodes")
 
         exhaustive = self.options.search == "exhaustive" or (
-            self.options.search is None and lattice.size <= _EXHAUSTIVE_NODES
+            self.options.search is None and nodes <= _EXHAUSTIVE_NODES
         )
         search = search_exhaustively if exhaustive else search_pruned
         return search(bottom, problem, tell)
@@ -397,24 +423,48 @@ class FullDomain(Model):
     def _recode(
         self, table: Round, bottom: TupleTable, levels: Levels, requirements: Requirements
     ) -> Anonymized:
+        chosen = bottom.roll_up(levels)
+        try:
+            rows = self._rows(table, chosen, levels, requirements)
+        except BaseException:
+            chosen.release()
+            raise
+        by_name = dict(zip(self._domain.names, levels, strict=True))
+        in_order = {one.name: by_name[one.name] for one in self.task.generalizer.quasi_identifiers}
+        return Anonymized(rows, in_order, chosen.release)
+
+    def _rows(
+        self, table: Round, chosen: TupleTable, levels: Levels, requirements: Requirements
+    ) -> DataFrame:
+        """Return the records and the classes of one round, of the result's schema."""
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
-        chosen = bottom.roll_up(levels)
         classes = self._classes(table, chosen, requirements).withColumn(
             CLASS_ID, sf.xxhash64(sf.lit(int(path.view(np.int64))), *names)
         )
         recoded = self._with_published(table.records, levels)
-        joined = recoded.join(classes.drop("size"), names, "left")
+        joined = self._shuffled(recoded.join(classes, names, "left"), table.rows)
         finished = sf.col(CLASS_ID).isNotNull()
         part = sf.when(finished, sf.lit(Part.FINISHED)).otherwise(sf.lit(Part.LEFT_OVER))
         records = joined.select(*self._columns(table.records, part, sf.col(CLASS_ID), finished))
         schema = self._schema(table.records)
         describe = _DescribeClasses(self._recoding(levels), packing, to_arrow_schema(schema))
         rows = classes.mapInArrow(describe, schema)  # type: ignore[arg-type]
-        by_name = dict(zip(self._domain.names, levels, strict=True))
-        in_order = {one.name: by_name[one.name] for one in self.task.generalizer.quasi_identifiers}
-        return Anonymized(records.unionByName(rows), in_order, chosen.release)
+        return records.unionByName(rows)
+
+    def _shuffled(self, records: DataFrame, rows: int) -> DataFrame:
+        """Bring the records of a class together, whatever files they came from.
+
+        Which file a record is published in would tell where it was read from. Classes too large for
+        one task are divided by the records' keyed hashes.
+        """
+        task_rows = self.task.task_rows
+        parts = sf.ceil(sf.col("size") / sf.lit(task_rows))
+        share = sf.when(sf.col("size") > task_rows, sf.pmod(sf.col(RECORD_HASH), parts)).when(
+            sf.col("size").isNull(), sf.col(RECORD_HASH)
+        )
+        return records.repartition(-(-rows // task_rows), CLASS_ID, share)
 
     def _classes(self, table: Round, tuples: TupleTable, requirements: Requirements) -> DataFrame:
         """Return the words and the size of every utility class."""
@@ -506,11 +556,18 @@ def _lattice(options: FullDomainOptions, domain: Domain) -> Lattice:
             own[place] = level
     if problems:
         raise ConfigurationError(*problems)
-    lattice = Lattice(tuple(bounds["minimum_levels"]), tuple(bounds["maximum_levels"]))
-    if lattice.size > _MOST_NODES:
+    return Lattice(tuple(bounds["minimum_levels"]), tuple(bounds["maximum_levels"]))
+
+
+def _require_searchable(lattice: Lattice, searches: int) -> None:
+    if searches < 0:
+        raise ConfigurationError(
+            f"model.levels: found levels of {-searches:,} rounds more than there are; expected one "
+            "mapping a round at most; remove the last ones, or raise model.rho"
+        )
+    if searches and lattice.size > _MOST_NODES:
         raise ConfigurationError(
             f"model.minimum_levels: the lattice has {lattice.size:,} nodes, expected at most "
             f"{_MOST_NODES:,}; bound the levels of more quasi-identifiers, or use hierarchies of "
             "fewer levels"
         )
-    return lattice

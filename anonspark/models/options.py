@@ -31,13 +31,15 @@ class ModelOptions(BaseModel):
 
     name: str = Field(description="Which model makes the classes.")
 
-    def findings(self, attributes: Mapping[str, Attribute]) -> list[Finding]:  # noqa: ARG002
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
         """Find what the model cannot work with.
 
         Parameters
         ----------
         attributes : mapping of str to Attribute
             The configured attributes.
+        style : str
+            ``output.style``.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,26 @@ from anonspark.privacy.sensitive import SensitiveAttribute
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, ValueCounts
 
-__all__ = ["MeasuredCriterion", "measure_criteria"]
+__all__ = ["MeasuredCriterion", "Uncertainty", "measure_criteria"]
 
 # A bound that is met exactly may be missed by the rounding of sums.
 _TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What of an attribute's distribution in the whole input a release does not show.
+
+    Parameters
+    ----------
+    share : float
+        Largest share of the records with other values than thought: no distance differs by more.
+    values : int
+        Different values of the whole input, of which the release may lack some.
+    """
+
+    share: float
+    values: int
 
 
 @dataclass(frozen=True)
@@ -49,7 +65,7 @@ class _MeasureClasses:
 
     criteria: tuple[Criterion, ...]
     attribute: SensitiveAttribute
-    slack: float
+    uncertainty: Uncertainty | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -64,7 +80,7 @@ class _MeasureClasses:
             table = ValueCounts(owners[order], codes[order], counts[order])
             worst, violating, records = [], [], []
             for criterion in self.criteria:
-                figures, holds = _measure(criterion, table, self.attribute, self.slack)
+                figures, holds = _measure(criterion, table, self.attribute, self.uncertainty)
                 largest = criterion.kind not in ("distinct", "entropy")
                 worst.append(float(figures.max() if largest else figures.min()))
                 violating.append(int((~holds).sum()))
@@ -80,7 +96,10 @@ class _MeasureClasses:
 
 
 def _measure(
-    criterion: Criterion, table: ValueCounts, attribute: SensitiveAttribute, slack: float
+    criterion: Criterion,
+    table: ValueCounts,
+    attribute: SensitiveAttribute,
+    uncertainty: Uncertainty | None,
 ) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return each class's figure, and whether it satisfies the criterion."""
     match criterion.kind:
@@ -94,20 +113,29 @@ def _measure(
             figures = measures.recursive_c(table, int(criterion.bound))
             return figures, figures < criterion.c
         case "alpha":
-            figures, slack = measures.largest_share(table), 0.0
+            figures = measures.largest_share(table)
+            return figures, figures <= criterion.bound + _TOLERANCE
         case "equal distance":
             figures = measures.equal_distance(table, attribute.shares)
         case "ordered distance":
             figures = measures.ordered_distance(table, attribute.shares)
+            if uncertainty is not None:
+                # Among more values the same steps count less.
+                known = len(attribute.values)
+                figures = figures * (known - 1) / max(uncertainty.values - 1, known - 1, 1)
         case "hierarchical distance":
             figures = measures.hierarchical_distance(
                 table, attribute.shares, attribute.parents, attribute.heights
             )
+    slack = uncertainty.share if uncertainty is not None else 0.0
     return figures, figures <= criterion.bound + slack + _TOLERANCE
 
 
 def measure_criteria(
-    data: DataFrame, quasi_identifiers: Sequence[str], criteria: Criteria, slack: float = 0.0
+    data: DataFrame,
+    quasi_identifiers: Sequence[str],
+    criteria: Criteria,
+    uncertainty: Mapping[str, Uncertainty] | None = None,
 ) -> list[MeasuredCriterion]:
     """Measure what a release has of every criterion beyond k.
 
@@ -119,8 +147,9 @@ def measure_criteria(
         Published columns that tell of quasi-identifiers; they form the classes.
     criteria : Criteria
         With the values of the sensitive attributes in ``data``, whose columns they name.
-    slack : float
-        How far the distribution that t-closeness is measured against may be from the true one.
+    uncertainty : mapping of str to Uncertainty or None
+        Of the attributes whose distribution in the whole input is not known: t-closeness then holds
+        where the release does not show the opposite.
 
     Returns
     -------
@@ -148,7 +177,7 @@ def measure_criteria(
             .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
             .select("values")
             .mapInArrow(
-                _MeasureClasses(own, attribute, slack),  # type: ignore[arg-type]
+                _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name)),  # type: ignore[arg-type]
                 "criterion int, measured double, violating long, records long",
             )
             .groupBy("criterion")

@@ -420,7 +420,7 @@ def test_the_limit_of_suppression(spark: SparkSession, tmp_path: Path) -> None:
         document["output"]["path"] += str(limit)
         assert summary(run(spark, document))["rows_suppressed"] <= limit * 60
     bounded = {"suppression_limit": 0.0, "maximum_levels": {"age": 1, "city": 1}}
-    with pytest.raises(GuaranteeError, match=r"model\.suppression_limit: every recoding allowed"):
+    with pytest.raises(GuaranteeError, match="no recoding allowed has a class"):
         run(spark, small_document(tmp_path, model=bounded))
 
 
@@ -435,7 +435,7 @@ def test_no_class_at_all(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"age": range(30), "city": ["Ulm"] * 30, "disease": ["flu"] * 30})
     table = table.append_column("record", pa.array(range(30)))
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 0}}
-    with pytest.raises(GuaranteeError, match="every recoding allowed suppresses more"):
+    with pytest.raises(GuaranteeError, match="no recoding allowed has a class"):
         run(spark, small_document(tmp_path, table, model=options))
     document = small_document(tmp_path, table, model={"levels": [{"age": 0, "city": 0}]})
     with pytest.raises(GuaranteeError):
@@ -444,13 +444,22 @@ def test_no_class_at_all(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_rounds_end_where_nothing_more_can_be_made(spark: SparkSession, tmp_path: Path) -> None:
-    options = {"name": "rho-gain", "rho": 50, "maximum_levels": {"age": 1}}
-    release = run(spark, small_document(tmp_path, model=options))
+    random = np.random.default_rng(8)
+    table = pa.table(
+        {
+            "age": (20 + random.exponential(15, 500)).astype(int),
+            "city": random.choice(["Ulm", "Bonn", "Köln", "Graz", "Wien"], 500),
+            "disease": random.choice(["flu", "gout"], 500),
+            "record": range(500),
+        }
+    )
+    options = {"name": "rho-gain", "rho": 50, "maximum_levels": {"age": 1, "city": 1}}
+    release = run(spark, small_document(tmp_path, table, model=options))
     rounds = metrics(release, "rounds")
     assert 1 < len(rounds) < 10
     for before, after in pairwise(rounds):
         assert after["rows"] == before["outlier_rows"]
-    assert summary(release)["rows_suppressed"] == rounds[-1]["outlier_rows"]
+    assert summary(release)["rows_suppressed"] == rounds[-1]["outlier_rows"] > 0
     assert all(row["classes"] > 0 for row in rounds)
 
 
@@ -462,36 +471,28 @@ def test_every_record_finds_a_class(spark: SparkSession, tmp_path: Path) -> None
     assert row["mean_class_size"] == row["mean_class_size_with_outliers"]
 
 
-@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
-def test_missing_values_and_styles(spark: SparkSession, tmp_path: Path, style: str) -> None:
+def test_missing_values(spark: SparkSession, tmp_path: Path) -> None:
     table = small_table().to_pydict()
     table["city"][::7] = [None] * len(table["city"][::7])
-    document = small_document(
-        tmp_path,
-        pa.table(table),
-        model={"name": "rho-gain", "maximum_levels": {"age": 2}},
-        output={"style": style},
-    )
-    release = run(spark, document)
-    data = published(release).to_pylist()
+    options = {"name": "rho-gain", "suppression_limit": 1.0}
+    release = run(spark, small_document(tmp_path, pa.table(table), model=options))
+    groups = {"Ulm": "Germany", "Bonn": "Germany", "Köln": "Germany"}
     seen = set()
-    for row in data:
-        city, raw = row["city"], table["city"][row["record"]]
-        if style == "bounds":
-            assert raw in city
-            seen.add(tuple(city))
-        else:
-            groups = {"Ulm": "Germany", "Bonn": "Germany", "Köln": "Germany"}
-            above = {raw or "missing", groups.get(raw, "Austria") if raw else None}
-            assert city in above | {"* or missing"}
-            seen.add(city)
-    assert seen & {
-        "missing",
-        (None,),
-        "* or missing",
-        ("Ulm", "Bonn", "Köln", "Graz", "Wien", None),
-    }
+    for row in published(release).to_pylist():
+        raw = table["city"][row["record"]]
+        above = {raw, groups.get(raw, "Austria")} if raw else {"missing"}
+        assert row["city"] in above | {"* or missing"}
+        seen.add(row["city"])
+    assert seen & {"missing", "* or missing"}
     verify(spark, str(release))
+
+
+def test_an_attribute_all_of_whose_values_are_missing(spark: SparkSession, tmp_path: Path) -> None:
+    table = small_table().set_column(0, "age", pa.nulls(60, pa.int32()))
+    release = run(spark, small_document(tmp_path, table, model={"suppression_limit": 1.0}))
+    assert set(published(release)["age"].to_pylist()) == {"missing"}
+    (age, _) = metrics(release, "attributes")
+    assert age["ncp_total"] == summary(release)["rows_suppressed"]
 
 
 def test_few_records_left_out_are_not_told(spark: SparkSession, tmp_path: Path) -> None:
@@ -604,6 +605,30 @@ def test_shuffled_records_in_many_files(spark: SparkSession, adult: Path, tmp_pa
             document["execution"] = {"task_rows": 500}
         releases.append(release_of(run(spark, document)))
     assert releases[0] == releases[1]
+
+
+@pytest.mark.parametrize("residual", ["drop", "suppress"])
+def test_files_do_not_tell_where_records_came_from(
+    spark: SparkSession, tmp_path: Path, residual: str
+) -> None:
+    """Nobody in a class may be known by the file that the input had the person in."""
+    options = {"suppression_limit": 1.0, "residual": residual}
+    document = small_document(tmp_path, model=options, execution={"task_rows": 12})
+    table = pq.read_table(tmp_path / "input.parquet")
+    (tmp_path / "input.parquet").unlink()
+    (tmp_path / "input.parquet").mkdir()
+    for number, rows in enumerate(np.array_split(np.arange(60), 6)):
+        pq.write_table(table.take(rows), tmp_path / "input.parquet" / f"{number}.parquet")
+    release = run(spark, document)
+    places: dict[tuple[str, str], set[Path]] = {}
+    sizes = classes_of(release)
+    files = sorted((release / "data").glob("*.parquet"))
+    assert len(files) > 1
+    for file in files:
+        for row in pq.read_table(file).to_pylist():
+            places.setdefault((row["age"], row["city"]), set()).add(file)
+    for key, own in places.items():
+        assert len(own) == 1 or sizes[key] > 12 or key == ("*", "*")
 
 
 FAILING_RUN = """

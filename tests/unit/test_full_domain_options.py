@@ -93,6 +93,14 @@ def test_every_quasi_identifier_needs_a_hierarchy() -> None:
     assert "give a file or a rule" in str(error.value)
 
 
+@pytest.mark.parametrize("style", ["bounds", "mean"])
+def test_labels_are_what_is_published(style: str) -> None:
+    document = changed()
+    document["output"]["style"] = style
+    with pytest.raises(ConfigurationError, match=rf"output\.style: found the text '{style}' with"):
+        parse_configuration(document)
+
+
 def test_limits_of_the_models() -> None:
     for name, share in (("full-domain", 0.05), ("rho-gain", 1.0)):
         options = parse_configuration(changed(name=name)).model
@@ -102,7 +110,7 @@ def test_limits_of_the_models() -> None:
 
 
 def test_information_cannot_be_measured_in_means() -> None:
-    document = changed()
+    document = changed(name="smondrian")
     document["evaluate"] = {"information": True}
     document["output"]["style"] = "mean"
     with pytest.raises(ConfigurationError, match=r"evaluate\.information: found true together"):

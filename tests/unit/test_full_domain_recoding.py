@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,6 +10,8 @@ from lattice_tables import quasi_identifier
 from anonspark.full_domain.domain import AttributeGroups
 from anonspark.generalize.classes import Generalizer
 from anonspark.generalize.full_domain import FullDomainRecoding
+from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.prepare.encoding import QuasiIdentifier
 
 ROWS = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]
 OTHERS = [["e", "*"], ["f", "*"]]
@@ -21,13 +21,12 @@ def recoding(
     levels: tuple[int, int],
     *,
     has_missing: bool = False,
-    style: Literal["interval", "bounds"] = "interval",
 ) -> FullDomainRecoding:
     attributes = (
         quasi_identifier("q", ROWS, has_missing=has_missing),
         quasi_identifier("r", OTHERS),
     )
-    columns = Generalizer(attributes, style, tell_missing=has_missing).columns()
+    columns = Generalizer(attributes, "interval", tell_missing=has_missing).columns()
     return FullDomainRecoding(
         tuple(AttributeGroups(one, place) for place, one in enumerate(attributes)),
         levels,
@@ -67,15 +66,6 @@ def test_one_leaf_alone_is_published_at_the_level_too() -> None:
     assert figures.levels.tolist() == [[1], [1]]
 
 
-def test_sets_hold_every_value_of_the_group() -> None:
-    recoded = recoding((1, 1), style="bounds")
-    columns = recoded.publish(groups((0, 0), (1, 0)))
-    assert [column.to_pylist() for column in columns] == [
-        [["a", "b"], ["c", "d"]],
-        [["e", "f"], ["e", "f"]],
-    ]
-
-
 def test_missing_values_stay_apart_below_the_top() -> None:
     recoded = recoding((1, 0), has_missing=True)
     label, _ = recoded.publish(groups((0, 0), (2, 0)))
@@ -83,10 +73,6 @@ def test_missing_values_stay_apart_below_the_top() -> None:
     figures = recoded.figures(groups((0, 0), (2, 0)), np.array([3, 4], np.int64))
     assert figures.penalties[:, 0].tolist() == [0.5, 0.0]
     assert figures.losses[:, 0].tolist() == [0.2, 0.0]
-    assert figures.lowest[0].to_pylist() == ["a", None]
-    assert figures.highest[0].to_pylist() == ["b", None]
-    (sets, _) = recoding((1, 0), has_missing=True, style="bounds").publish(groups((0, 0), (2, 0)))
-    assert sets.to_pylist() == [["a", "b"], [None]]
 
 
 def test_the_top_takes_in_missing_values() -> None:
@@ -96,16 +82,32 @@ def test_the_top_takes_in_missing_values() -> None:
     figures = recoded.figures(groups((0, 0)), np.array([3], np.int64))
     assert figures.penalties[0].tolist() == [1.0, 0.0]
     assert figures.losses[0].tolist() == [4 / 5, 0.0]
-    (sets, _) = recoding((2, 0), has_missing=True, style="bounds").publish(groups((0, 0)))
-    assert sets.to_pylist() == [["a", "b", "c", "d", None]]
 
 
-def test_bounds_are_the_first_and_the_last_value_of_the_group() -> None:
+def test_bounds_are_labels_for_values_may_be_those_of_records_left_out() -> None:
     figures = recoding((1, 1)).figures(groups((1, 0)), np.array([7], np.int64))
-    assert [column.to_pylist() for column in figures.lowest] == [["c"], ["e"]]
-    assert [column.to_pylist() for column in figures.highest] == [["d"], ["f"]]
+    assert [column.to_pylist() for column in figures.lowest] == [["y"], ["*"]]
+    assert [column.to_pylist() for column in figures.highest] == [["y"], ["*"]]
     assert figures.lowest[0].type == pa.string()
     assert figures.sizes.tolist() == [7]
+
+
+def test_an_attribute_without_any_value() -> None:
+    one = QuasiIdentifier(
+        "q", "category", pa.string(), 0, -1, has_missing=True, hierarchy=Hierarchy.from_rows([], 2)
+    )
+    own = AttributeGroups(one, 0)
+    columns = tuple(Generalizer((one,), "interval", tell_missing=True).columns())
+    for level in range(3):
+        assert own.number(level) == 1
+        assert own.leaves(level).tolist() == [1]
+        assert own.of_codes(level).tolist() == [0]
+        assert own.between(0, level).tolist() == [0]
+        recoded = FullDomainRecoding((own,), (level,), columns)
+        only = np.zeros((2, 1), np.int32)
+        assert [column.to_pylist() for column in recoded.publish(only)] == [["missing"] * 2]
+        figures = recoded.figures(only, np.array([3, 4], np.int64))
+        assert figures.penalties.tolist() == figures.losses.tolist() == [[0.0], [0.0]]
 
 
 def test_columns_and_figures_are_in_the_order_of_the_configuration() -> None:
@@ -118,4 +120,4 @@ def test_columns_and_figures_are_in_the_order_of_the_configuration() -> None:
     figures = recoded.figures(groups((1, 0)), np.array([7], np.int64))
     assert figures.levels.tolist() == [[0, 1]]
     assert figures.penalties.tolist() == [[0.0, 0.5]]
-    assert [column.to_pylist() for column in figures.lowest] == [["e"], ["c"]]
+    assert [column.to_pylist() for column in figures.lowest] == [["e"], ["y"]]
