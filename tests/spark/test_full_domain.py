@@ -577,6 +577,7 @@ def release_of(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("search", ["exhaustive", "pruned"])
 def test_tuples_too_many_for_the_driver(spark: SparkSession, tmp_path: Path, search: str) -> None:
     options = {"name": "rho-gain", "rho": 1, "search": search, "t_reference": "round"}
+    options |= {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 2}}
     if search == "pruned":
         options |= {"suppression_limit": 0.3}
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
@@ -665,7 +666,8 @@ sys.exit(main(["run", *sys.argv[2:]]))
 
 
 def test_tasks_that_fail_and_are_run_again(spark: SparkSession, tmp_path: Path) -> None:
-    options = {"driver_tuples": 7, "minimum_levels": {"age": 1}, "suppression_limit": 1.0}
+    bounds = {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 2, "city": 1}}
+    options = {"driver_tuples": 7, "suppression_limit": 1.0} | bounds
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
     expected = release_of(run(spark, document))
     document["output"]["path"] += "-again"
