@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from collections.abc import Sequence
@@ -63,6 +64,8 @@ from anonspark.verification.regions import leaves_by_label, published_attributes
 
 __all__ = ["Plan", "Release", "check", "plan", "run"]
 
+_LOGGER = logging.getLogger("anonspark")
+
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -115,6 +118,8 @@ class Plan:
         Tasks of the first round at least.
     rounds : int
         Rounds at most.
+    nodes : int or None
+        Nodes of the lattice that a round searches; None for models that cut a tree.
     columns : list of str
         Columns of the release.
     output : str
@@ -127,6 +132,7 @@ class Plan:
     levels: int
     tasks: int
     rounds: int
+    nodes: int | None
     columns: list[str]
     output: str
 
@@ -178,6 +184,7 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
     generalizer = _generalizer(configuration, quasi_identifiers)
+    model = _model(configuration, generalizer, Criteria(configuration.privacy.k))
     rows, task_rows = found["kept"], configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(
@@ -186,7 +193,8 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
         quasi_identifiers=quasi_identifiers,
         levels=(tasks - 1).bit_length(),
         tasks=tasks,
-        rounds=_model(configuration, generalizer, Criteria(configuration.privacy.k)).rounds,
+        rounds=model.rounds,
+        nodes=model.nodes,
         columns=published_names(configuration, generalizer),
         output=files.qualified(configuration.output.path),
     )
@@ -283,6 +291,17 @@ def run(
                 and may_be_told(residual, snapshot.criteria)
             ):
                 write_left_out(residual, snapshot.criteria, f"{staging.release}/{LEFT_OUT}")
+            for one in measured:
+                if one.violating_classes:
+                    _LOGGER.warning(
+                        "%d of %d classes, with %d records, violate %s on attribute %r, as the "
+                        "model's options allow; anonspark verify will refuse the release",
+                        one.violating_classes,
+                        published.classes,
+                        one.violating_records,
+                        one.criterion.describe(),
+                        one.criterion.attribute,
+                    )
             presence = None
             if configuration.privacy.delta_presence is not None:
                 presence = check_delta_presence(

@@ -115,8 +115,14 @@ def show_plan(console: Console, plan: Plan) -> None:
         ("rows of the input", plan.rows),
         ("rows dropped for missing values", plan.rows_dropped),
         ("rounds at most", plan.rounds),
-        ("tree levels cut on the cluster, round 1", plan.levels),
-        ("tasks of round 1 at least", plan.tasks),
+        *(
+            [
+                ("tree levels cut on the cluster, round 1", plan.levels),
+                ("tasks of round 1 at least", plan.tasks),
+            ]
+            if plan.nodes is None
+            else [("nodes of the lattice, each round", plan.nodes)]
+        ),
         ("columns published", ", ".join(plan.columns)),
     ]
     console.print(_table("Plan", ("what", "value"), lines))

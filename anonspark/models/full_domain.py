@@ -325,6 +325,11 @@ class FullDomain(Model):
         """True: what the last round suppresses has no class."""
         return True
 
+    @property
+    def nodes(self) -> int:
+        """Nodes of the lattice, of which a pruned search scores some."""
+        return self._lattice.size
+
     def keeps(self, criterion: Criterion) -> bool:
         """Return False for t-closeness that is measured against each round's records."""
         # The first round's records are the whole input.

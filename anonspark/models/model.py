@@ -147,6 +147,11 @@ class Model(ABC):
         """
         return False
 
+    @property
+    def nodes(self) -> int | None:
+        """Nodes of the lattice that a round searches; None for models that cut a tree."""
+        return None
+
     def keeps(self, criterion: Criterion) -> bool:  # noqa: ARG002
         """Return whether every class keeps a criterion as measured against the whole input."""
         return True

@@ -247,6 +247,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     spark: SparkSession,
     adult: Path,
     tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
     rho: int,
     rounds: list[tuple[int, int]],
     classes: int,
@@ -263,6 +264,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
         adult, release, CLOSE, rho=rho, t_reference="round", levels=levels[: rho + 1]
     )
     pipeline.run(spark, parse_configuration(document))
+    assert f"with {records} records, violate t-closeness" in caplog.text
     assert rounds_of(release) == rounds
     with pytest.raises(GuaranteeError) as violated:
         verify(spark, str(release))
@@ -741,7 +743,8 @@ def test_plan_and_commands(
     path.write_text(yaml.safe_dump(document, allow_unicode=True))
     planned = command(capsys, "plan", path)
     assert planned.code == 0
-    assert "3" in planned.out
+    assert "nodes of the lattice, each round" in planned.out
+    assert "tree levels" not in planned.out
     ended = command(capsys, "run", path)
     assert ended.code == 0
     assert "records without a class, suppressed" in ended.out
