@@ -189,7 +189,7 @@ def diabetes(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return path
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["su-mondrian", "u-canon", "microaggregation"])
 def test_diabetes(anonymize: Anonymize, diabetes: Path, name: str) -> None:
     release = anonymize(diabetes, 10, name)
     records = pq.read_table(diabetes).to_pandas()

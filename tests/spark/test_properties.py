@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Every example is a run of some seconds.
-a_dozen_runs = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-a_few_runs = settings(a_dozen_runs, max_examples=6)
+some_runs = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+a_few_runs = settings(some_runs, max_examples=5)
 
 MONDRIAN = ("su-mondrian", "su-mondrian", "smondrian")
 OTHER_MODELS = ("canon", "u-canon", "u-canon", "microaggregation", "su-mondrian")
@@ -452,7 +452,7 @@ def assert_metrics_agree(case: Case, released: Released, sizes: Counter[Any]) ->
         assert ends == published
 
 
-@a_dozen_runs
+@some_runs
 @given(case=cases())
 def test_any_table(anonymize: Anonymize, case: Case) -> None:
     if case.is_refused():
@@ -463,7 +463,7 @@ def test_any_table(anonymize: Anonymize, case: Case) -> None:
         assert_sound(case, anonymize(case))
 
 
-@a_dozen_runs
+@some_runs
 @given(case=cases(OTHER_MODELS, criteria=True))
 def test_any_table_model_and_criterion(anonymize: Anonymize, case: Case) -> None:
     diagnoses = [row["diagnosis"] for row in case.records().values()]
