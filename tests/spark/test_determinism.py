@@ -210,7 +210,7 @@ def test_adult_in_any_files_order_and_tasks(
 @pytest.mark.parametrize(
     ("rows", "options"),
     [
-        pytest.param(60_000, {"split": "strict"}, id="60,000-strict"),
+        pytest.param(30_000, {"split": "strict"}, id="30,000-strict"),
         pytest.param(20_000, {"split": "relaxed"}, id="20,000-relaxed"),
     ],
 )
