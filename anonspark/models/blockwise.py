@@ -15,7 +15,6 @@ from pyspark.sql.types import StructField
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
-    PART,
     Part,
     key_matrix,
     published_column,
@@ -24,7 +23,15 @@ from anonspark.columns import (
 from anonspark.generalize.classes import Generalizer
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
-from anonspark.models.model import Anonymized, Model, Round, Task, result_schema, summaries
+from anonspark.models.model import (
+    Anonymized,
+    Model,
+    Round,
+    Task,
+    result_batch,
+    result_schema,
+    summaries,
+)
 from anonspark.models.options import RoundOptions
 from anonspark.outliers import OutlierSeparation
 from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
@@ -309,9 +316,8 @@ class _FinishBlocks:
             columns[published_column(index)] = column.take(owner)
         yield from self._batches(records, order, Part.FINISHED, columns)
         class_summaries = summaries(figures, penalties, self.schema.field(CLASS_SUMMARY).type)
-        yield self._batch(
-            len(sizes), Part.CLASSES, {CLASS_ID: identifiers, CLASS_SUMMARY: class_summaries}
-        )
+        columns = {CLASS_ID: identifiers, CLASS_SUMMARY: class_summaries}
+        yield result_batch(self.schema, len(sizes), Part.CLASSES, columns)
 
     def _batches(
         self, records: pa.Table, order: Codes, part: Part, columns: dict[str, pa.Array]
@@ -337,15 +343,4 @@ class _FinishBlocks:
             for name in staged.schema.names:
                 chunks = taken.column(name).chunks
                 own[name] = pa.concat_arrays(chunks) if chunks else pa.nulls(0)
-            yield self._batch(len(rows), part, own)
-
-    def _batch(self, rows: int, part: Part, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-        """Return a batch of the result's schema: given columns, and nulls."""
-        columns = {PART: pa.array([part.value]).take(pa.array(np.zeros(rows, np.int64)))} | columns
-        return pa.RecordBatch.from_arrays(
-            [
-                columns[field.name] if field.name in columns else pa.nulls(rows, field.type)
-                for field in self.schema
-            ],
-            schema=self.schema,
-        )
+            yield result_batch(self.schema, len(rows), part, own)

@@ -40,7 +40,15 @@ from anonspark.full_domain.tuples import Tuples, TupleTable
 from anonspark.generalize.full_domain import FullDomainRecoding
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
-from anonspark.models.model import Anonymized, Model, Round, Task, result_schema, summaries
+from anonspark.models.model import (
+    Anonymized,
+    Model,
+    Round,
+    Task,
+    result_batch,
+    result_schema,
+    summaries,
+)
 from anonspark.models.options import ModelOptions
 from anonspark.prepare.sensitive import count_values
 from anonspark.privacy.criteria import Criteria
@@ -273,17 +281,10 @@ class _DescribeClasses:
                 weight = one.quasi_identifier.weight
                 whole += figures.sizes * weight * figures.penalties[:, one.position]
             columns = {
-                PART: pa.array([Part.CLASSES.value] * batch.num_rows),
                 CLASS_ID: batch.column(CLASS_ID),
                 CLASS_SUMMARY: summaries(figures, whole, self.schema.field(CLASS_SUMMARY).type),
             }
-            yield pa.RecordBatch.from_arrays(
-                [
-                    columns.get(field.name, pa.nulls(batch.num_rows, field.type))
-                    for field in self.schema
-                ],
-                schema=self.schema,
-            )
+            yield result_batch(self.schema, batch.num_rows, Part.CLASSES, columns)
 
 
 class FullDomain(Model):

@@ -23,6 +23,7 @@ from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
     PART,
+    Part,
     published_column,
     quasi_identifier_column,
 )
@@ -31,7 +32,7 @@ from anonspark.models.options import ModelOptions
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
 
-__all__ = ["Anonymized", "Model", "Round", "Task", "result_schema", "summaries"]
+__all__ = ["Anonymized", "Model", "Round", "Task", "result_batch", "result_schema", "summaries"]
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,30 @@ def result_schema(records: StructType, published: Sequence[StructField], d: int)
             *(StructField(column.name, column.dataType) for column in raw),
             *rest,
         ]
+    )
+
+
+def result_batch(
+    schema: pa.Schema, rows: int, part: Part, columns: Mapping[str, pa.Array]
+) -> pa.RecordBatch:
+    """Return a batch of a round's result: given columns, and nulls.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of :func:`result_schema`.
+    rows : int
+    part : Part
+        Which part all rows belong to.
+    columns : mapping of str to pyarrow.Array
+    """
+    given = {PART: pa.repeat(part.value, rows), **columns}
+    return pa.RecordBatch.from_arrays(
+        [
+            given[field.name] if field.name in given else pa.nulls(rows, field.type)
+            for field in schema
+        ],
+        schema=schema,
     )
 
 

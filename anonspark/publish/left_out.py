@@ -7,7 +7,7 @@ shows what their sensitive values were, and so not what it was measured against.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -35,15 +35,12 @@ class LeftOut:
     ----------
     values : DataFrame or None
         Columns ``attribute``, ``value`` and ``records``.
-    told : frozenset of str
-        Attributes of which it tells.
     uncertainty : mapping of str to Uncertainty
-        Of every other attribute: what may be different in the whole input.
+        Of every attribute that they do not tell of: what may be different in the whole input.
     """
 
     values: DataFrame | None
-    told: frozenset[str]
-    uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
+    uncertainty: Mapping[str, Uncertainty]
 
 
 def may_be_told(residual: Residual, criteria: Criteria) -> bool:
@@ -124,4 +121,4 @@ def read_left_out(
         for name, number in published.get("sensitive_values", {}).items()
         if rows and name not in told
     }
-    return LeftOut(values, told, uncertainty)
+    return LeftOut(values, uncertainty)
