@@ -13,7 +13,7 @@ help:  ## list the targets
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(RUN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
 	$(RUN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
@@ -36,7 +36,7 @@ format: $(READY)  ## format the code and apply safe lint fixes
 
 lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	$(RUN)/python -m pip install --quiet uv
-	$(RUN)/uv pip compile pyproject.toml --extra java --group dev --constraint constraints.txt \
+	$(RUN)/uv pip compile pyproject.toml --extra java --group dev --constraint constraints.txt --override overrides.txt \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
 
 schema: $(READY)  ## write the JSON Schema of the configuration
