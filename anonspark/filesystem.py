@@ -125,10 +125,14 @@ class FileSystem:
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file."""
+        self.write_bytes(path, text.encode())
+
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Write a small file."""
         file_system, java_path = self._open(path)
         stream = file_system.create(java_path, True)
         try:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(content))
         finally:
             stream.close()
 

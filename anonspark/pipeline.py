@@ -33,7 +33,13 @@ from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.prepare.snapshot import Snapshot, inspect_input, number_duplicates, take_snapshot
+from anonspark.prepare.snapshot import (
+    Snapshot,
+    inspect_input,
+    number_duplicates,
+    require_criteria,
+    take_snapshot,
+)
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
@@ -62,7 +68,7 @@ from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.presence import Presence
 from anonspark.verification.regions import leaves_by_label, published_attributes
 
-__all__ = ["Plan", "Release", "check", "plan", "run"]
+__all__ = ["Plan", "Release", "check", "plan", "prepare", "run"]
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -200,12 +206,51 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
     )
 
 
+def prepare(
+    spark: SparkSession,
+    configuration: Configuration,
+    directory: str,
+    *,
+    table: DataFrame | None = None,
+) -> Snapshot:
+    """Read the input once and stage it, for one run or several.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+        Of it count input, attributes, policy for missing values, seed and k.
+    directory : str
+        Where to stage; holds raw values, so it has to be private and removed afterwards.
+    table : DataFrame or None
+        The input; None opens what the configuration names.
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    ConfigurationError, DataError, PublishingError
+
+    Notes
+    -----
+    One pass over the input that writes Parquet, and a narrow one over what was written where text
+    quasi-identifiers need their categories.
+    """
+    paths = configuration.input.paths if table is None else ("the given DataFrame",)
+    with reading_input(paths):
+        return take_snapshot(spark, configuration, f"{directory}/snapshot", table)
+
+
 def run(
     spark: SparkSession,
     configuration: Configuration,
     *,
     run_id: str | None = None,
     progress: Progress | None = None,
+    table: DataFrame | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Release:
     """Anonymize a table and publish the release with its metrics.
 
@@ -217,6 +262,11 @@ def run(
         Name of the run in metrics and manifest; None makes a random one.
     progress : Progress or None
         Where to tell what is going on.
+    table : DataFrame or None
+        The input; None opens what the configuration names.
+    snapshot : Snapshot or None
+        The input as :func:`prepare` staged it for a configuration that differs in nothing that
+        counts there but k; None stages it.
 
     Returns
     -------
@@ -243,8 +293,11 @@ def run(
     files = FileSystem(spark)
     require_usable_output(files, configuration)
     with open_staging(files, configuration.output.path, run_id) as staging, writing_output():
-        with progress.stage("prepare"), reading_input(configuration.input.paths):
-            snapshot = take_snapshot(spark, configuration, f"{staging.records}/snapshot")
+        with progress.stage("prepare"):
+            if snapshot is None:
+                snapshot = prepare(spark, configuration, staging.records, table=table)
+            with reading_input(configuration.input.paths):
+                snapshot = require_criteria(snapshot, configuration)
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer, snapshot.criteria)
@@ -347,7 +400,7 @@ def run(
                 ("privacy", privacy, PRIVACY_SCHEMA),
                 ("risk", risk, RISK_SCHEMA),
             ):
-                write_rows(spark, rows, schema, f"{staging.release}/metrics/{name}")
+                write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
             manifest = _manifest(spark, description, snapshot.criteria, summary, progress)
             write_manifest(files, staging.release, manifest)
         commit(

@@ -22,6 +22,7 @@ __all__ = [
     "describe_quasi_identifier",
     "inspection_columns",
     "kept_rows",
+    "require_enough_rows",
     "require_sound_values",
 ]
 
@@ -167,14 +168,25 @@ def require_sound_values(
                     "different values; is it an identifier? Declare its type (number, date), or "
                     "make it coarser"
                 )
-    if not problems and kept < k:
+    if problems:
+        raise DataError(*problems)
+    require_enough_rows(rows, kept, k)
+
+
+def require_enough_rows(rows: int, kept: int, k: int) -> None:
+    """Check that the rows that stay could be one class.
+
+    Raises
+    ------
+    DataError
+        If they are fewer than k.
+    """
+    if kept < k:
         dropped = f", {rows - kept:,} more were dropped for missing values" if kept < rows else ""
-        problems.append(
+        raise DataError(
             f"privacy.k: {k} needs at least {k} rows, the input has {kept:,}{dropped}; "
             "nothing can be published"
         )
-    if problems:
-        raise DataError(*problems)
 
 
 def describe_quasi_identifier(

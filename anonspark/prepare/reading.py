@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.columns import payload_column, quasi_identifier_column, quoted
 from anonspark.configuration import Attribute, Configuration, InputOptions
-from anonspark.errors import ConfigurationError, DataError
-from anonspark.filesystem import FileSystem
+from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import Kind
-from anonspark.spark_errors import condition_of
+from anonspark.tables import open_table
 
-__all__ = ["ColumnPlan", "open_input", "open_table", "plan_columns", "select_attributes"]
+__all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 
 _CATEGORY_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
@@ -87,77 +84,15 @@ class ColumnPlan:
 
 
 def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
-    """Open the input; see :func:`open_table`."""
+    """Open the input; see :func:`anonspark.tables.open_table`."""
     return open_table(
-        spark, options.paths, options.format, options.options, section="input", path_key="path"
+        spark,
+        options.paths,
+        options.format,
+        options.options,
+        path_key="input.path",
+        section="input",
     )
-
-
-def open_table(
-    spark: SparkSession,
-    paths: Sequence[str],
-    data_format: str,
-    options: Mapping[str, str],
-    *,
-    section: str,
-    path_key: str,
-) -> DataFrame:
-    """Open a table that the configuration names.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    paths : sequence of str
-    data_format : str
-        Spark data source.
-    options : mapping of str to str
-        Of the data source.
-    section, path_key : str
-        The configuration's section that names all this, and its key of the path.
-
-    Returns
-    -------
-    DataFrame
-        Lazy; formats without a schema (CSV, JSON) may take a job to infer it.
-
-    Raises
-    ------
-    DataError
-        If a path does not exist or cannot be opened in this format.
-    ConfigurationError
-        If Spark does not know the format.
-    """
-    files = FileSystem(spark)
-    key = f"{section}.{path_key}"
-    problems = [
-        f"{key}: nothing is at {path}; check the path, and that the cluster can reach it"
-        for path in paths
-        if not files.matches(path)
-    ]
-    if problems:
-        raise DataError(*problems)
-    # A malformed record must not become a row of nulls unseen.
-    defaults = {"mode": "FAILFAST"} if data_format in ("csv", "json") else {}
-    if data_format == "csv":
-        # Where columns are pruned, a record with too few or too many of them passes for sound.
-        defaults["columnPruning"] = "false"
-    try:
-        return (
-            spark.read.format(data_format).options(**defaults).options(**options).load(list(paths))
-        )
-    except AnalysisException as error:
-        raise DataError(
-            f"{key}: cannot read {', '.join(paths)} as {data_format} "
-            f"({condition_of(error) or 'no reason given'}); check {section}.format and "
-            f"{section}.options"
-        ) from error
-    except Py4JError as error:
-        if "DATA_SOURCE_NOT_FOUND" not in str(error):
-            raise
-        raise ConfigurationError(
-            f"{section}.format: this Spark has no data source {data_format!r}; expected parquet, "
-            "csv, orc, json or the name of one whose package Spark was started with"
-        ) from error
 
 
 def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:

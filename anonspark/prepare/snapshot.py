@@ -25,6 +25,7 @@ from anonspark.prepare.inspection import (
     describe_quasi_identifier,
     inspection_columns,
     kept_rows,
+    require_enough_rows,
     require_sound_values,
 )
 from anonspark.prepare.reading import (
@@ -36,7 +37,7 @@ from anonspark.prepare.reading import (
 from anonspark.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.privacy.criteria import Criteria
 
-__all__ = ["Snapshot", "inspect_input", "number_duplicates", "take_snapshot"]
+__all__ = ["Snapshot", "inspect_input", "number_duplicates", "require_criteria", "take_snapshot"]
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,14 @@ class Snapshot:
 
 
 def _open_and_plan(
-    spark: SparkSession, configuration: Configuration
+    spark: SparkSession, configuration: Configuration, table: DataFrame | None = None
 ) -> tuple[DataFrame, list[ColumnPlan], dict[str, Hierarchy]]:
     """Return the listed columns, how the quasi-identifiers are read, and all hierarchies."""
     # First of all: a bad file fails before the input is opened, which may read it to infer types.
     hierarchies = read_hierarchies(spark, configuration)
-    selected = select_attributes(open_input(spark, configuration.input), configuration)
+    if table is None:
+        table = open_input(spark, configuration.input)
+    selected = select_attributes(table, configuration)
     plans = plan_columns(selected, configuration, hierarchies)
     return selected, plans, hierarchies
 
@@ -129,7 +132,9 @@ def inspect_input(
     return found, _describe(typed, plans, found, configuration)
 
 
-def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) -> Snapshot:
+def take_snapshot(
+    spark: SparkSession, configuration: Configuration, path: str, table: DataFrame | None = None
+) -> Snapshot:
     """Read the input once, check it and stage what later layers need.
 
     Parameters
@@ -138,17 +143,18 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     configuration : Configuration
     path : str
         Where to stage; holds raw values.
+    table : DataFrame or None
+        The input; None opens what the configuration names.
 
     Returns
     -------
     Snapshot
+        For :func:`require_criteria`, which counts the sensitive values.
 
     Raises
     ------
     DataError
         With everything that is wrong with the values, or their number below k.
-    GuaranteeError
-        If the table as a whole violates a criterion.
 
     Notes
     -----
@@ -156,7 +162,7 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories.
     """
-    selected, plans, hierarchies = _open_and_plan(spark, configuration)
+    selected, plans, hierarchies = _open_and_plan(spark, configuration, table)
     kept = kept_rows(plans, configuration)
     d = len(plans)
     payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
@@ -187,10 +193,29 @@ def take_snapshot(spark: SparkSession, configuration: Configuration, path: str) 
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
         quasi_identifiers=_describe(records, plans, found, configuration),
-        criteria=_criteria(records, configuration, hierarchies),
+        criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
         fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
     )
+
+
+def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapshot:
+    """Return a snapshot with what every class has to satisfy.
+
+    Raises
+    ------
+    DataError
+        If the table has fewer than k records, or a sensitive attribute cannot be used.
+    GuaranteeError
+        If the table as a whole violates a criterion.
+
+    Notes
+    -----
+    One job and one shuffle of counts for each sensitive attribute of a criterion.
+    """
+    require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
+    criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
+    return replace(snapshot, criteria=criteria)
 
 
 def _quasi_identifier_columns(d: int) -> set[str]:

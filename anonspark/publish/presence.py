@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from anonspark.configuration.privacy import DeltaPresence
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.reading import open_table
 from anonspark.spark_errors import reading_input
+from anonspark.tables import open_table
 from anonspark.verification.presence import Presence, measure_presence
 from anonspark.verification.regions import (
     leaves_by_label,
@@ -48,8 +48,8 @@ def require_population(
         [wanted.population],
         wanted.format,
         wanted.options,
+        path_key=f"{_SECTION}.population",
         section=_SECTION,
-        path_key="population",
     )
     lacking = [one.name for one in attributes if one.name not in population.columns]
     if lacking:

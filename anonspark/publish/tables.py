@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import cast
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from anonspark.filesystem import FileSystem
 
 __all__ = [
     "ATTRIBUTES_SCHEMA",
@@ -16,9 +22,7 @@ __all__ = [
     "write_rows",
 ]
 
-# Sums of squares outgrow 64 bits where one class holds billions of records.
-_BIG = "decimal(38,0)"
-
+# Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 SUMMARY_SCHEMA = (
     "run_id string, model string, k int, rho int, rounds int, "
     "rows_in long, rows_dropped_missing long, rows_published long, rows_suppressed long, "
@@ -61,13 +65,13 @@ PRIVACY_SCHEMA = (
 
 
 def write_rows(
-    spark: SparkSession, rows: Sequence[dict[str, object]], schema: str, path: str
+    files: FileSystem, rows: Sequence[dict[str, object]], schema: str, path: str
 ) -> None:
-    """Write a small table as one Parquet file.
+    """Write a small table as one Parquet file, without a Spark job.
 
     Parameters
     ----------
-    spark : SparkSession
+    files : FileSystem
     rows : sequence of dict
         Missing keys become nulls.
     schema : str
@@ -75,11 +79,15 @@ def write_rows(
     path : str
         Directory to write to.
     """
-    fields = [part.split() for part in schema.split(", ")]
+    # A struct, as the schema names several columns.
+    arrow_schema = to_arrow_schema(cast(StructType, StructType.fromDDL(schema)))
 
-    def value(row: dict[str, object], name: str, data_type: str) -> object:
-        found = row.get(name)
-        return Decimal(found) if data_type == _BIG and isinstance(found, int) else found
+    def value(row: dict[str, object], field: pa.Field) -> object:
+        found = row.get(field.name)
+        is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
+        return Decimal(found) if is_big else found  # type: ignore[arg-type]
 
-    values = [tuple(value(row, *field) for field in fields) for row in rows]
-    spark.createDataFrame(values, schema).coalesce(1).write.parquet(path)
+    columns = [pa.array([value(row, field) for row in rows], field.type) for field in arrow_schema]
+    content = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_arrays(columns, schema=arrow_schema), content)
+    files.write_bytes(f"{path}/part-00000.parquet", content.getvalue().to_pybytes())

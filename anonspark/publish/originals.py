@@ -1,0 +1,86 @@
+"""Opening tables beside a release: its original, a population, releases of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from anonspark.filesystem import FileSystem
+from anonspark.tables import open_table
+
+__all__ = ["open_by_suffix", "open_original"]
+
+_FORMATS = {".csv": "csv", ".json": "json", ".orc": "orc", ".avro": "avro", ".parquet": "parquet"}
+
+_CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
+
+
+def open_original(
+    spark: SparkSession, path: str, manifest: Mapping[str, Any], key: str = "--original"
+) -> DataFrame:
+    """Open the table that a release was made of.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        Any Hadoop URI.
+    manifest : mapping
+        Of the release; ``configuration.input`` tells format and options, unless the path's name
+        ends like a file of another format.
+    key : str
+        What named the path, for messages.
+
+    Raises
+    ------
+    DataError, ConfigurationError
+        As :func:`anonspark.tables.open_table`.
+
+    Notes
+    -----
+    Lazy; CSV and JSON may take a job to infer their types.
+    """
+    described = manifest.get("configuration", {}).get("input")
+    told = _format_of_name(path)
+    if not described or (told is not None and told != described["format"]):
+        return open_by_suffix(spark, path, key)
+    return open_table(
+        spark,
+        [path],
+        described["format"],
+        dict(described.get("options", {})),
+        path_key=key,
+    )
+
+
+def open_by_suffix(spark: SparkSession, path: str, key: str) -> DataFrame:
+    """Open a table by how its file's name ends, Parquet where that tells nothing.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        A file or directory; CSV files have a header, and their types are inferred.
+    key : str
+        What named the path, for messages.
+
+    Raises
+    ------
+    DataError, ConfigurationError
+        As :func:`anonspark.tables.open_table`.
+    """
+    told = _format_of_name(path)
+    if told is None:
+        inside = FileSystem(spark).matches(f"{path.rstrip('/')}/*")
+        told = next(filter(None, map(_format_of_name, inside)), "parquet")
+    options = _CSV_OPTIONS if told == "csv" else {}
+    return open_table(spark, [path], told, options, path_key=key)
+
+
+def _format_of_name(path: str) -> str | None:
+    name = PurePosixPath(path.rstrip("/")).name.lower()
+    suffixes = PurePosixPath(name.removesuffix(".gz").removesuffix(".bz2")).suffixes
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
