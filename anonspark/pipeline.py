@@ -6,7 +6,7 @@ import logging
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
@@ -18,8 +18,9 @@ from anonspark import __version__
 from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.configuration.schema import RiskOptions
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.evaluate.decision_rules import decide, decide_gain
+from anonspark.evaluate.gates import GateResult, check_gates, require_passed
 from anonspark.evaluate.information import Information, measure_information
 from anonspark.evaluate.metrics import (
     Totals,
@@ -27,7 +28,7 @@ from anonspark.evaluate.metrics import (
     round_rows,
     sum_up,
 )
-from anonspark.evaluate.risk import attacks, attacks_with_population, risk_row
+from anonspark.evaluate.utility_score import utility_score
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.models.model import Model, Round, Task
@@ -43,30 +44,34 @@ from anonspark.prepare.snapshot import (
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
-from anonspark.publish.left_out import LEFT_OUT, may_be_told, write_left_out
+from anonspark.publish.left_out import may_be_told, write_left_out
 from anonspark.publish.manifest import versions, write_manifest
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
-from anonspark.publish.presence import check_delta_presence, require_population
-from anonspark.publish.tables import (
+from anonspark.publish.schemas import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
     RISK_SCHEMA,
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
-    write_rows,
 )
-from anonspark.publish.verification import (
-    PublishedClasses,
-    count_published_classes,
-    require_guarantee,
-)
+from anonspark.publish.tables import write_rows
 from anonspark.publish.writing import published_names, write_records
 from anonspark.rounds import StagedRounds, run_rounds
 from anonspark.spark_errors import reading_input, writing_output
 from anonspark.staging import open_staging
+from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.guarantee import broken_promises
+from anonspark.verification.left_out import LEFT_OUT
+from anonspark.verification.population import (
+    broken_presence,
+    measure_delta_presence,
+    require_population,
+)
 from anonspark.verification.presence import Presence
 from anonspark.verification.regions import leaves_by_label, published_attributes
+from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.verification.sensitive import SensitiveValues
 
 __all__ = ["Plan", "Release", "check", "plan", "prepare", "run"]
 
@@ -304,7 +309,9 @@ def run(
         description = _describe_release(configuration, generalizer)
         if configuration.privacy.delta_presence is not None:
             # Before the work, for what can be known before.
-            require_population(spark, configuration.privacy.delta_presence, description)
+            require_population(
+                spark, configuration.privacy.delta_presence, published_attributes(description)
+            )
         if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
             with progress.stage("number duplicates", rows=snapshot.rows):
                 snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
@@ -329,13 +336,15 @@ def run(
             names = [column.name for column in generalizer.columns()]
             table = spark.read.parquet(data)
             published = count_published_classes(table, names)
-            measured = measure_criteria(table, names, snapshot.criteria.of_release())
+            measured = measure_criteria(
+                table, names, snapshot.criteria.criteria, _sensitive_values(snapshot.criteria)
+            )
             dropped = 0 if residual is None or residual.published else residual.rows
-            require_guarantee(
+            _require_promises(
                 published,
-                k=configuration.privacy.k,
-                measured=[one for one in measured if model.keeps(one.criterion)],
-                rows=snapshot.rows - dropped,
+                configuration.privacy.k,
+                [one for one in measured if model.keeps(one.criterion)],
+                snapshot.rows - dropped,
             )
             if (
                 dropped
@@ -357,14 +366,17 @@ def run(
                     )
             presence = None
             if configuration.privacy.delta_presence is not None:
-                presence = check_delta_presence(
+                presence = measure_delta_presence(
                     spark,
                     table,
                     configuration.privacy.delta_presence,
-                    description,
-                    snapshot.hierarchies,
+                    published_attributes(description),
+                    {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
                     configuration.input.missing_markers,
                 )
+                broken = broken_presence(presence, configuration.privacy.delta_presence)
+                if broken:
+                    raise GuaranteeError("\n".join(broken))
         information = None
         if configuration.evaluate.information:
             with progress.stage("information"):
@@ -389,6 +401,8 @@ def run(
             row | {"run_id": run_id}
             for row in _privacy_rows(configuration, published, measured, presence)
         ]
+        gates = check_gates(configuration.gates, summary, attributes, risk)
+        require_passed(gates)
         with progress.stage("metrics"):
             classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
@@ -401,7 +415,7 @@ def run(
                 ("risk", risk, RISK_SCHEMA),
             ):
                 write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
-            manifest = _manifest(spark, description, snapshot.criteria, summary, progress)
+            manifest = _manifest(spark, description, snapshot.criteria, summary, gates, progress)
             write_manifest(files, staging.release, manifest)
         commit(
             files,
@@ -432,6 +446,42 @@ def _model(configuration: Configuration, generalizer: Generalizer, criteria: Cri
         configuration.execution.task_rows,
     )
     return create_model(configuration.model, task)
+
+
+def _sensitive_values(criteria: Criteria) -> list[SensitiveValues]:
+    """Return the sensitive values of the whole input as the verification knows them."""
+    return [
+        SensitiveValues(
+            one.name,
+            one.values,
+            one.shares,
+            one.parents,
+            one.heights,
+            as_text=one.as_text,
+            is_ordered=True,
+        )
+        for one in criteria.sensitive
+    ]
+
+
+def _require_promises(
+    published: PublishedClasses, k: int, measured: Sequence[MeasuredCriterion], rows: int
+) -> None:
+    """Check that the staged release holds all records and keeps its promise.
+
+    Raises
+    ------
+    GuaranteeError
+        If records are missing or too many, or a class is too small or violates a criterion.
+    """
+    if published.rows != rows:
+        raise GuaranteeError(
+            f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
+            "lost or doubled on the way; nothing was published. Please report this as a bug"
+        )
+    broken = broken_promises(published, k=k, measured=measured)
+    if broken:
+        raise GuaranteeError("\n".join(broken))
 
 
 def _without_outlier_handling(
@@ -487,6 +537,7 @@ def _summary(
         "mean_class_size_with_suppressed": total.mean_class_size_with_suppressed,
         "precision": total.precision,
         "loss": total.loss,
+        "utility_score": utility_score(total.loss),
         "min_class_size": total.smallest,
         "max_class_size": total.largest,
         "published_min_class_size": published.smallest,
@@ -653,6 +704,7 @@ def _manifest(
     description: dict[str, Any],
     criteria: Criteria,
     summary: dict[str, Any],
+    gates: Sequence[GateResult],
     progress: Progress,
 ) -> dict[str, Any]:
     return {
@@ -675,4 +727,5 @@ def _manifest(
             for name, value in summary.items()
             if not name.endswith("_fingerprint") and name not in ("run_id", "started")
         },
+        "gates": [asdict(gate) for gate in gates],
     }

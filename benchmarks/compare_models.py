@@ -17,12 +17,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonspark.configuration import parse_configuration
-from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.pipeline import run
-from anonspark.prepare.sensitive import describe_criteria
 from anonspark.session import open_session
-from anonspark.verification.criteria import measure_criteria
-from anonspark.verify import verify
+from anonspark.verification.audit import audit_release, verify_release
 
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 
@@ -72,7 +69,7 @@ class Comparison:
             {**document, "privacy": privacy, "model": model, "output": output}
         )
         summary = run(self.spark, configuration).summary
-        verify(self.spark, self.output)
+        verify_release(self.spark, self.output)
         return {
             "classes": f"{summary['classes']:,}",
             "dm": f"{summary['dm']:,}",
@@ -80,25 +77,14 @@ class Comparison:
             "gcp": f"{summary['gcp']:.4f}",
         }
 
-    def measured(self, quasi_identifiers: Sequence[str], attribute: str) -> dict[str, object]:
-        """Measure what the last release has of l and t."""
-        data = self.spark.read.parquet(f"{self.output}/data")
-        privacy = PrivacyOptions.model_validate(
-            {
-                "k": 1,
-                "l_diversity": [
-                    {"attribute": attribute, "l": 1},
-                    {"attribute": attribute, "l": 1, "kind": "entropy"},
-                ],
-                "t_closeness": [{"attribute": attribute, "t": 1}],
-            }
-        )
-        criteria = describe_criteria(data, privacy, {attribute: attribute}, {}, {})
-        distinct, entropy, distance = measure_criteria(data, quasi_identifiers, criteria)
+    def measured(self, attribute: str) -> dict[str, object]:
+        """Return what the files of the last release show of l and t."""
+        release = audit_release(self.spark, self.output)
+        (found,) = (one for one in release.sensitive if one.attribute == attribute)
         return {
-            f"smallest l of {attribute}": f"{distinct.measured:.0f}",
-            "entropy l": f"{entropy.measured:.2f}",
-            f"largest t of {attribute}": f"{distance.measured:.3f}",
+            f"smallest l of {attribute}": f"{found.distinct:.0f}",
+            "entropy l": f"{found.entropy:.2f}",
+            f"largest t of {attribute}": f"{found.equal_distance:.3f}",
         }
 
 

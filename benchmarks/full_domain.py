@@ -48,7 +48,7 @@ def adult(options: argparse.Namespace) -> None:
     from anonspark.configuration import parse_configuration
     from anonspark.pipeline import run
     from anonspark.session import open_session
-    from anonspark.verify import verify
+    from anonspark.verification.audit import verify_release
 
     print("| model | classes | suppressed | levels of the first round | precision | loss | gcp |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -84,7 +84,7 @@ def adult(options: argparse.Namespace) -> None:
                 "output": {"path": output},
             }
             release = run(spark, parse_configuration(configuration))
-            verify(spark, output)
+            verify_release(spark, output)
             found = release.summary
             levels = release.rounds[0]["levels"] or ""
             print(

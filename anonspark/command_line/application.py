@@ -24,10 +24,12 @@ from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProb
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from anonspark.comparison.runner import Comparison
     from anonspark.configuration import Configuration
     from anonspark.pipeline import Plan, Release
     from anonspark.progress import Progress
-    from anonspark.verify import Verification
+    from anonspark.utility.evaluation import Utility
+    from anonspark.verification.audit import Verification
 
 __all__ = ["application", "main"]
 
@@ -208,44 +210,137 @@ def plan(
 
 @application.command()
 def verify(
-    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="Directory of a release.")],
+    published: Annotated[
+        str,
+        typer.Argument(
+            metavar="PUBLISHED", help="Directory of a release, or a table of another tool."
+        ),
+    ],
     config: Annotated[
         Path | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+    ] = None,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The table it was made of: also check truthfulness, and attack by linkage.",
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="What an attacker may have, a table of people with the quasi-identifiers: also "
+            "attack by linkage with it, and measure the journalist's risk.",
+        ),
+    ] = None,
+    quasi_identifier: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
     ] = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
-    from anonspark.command_line.display import show_verification
+    from anonspark.command_line.verification_display import show_verification
+    from anonspark.verification.claims import Roles
 
     configuration = None if config is None else _load(config, None)
+    roles = None
+    if quasi_identifier or sensitive or k is not None:
+        if configuration is not None:
+            raise ConfigurationError(
+                "--quasi-identifier, --sensitive, --k: found together with --config, which says "
+                "the same; leave one of the two out"
+            )
+        roles = Roles(tuple(quasi_identifier or ()), tuple(sensitive or ()), 2 if k is None else k)
 
     def prove(spark: SparkSession) -> Verification:
-        from anonspark.verify import verify as verify_release
+        from anonspark.verification.audit import audit_release
 
-        return verify_release(spark, published, configuration)
+        return audit_release(
+            spark,
+            published,
+            configuration,
+            roles=roles,
+            original=original,
+            population=population,
+        )
 
     verification = _on_spark(master, prove)
     if as_json:
-        _print_json(
-            {
-                "k": verification.k,
-                "quasi_identifier_columns": verification.quasi_identifier_columns,
-                **vars(verification.published),
-                "criteria": [
-                    {
-                        "attribute": one.criterion.attribute,
-                        "criterion": one.criterion.kind,
-                        "required": one.criterion.bound,
-                        "measured": one.measured,
-                    }
-                    for one in verification.criteria
-                ],
-                "presence": verification.presence and vars(verification.presence),
-            }
-        )
+        _print_json(verification.as_dict())
     else:
-        show_verification(_OUT, published, verification)
+        show_verification(_OUT, verification)
+    verification.require()
+
+
+@application.command()
+def evaluate(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    original: Annotated[str, typer.Option(metavar="PATH", help="The table that it was made of.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Train models that predict this published column."),
+    ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Test them on this table, which was not part of the original."
+        ),
+    ] = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how useful a release is: errors of counts, and what models learn from it."""
+    from dataclasses import asdict
+
+    from anonspark.command_line.utility_display import show_utility
+
+    def measure(spark: SparkSession) -> Utility:
+        from anonspark.utility.evaluation import evaluate as measure_utility
+
+        return measure_utility(spark, release, original, target, holdout)
+
+    utility = _on_spark(master, measure)
+    if as_json:
+        _print_json(asdict(utility))
+    else:
+        show_utility(_OUT, release, utility)
+
+
+@application.command()
+def compare(
+    grid: Annotated[Path, typer.Argument(metavar="GRID", help="YAML file.")],
+    overrides: Overrides = None,
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run many settings on one input, and rank them; what was run before is not run again."""
+    from anonspark.command_line.comparison_display import show_comparison
+    from anonspark.comparison.grid import load_grid
+
+    wanted = load_grid(grid, overrides or ())
+    progress = _progress(quiet=quiet)
+
+    def run_cells(spark: SparkSession) -> Comparison:
+        from anonspark.comparison.runner import compare as run_grid
+
+        return run_grid(spark, wanted, progress)
+
+    comparison = _on_spark(master, run_cells)
+    if as_json:
+        _print_json({"path": comparison.path, "cells": comparison.rows})
+    else:
+        show_comparison(_OUT, wanted, comparison)
 
 
 @application.command()

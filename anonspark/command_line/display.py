@@ -10,12 +10,12 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from anonspark.pipeline import Plan, Release
-    from anonspark.verify import Verification
 
-__all__ = ["show_plan", "show_records", "show_release", "show_verification"]
+__all__ = ["show_plan", "show_records", "show_release", "titled_table"]
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+def titled_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a table whose columns of numbers are set to the right."""
     table = Table(title=title, title_justify="left", header_style="bold")
     for name in columns:
         numeric = bool(rows) and all(
@@ -77,29 +77,31 @@ def show_release(console: Console, release: Release) -> None:
             ("rules A, B, C: outlier handling paid",
              " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")),
         ]  # fmt: skip
-    console.print(_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
+    console.print(titled_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
     columns = ["round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total"]
     if release.rounds[0]["levels"] is not None:
         columns.append("levels")
     rows = [[row[name] for name in columns] for row in release.rounds]
-    console.print(_table("Rounds", columns, rows))
+    console.print(titled_table("Rounds", columns, rows))
     columns = ["attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss"]
     rows = [[row[name] for name in columns] for row in release.attributes]
-    console.print(_table("Attributes", columns, rows))
+    console.print(titled_table("Attributes", columns, rows))
     columns = ["attacker", "highest", "average", "at_risk", "unique"]
     rows = [
         ["" if row[name] is None else row[name] for name in columns]
         for row in release.risk
         if row.get("round") is None
     ]
-    console.print(_table("Risk of re-identification, as probabilities", columns, rows))
+    console.print(titled_table("Risk of re-identification, as probabilities", columns, rows))
     if len(release.privacy) > 1:
         names = ("attribute", "criterion", "required", "measured")
         rows = [
             ["" if row.get(name) is None else row[name] for name in names]
             for row in map(_as_compared, release.privacy)
         ]
-        console.print(_table("Privacy: required, and measured in the worst class", names, rows))
+        console.print(
+            titled_table("Privacy: required, and measured in the worst class", names, rows)
+        )
 
 
 def _as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
@@ -125,32 +127,11 @@ def show_plan(console: Console, plan: Plan) -> None:
         ),
         ("columns published", ", ".join(plan.columns)),
     ]
-    console.print(_table("Plan", ("what", "value"), lines))
+    console.print(titled_table("Plan", ("what", "value"), lines))
     rows = [
         (place + 1, quasi_identifier.name, quasi_identifier.kind)
         for place, quasi_identifier in enumerate(plan.quasi_identifiers)
     ]
-    console.print(_table("Quasi-identifiers", ("position", "name", "kind"), rows))
+    console.print(titled_table("Quasi-identifiers", ("position", "name", "kind"), rows))
     # Below the tables, where a terminal does not break it: to be copied.
     console.print(f"Output: {plan.output}", markup=False, highlight=False)
-
-
-def show_verification(console: Console, release: str, verification: Verification) -> None:
-    """Show what the files of a release prove."""
-    published = verification.published
-    lines: list[tuple[str, object]] = [
-        ("k required", verification.k),
-        ("smallest class by published tuple", published.smallest),
-        ("largest class by published tuple", published.largest),
-        ("classes by published tuple", published.classes),
-        ("records", published.rows),
-        ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
-        ("fingerprint", published.fingerprint),
-    ]
-    for one in verification.criteria:
-        criterion = one.criterion
-        lines.append((f"{criterion.attribute}: {criterion.describe()}", one.measured))
-    if verification.presence is not None:
-        presence = verification.presence
-        lines.append(("presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"))
-    console.print(_table(f"{release}: all criteria hold", ("what", "found"), lines))

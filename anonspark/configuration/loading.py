@@ -25,7 +25,7 @@ from anonspark.configuration.problems import (
 from anonspark.configuration.schema import Configuration, model_options_classes
 from anonspark.errors import ConfigurationError
 
-__all__ = ["load_configuration", "parse_configuration"]
+__all__ = ["load_configuration", "parse_configuration", "read_document"]
 
 # No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
 # reported without a look inside. (A YAML alias may even refer to what encloses it.)
@@ -124,14 +124,47 @@ def load_configuration(path: str | Path, overrides: Sequence[str] = ()) -> Confi
     """
     problems: list[str] = []
     assignments = _parse_overrides(overrides, problems)
+    expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
+    try:
+        document, found_twice = read_document(path, "a configuration", expected)
+    except ConfigurationError as error:
+        raise ConfigurationError(*error.problems, *problems) from None
+    return _build(document, assignments, [*found_twice, *problems])
+
+
+def read_document(
+    path: str | Path, what: str, expected: str
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Read a YAML file that holds a mapping, without a look at what is in it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file on the local disk.
+    what : str
+        What the file should be, for messages.
+    expected : str
+        What should be in it, for messages.
+
+    Returns
+    -------
+    document : mapping
+    problems : list of str
+        Keys that are there twice.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no such file, or it is no mapping in YAML.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        reason = "no such file; expected a configuration in YAML; check the path"
+        reason = f"no such file; expected {what} in YAML; check the path"
     except IsADirectoryError:
-        reason = "found a directory; expected a configuration file in YAML; check the path"
+        reason = f"found a directory; expected {what} file in YAML; check the path"
     except UnicodeDecodeError:
-        reason = "the file is not UTF-8 text; expected a configuration in YAML; check the path"
+        reason = f"the file is not UTF-8 text; expected {what} in YAML; check the path"
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         reason = f"the file cannot be read ({cause}); check the path and its permissions"
@@ -139,14 +172,13 @@ def load_configuration(path: str | Path, overrides: Sequence[str] = ()) -> Confi
         try:
             document, duplicates = _read_yaml(text)
         except _UnreadableError as error:
-            raise ConfigurationError(f"{_shown(path)}: {error}", *problems) from None
+            raise ConfigurationError(f"{_shown(path)}: {error}") from None
         if isinstance(document, Mapping):
-            found_twice = [duplicate.line() for duplicate in duplicates]
-            return _build(document, assignments, [*found_twice, *problems])
+            return document, [duplicate.line() for duplicate in duplicates]
         reason = (
             "the file is empty" if document is None else f"found {found(document)}"
-        ) + "; expected a mapping with 'input', 'attributes', 'privacy' and 'output'"
-    raise ConfigurationError(f"{_shown(path)}: {reason}", *problems)
+        ) + f"; expected {expected}"
+    raise ConfigurationError(f"{_shown(path)}: {reason}")
 
 
 def _shown(path: str | Path) -> str:

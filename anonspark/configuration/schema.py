@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from anonspark.configuration.gates import Gate, unusable_gates
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.configuration.problems import Finding, found, impossible, nearest, one_of
 from anonspark.configuration.section import Section
@@ -618,6 +619,8 @@ class Configuration(Section):
         Options of the model, of the class that the model registry gives.
     evaluate : EvaluateOptions
         What is measured beyond the usual.
+    gates : dict
+        Figure to :class:`Gate`: bounds outside of which nothing is published.
     output : OutputOptions
         Where the release goes, and what it looks like.
     execution : ExecutionOptions
@@ -643,6 +646,14 @@ class Configuration(Section):
     evaluate: EvaluateOptions = Field(
         default=EvaluateOptions(), description="What is measured beyond the usual."
     )
+    gates: dict[str, Gate] = Field(
+        default={},
+        description=(
+            "Bounds on figures of the release, by their names: columns of the table summary, "
+            "attributes.<name>.<column> and risk.<attacker>.<column>. Outside of them nothing is "
+            "published."
+        ),
+    )
     output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
     execution: ExecutionOptions = Field(
         default=ExecutionOptions(), description="How the work is done."
@@ -656,6 +667,12 @@ class Configuration(Section):
             *_generated_columns(self.attributes, self.output.style, self.missing),
             *self.model.findings(self.attributes, self.output.style),
             *_unmeasurable(self.evaluate, self.output.style),
+            *unusable_gates(
+                self.gates,
+                self.quasi_identifiers,
+                information=self.evaluate.information,
+                baseline=self.evaluate.compare_baseline,
+            ),
         ]
         if not self.quasi_identifiers:
             findings.append(

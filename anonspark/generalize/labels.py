@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
-from anonspark.prepare.encoding import Kind
+from anonspark.kinds import Kind
 
 __all__ = ["MISSING", "category_label", "hierarchy_label", "interval_label", "value_labels"]
 

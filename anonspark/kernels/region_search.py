@@ -2,6 +2,9 @@
 
 A region is a product of sets of codes, one a dimension. Each set lies in a box; where it has gaps,
 its runs of codes are listed beside and looked at once the box holds the point.
+
+Points and regions that belong together can be matched one to one: a region has room for as many
+points as its class has records.
 """
 
 from __future__ import annotations
@@ -9,9 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int32, int64, njit, types, void
 
-__all__ = ["build_region_tree", "count_points", "find_regions", "sum_shares"]
+__all__ = ["build_region_tree", "count_points", "match_groups", "sum_shares"]
 
 _LEAF_REGIONS = 8
+
+# Fewer places of a group are looked at one by one.
+_FEW_PLACES = 24
 
 _CODES = int32[:, ::1]
 _TREE = types.Tuple((int64[::1], int64[:, ::1], int32[:, ::1], int32[:, ::1]))
@@ -193,9 +199,11 @@ _REGIONS = (
 )
 
 
-@njit(types.Tuple((int64[::1], int64[::1]))(*_REGIONS), cache=True)
-def find_regions(points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high):
-    """Find all regions that hold each point.
+@njit(void(*_REGIONS, int64[::1]), cache=True)
+def count_points(
+    points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, counts
+):
+    """Count the points of each region.
 
     Parameters
     ----------
@@ -211,48 +219,12 @@ def find_regions(points, low, high, gaps, offsets, runs, members, nodes, node_lo
         First and last code of each run, ascending inside a list, apart from each other.
     members, nodes, node_low, node_high
         The tree, see :func:`build_region_tree`.
-
-    Returns
-    -------
-    starts : int64 ndarray of shape (points + 1,)
-        Where each point's regions begin in ``regions``.
-    regions : int64 ndarray
-        Numbers of regions, ascending for each point.
+    counts : int64 ndarray of shape (n,)
+        What is counted is added here.
 
     Notes
     -----
     O(log n + found) a point where the regions overlap little; O(n) at worst.
-    """
-    found = np.empty(len(members), np.int64)
-    starts = np.zeros(len(points) + 1, np.int64)
-    regions = np.empty(len(points), np.int64)
-    for point in range(len(points)):
-        count = _regions_of(
-            points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high,
-            found,
-        )  # fmt: skip
-        begin = starts[point]
-        if begin + count > len(regions):
-            longer = np.empty(2 * (begin + count), np.int64)
-            longer[:begin] = regions[:begin]
-            regions = longer
-        regions[begin : begin + count] = np.sort(found[:count])
-        starts[point + 1] = begin + count
-    return starts, regions[: starts[-1]].copy()
-
-
-@njit(void(*_REGIONS, int64[::1]), cache=True)
-def count_points(
-    points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, counts
-):
-    """Count the points of each region.
-
-    Parameters
-    ----------
-    points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high
-        See :func:`find_regions`.
-    counts : int64 ndarray of shape (n,)
-        What is counted is added here.
     """
     found = np.empty(len(members), np.int64)
     for point in range(len(points)):
@@ -271,7 +243,7 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
     Parameters
     ----------
     points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high
-        See :func:`find_regions`.
+        See :func:`count_points`.
     shares : float64 ndarray of shape (n,)
         Figure of each region.
 
@@ -292,3 +264,219 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
         for i in range(count):
             sums[point] += ordered[i]
     return sums
+
+
+@njit(int64(int64[::1], int32[::1], int64[::1], int64[::1]), cache=True)
+def _largest_matching(starts, pairs, room, held):
+    """Return how many points can be given places, each one of those that hold it.
+
+    Hopcroft and Karp (1973), with places that have room for several points: points without a place
+    take over places along shortest ways, many ways at a time, as long as there is one.
+
+    ``starts`` and ``pairs`` tell the places of each point, ``held`` the points of each place.
+    """
+    n, m = len(starts) - 1, len(room)
+    # Where the points that were given a place are listed, place by place.
+    first = np.zeros(m + 1, np.int64)
+    for place in range(m):
+        first[place + 1] = first[place] + min(room[place], held[place])
+    given = np.empty(first[m], np.int32)
+    used = np.zeros(m, np.int64)
+    has_place = np.zeros(n, np.bool_)
+    matched = 0
+    for point in range(n):
+        for pair in range(starts[point], starts[point + 1]):
+            place = pairs[pair]
+            if used[place] < first[place + 1] - first[place]:
+                given[first[place] + used[place]] = point
+                used[place] += 1
+                has_place[point] = True
+                matched += 1
+                break
+    if matched == min(n, first[m]):
+        return matched
+    level = np.empty(n, np.int32)
+    place_level = np.empty(m, np.int32)
+    next_pair = np.empty(n, np.int64)
+    next_given = np.empty(m, np.int64)
+    queue = np.empty(n, np.int32)
+    way = np.empty(n + 1, np.int32)
+    taken_over = np.empty(n + 1, np.int64)
+    while True:
+        level[:] = -1
+        place_level[:] = -1
+        end = 0
+        for point in range(n):
+            if not has_place[point]:
+                level[point] = 0
+                queue[end] = point
+                end += 1
+        begin, last_level = 0, n + 1
+        while begin < end and level[queue[begin]] < last_level:
+            point = queue[begin]
+            begin += 1
+            for pair in range(starts[point], starts[point + 1]):
+                place = pairs[pair]
+                if place_level[place] >= 0:
+                    continue
+                place_level[place] = level[point] + 1
+                if used[place] < first[place + 1] - first[place]:
+                    last_level = place_level[place]
+                    continue
+                for slot in range(first[place], first[place] + used[place]):
+                    level[given[slot]] = place_level[place]
+                    queue[end] = given[slot]
+                    end += 1
+        if last_level > n:
+            return matched
+        next_pair[:] = starts[:-1]
+        next_given[:] = 0
+        for root in range(n):
+            if has_place[root]:
+                continue
+            way[0] = root
+            depth = 0
+            while depth >= 0:
+                point = way[depth]
+                if next_pair[point] == starts[point + 1]:
+                    depth -= 1
+                    continue
+                place = pairs[next_pair[point]]
+                if place_level[place] != level[point] + 1:
+                    next_pair[point] += 1
+                elif used[place] < first[place + 1] - first[place]:
+                    given[first[place] + used[place]] = point
+                    used[place] += 1
+                    for step in range(depth, 0, -1):
+                        given[taken_over[step]] = way[step - 1]
+                    has_place[root] = True
+                    matched += 1
+                    break
+                elif next_given[place] == used[place]:
+                    next_pair[point] += 1
+                else:
+                    slot = first[place] + next_given[place]
+                    next_given[place] += 1
+                    if level[given[slot]] == place_level[place]:
+                        depth += 1
+                        way[depth] = given[slot]
+                        taken_over[depth] = slot
+
+
+@njit(
+    types.Tuple((int64[::1], int64[::1], int64[::1]))(
+        _CODES, int64[::1], int64[::1], int64[::1], int64[::1], int64, *_REGIONS[1:]
+    ),
+    cache=True,
+)
+def match_groups(
+    points,
+    first_points,
+    first_places,
+    places,
+    room,
+    most_pairs,
+    low,
+    high,
+    gaps,
+    offsets,
+    runs,
+    members,
+    nodes,
+    node_low,
+    node_high,
+):
+    """Match the points of each group one to one with its places in the regions that hold them.
+
+    Parameters
+    ----------
+    points : int32 ndarray of shape (points, d)
+        Codes, group by group.
+    first_points, first_places : int64 ndarray of shape (groups + 1,)
+        Where the points and the places of each group begin.
+    places : int64 ndarray of shape (places,)
+        The region of each place, ascending inside a group, each once.
+    room : int64 ndarray of shape (places,)
+        How many points each place takes; at least 1.
+    most_pairs : int
+        Groups that have more pairs of a point and a place that holds it are not matched; at most
+        2^31 - 1.
+    low, high, gaps, offsets, runs, members, nodes, node_low, node_high
+        See :func:`count_points`.
+
+    Returns
+    -------
+    held : int64 ndarray of shape (places,)
+        Points of the group in each place's region.
+    holding : int64 ndarray of shape (points,)
+        Places of the group whose region holds each point.
+    matched : int64 ndarray of shape (groups,)
+        How many points can be given a place, at most; -1 where that is not known.
+
+    Notes
+    -----
+    O(pairs) for groups none of whose points has a choice, O(pairs sqrt(points)) at worst, beside
+    the search for the regions; 4 bytes a pair of the largest group.
+    """
+    groups = len(first_points) - 1
+    held = np.zeros(len(places), np.int64)
+    holding = np.zeros(len(points), np.int64)
+    matched = np.zeros(groups, np.int64)
+    found = np.empty(len(members), np.int64)
+    pairs = np.empty(1024, np.int32)
+    for group in range(groups):
+        begin, end = first_points[group], first_points[group + 1]
+        first, last = first_places[group], first_places[group + 1]
+        if begin == end or first == last:
+            continue
+        starts = np.zeros(end - begin + 1, np.int64)
+        count = 0
+        choice, all_kept = False, True
+        for point in range(begin, end):
+            # The whole group's places as candidates, or those that the tree finds.
+            few = last - first <= _FEW_PLACES
+            if few:
+                candidates = last - first
+            else:
+                candidates = _regions_of(
+                    points, point, low, high, gaps, offsets, runs, members, nodes, node_low,
+                    node_high, found,
+                )  # fmt: skip
+            own = 0
+            for candidate in range(candidates):
+                if few:
+                    place = first + candidate
+                    region = places[place]
+                    if not (
+                        _in_box(points, point, low, high, region)
+                        and _in_runs(points, point, gaps, offsets, runs, region)
+                    ):
+                        continue
+                else:
+                    place = first + np.searchsorted(places[first:last], found[candidate])
+                    if place == last or places[place] != found[candidate]:
+                        continue
+                held[place] += 1
+                own += 1
+                if count == most_pairs:
+                    all_kept = False
+                if all_kept:
+                    if count == len(pairs):
+                        longer = np.empty(2 * count, np.int32)
+                        longer[:count] = pairs
+                        pairs = longer
+                    pairs[count] = place - first
+                    count += 1
+            holding[point] = own
+            choice |= own > 1
+            starts[point - begin + 1] = count
+        if not choice:
+            for place in range(first, last):
+                matched[group] += min(room[place], held[place])
+        elif all_kept:
+            matched[group] = _largest_matching(
+                starts, pairs[:count], room[first:last], held[first:last]
+            )
+        else:
+            matched[group] = -1
+    return held, holding, matched

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.kinds import Kind
 
-__all__ = ["Kind", "QuasiIdentifier"]
+__all__ = ["QuasiIdentifier"]
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
 
-Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
 
 _EXACT_IN_FLOAT64 = 2**53
 

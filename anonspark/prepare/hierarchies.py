@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from anonspark.configuration import Configuration, HierarchyRule
-from anonspark.errors import ConfigurationError, DataError
-from anonspark.filesystem import FileSystem
-from anonspark.hierarchies.files import parse_hierarchy
+from anonspark.errors import DataError
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.hierarchies.reading import read_hierarchy_files
 from anonspark.hierarchies.rules import (
     MASK,
     calendar_hierarchy,
@@ -21,7 +18,7 @@ from anonspark.hierarchies.rules import (
 )
 from anonspark.prepare.reading import ColumnPlan
 
-__all__ = ["match_hierarchy", "read_hierarchies", "read_hierarchy_files"]
+__all__ = ["match_hierarchy", "read_hierarchies"]
 
 
 def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[str, Hierarchy]:
@@ -54,46 +51,6 @@ def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[
             if isinstance(attribute.hierarchy, str)
         },
     )
-
-
-def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
-    """Read the hierarchies of some attributes; see :func:`read_hierarchies`."""
-    files = FileSystem(spark)
-    hierarchies: dict[str, Hierarchy] = {}
-    problems: list[str] = []
-    for name, path in paths.items():
-        key = f"attributes.{name}.hierarchy"
-        try:
-            text = _read_text(files, path, key)
-            hierarchies[name] = parse_hierarchy(text, f"{key}: {path}")
-        except ConfigurationError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigurationError(*problems)
-    return hierarchies
-
-
-def _read_text(files: FileSystem, path: str, key: str) -> str:
-    try:
-        there = files.exists(path)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{key}: {error}") from error
-    if not there:
-        raise ConfigurationError(
-            f"{key}: no hierarchy file is at {path}; check the path, and that this machine can "
-            "reach it"
-        )
-    try:
-        return files.read_text(path)
-    except (Py4JError, PySparkException) as error:
-        raise ConfigurationError(
-            f"{key}: {path} cannot be read; expected a CSV file, not a directory; check the path "
-            "and its permissions"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{key}: {path} is not UTF-8 text; expected a CSV file in UTF-8; save it as such"
-        ) from error
 
 
 def match_hierarchy(plan: ColumnPlan, present: Sequence[str]) -> Hierarchy | None:

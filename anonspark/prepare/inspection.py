@@ -14,7 +14,8 @@ from pyspark.sql import functions as sf
 
 from anonspark.configuration import Configuration
 from anonspark.errors import DataError
-from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.kinds import Kind
+from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.hierarchies import match_hierarchy
 from anonspark.prepare.reading import ColumnPlan
 

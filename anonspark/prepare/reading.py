@@ -15,7 +15,7 @@ from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.encoding import Kind
+from anonspark.kinds import Kind
 from anonspark.tables import open_table
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -71,11 +71,6 @@ class Criteria:
             parents=np.concatenate(parents),
             heights=np.concatenate(heights).astype(np.float64),
         )
-
-    def of_release(self) -> Criteria:
-        """Return the same about published records, whose columns have the attributes' names."""
-        sensitive = tuple(replace(one, column=one.name) for one in self.sensitive)
-        return replace(self, sensitive=sensitive)
 
     def satisfied_by(self, rows: int, counts: Sequence[Counts]) -> bool:
         """Return whether a group may be a class.

@@ -11,11 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
-from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
-from anonspark.privacy.sensitive import SensitiveAttribute
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, ValueCounts
+from anonspark.verification.sensitive import SensitiveValues, value_of
 
 __all__ = ["MeasuredCriterion", "Uncertainty", "measure_criteria"]
 
@@ -64,7 +63,7 @@ class _MeasureClasses:
     """Measures the classes of one partition in a Python worker."""
 
     criteria: tuple[Criterion, ...]
-    attribute: SensitiveAttribute
+    attribute: SensitiveValues
     uncertainty: Uncertainty | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,7 +97,7 @@ class _MeasureClasses:
 def _measure(
     criterion: Criterion,
     table: ValueCounts,
-    attribute: SensitiveAttribute,
+    attribute: SensitiveValues,
     uncertainty: Uncertainty | None,
 ) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Return each class's figure, and whether it satisfies the criterion."""
@@ -134,10 +133,11 @@ def _measure(
 def measure_criteria(
     data: DataFrame,
     quasi_identifiers: Sequence[str],
-    criteria: Criteria,
+    criteria: Sequence[Criterion],
+    sensitive: Sequence[SensitiveValues],
     uncertainty: Mapping[str, Uncertainty] | None = None,
 ) -> list[MeasuredCriterion]:
-    """Measure what a release has of every criterion beyond k.
+    """Measure what a release has of criteria beyond k.
 
     Parameters
     ----------
@@ -145,8 +145,9 @@ def measure_criteria(
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers; they form the classes.
-    criteria : Criteria
-        With the values of the sensitive attributes in ``data``, whose columns they name.
+    criteria : sequence of Criterion
+    sensitive : sequence of SensitiveValues
+        Of every attribute that a criterion is about, the values that the whole input has.
     uncertainty : mapping of str to Uncertainty or None
         Of the attributes whose distribution in the whole input is not known: t-closeness then holds
         where the release does not show the opposite.
@@ -167,10 +168,13 @@ def measure_criteria(
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]
-    for attribute in criteria.sensitive:
-        own = tuple(one for one in criteria.criteria if one.attribute == attribute.name)
+    for attribute in sensitive:
+        own = tuple(one for one in criteria if one.attribute == attribute.name)
+        if not own:
+            continue
+        value = value_of(attribute.name, data.schema[attribute.name].dataType)
         rows = (
-            data.select(*tuple_columns, sf.col(quoted(attribute.column)).alias("value"))
+            data.select(*tuple_columns, value.alias("value"))
             .groupBy(*names, "value")
             .agg(sf.count(sf.lit(1)).alias("count"))
             .groupBy(*names)
@@ -195,4 +199,4 @@ def measure_criteria(
             found[criterion] = MeasuredCriterion(
                 criterion, row[worst], row["violating"], row["records"]
             )
-    return [found[criterion] for criterion in criteria.criteria]
+    return [found[criterion] for criterion in criteria]

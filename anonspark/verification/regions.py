@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.prepare.encoding import Kind
+from anonspark.kinds import Kind
 
 __all__ = [
     "CategoryRegion",

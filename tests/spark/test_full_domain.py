@@ -23,7 +23,7 @@ from helpers import command, metrics, published, summary
 from anonspark import pipeline
 from anonspark.configuration import parse_configuration
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.verify import verify
+from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -147,7 +147,7 @@ def test_k_alone(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
     assert figures["rows_published"] == 30_162 - 377
     assert figures["rows_suppressed"] == figures["rows_left_out"] == 377
     assert figures["classes"] == figures["published_classes"] == 1817 + 754 + 140
-    assert verify(spark, str(release)).published.smallest == 5
+    assert verify_release(spark, str(release)).published.smallest == 5
 
     # What the rounds are like, as the figures of the thesis tell (4-22 to 4-25).
     first, second, _ = metrics(release, "rounds")
@@ -229,7 +229,7 @@ def test_k_and_l(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
         {"age": 0, "education": 2, "occupation": 1, "salary-class": 0},
         {"age": 0, "sex": 0},
     ]
-    (criterion,) = verify(spark, str(release)).criteria
+    (criterion,) = verify_release(spark, str(release)).criteria
     assert criterion.measured == 2
     risk = {(row["round"], row["attacker"]): row for row in metrics(release, "risk")}
     assert risk[3, "prosecutor"]["highest"] == pytest.approx(1 / 6)
@@ -267,7 +267,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert f"with {records} records, violate t-closeness" in caplog.text
     assert rounds_of(release) == rounds
     with pytest.raises(GuaranteeError) as violated:
-        verify(spark, str(release))
+        verify_release(spark, str(release))
     assert f"{classes} of {sum(own for own, _ in rounds):,} classes" in str(violated.value)
     assert f"{records:,} records, violate t-closeness with t = 0.2" in str(violated.value)
     measured = {row["criterion"]: row["measured"] for row in metrics(release, "privacy")}
@@ -281,7 +281,7 @@ def test_k_and_t_of_the_best_nodes(spark: SparkSession, adult: Path, tmp_path: P
     pipeline.run(spark, parse_configuration(document))
     assert rounds_of(release) == [(1681, 9028), (648, 3259)]
     with pytest.raises(GuaranteeError, match="violate t-closeness"):
-        verify(spark, str(release))
+        verify_release(spark, str(release))
 
 
 def test_k_and_t_against_the_whole_input_holds(
@@ -292,7 +292,7 @@ def test_k_and_t_against_the_whole_input_holds(
     first, *further = rounds_of(release)
     assert first == (1681, 9028)
     assert len(further) == 2
-    (criterion,) = verify(spark, str(release)).criteria
+    (criterion,) = verify_release(spark, str(release)).criteria
     assert criterion.violating_classes == 0
     # By hand, against the input's distribution.
     table = pq.read_table(adult, columns=["native-country"])["native-country"].to_pylist()
@@ -397,7 +397,7 @@ def test_suppressed_records_are_published_as_one_class(spark: SparkSession, tmp_
     assert figures["published_classes"] == figures["classes"] + 1
     # Sensitive and insensitive values are published with them.
     assert sorted(published(release)["record"].to_pylist()) == list(range(60))
-    verify(spark, str(release))
+    verify_release(spark, str(release))
 
 
 def test_a_residual_that_is_no_class_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -486,7 +486,7 @@ def test_missing_values(spark: SparkSession, tmp_path: Path) -> None:
         assert row["city"] in above | {"* or missing"}
         seen.add(row["city"])
     assert seen & {"missing", "* or missing"}
-    verify(spark, str(release))
+    verify_release(spark, str(release))
 
 
 def test_an_attribute_all_of_whose_values_are_missing(spark: SparkSession, tmp_path: Path) -> None:
@@ -507,7 +507,7 @@ def test_few_records_left_out_are_not_told(spark: SparkSession, tmp_path: Path) 
     release = run(spark, document)
     assert 0 < summary(release)["rows_left_out"] < 4
     assert not (release / "left_out").exists()
-    assert verify(spark, str(release)).criteria[0].violating_classes == 0
+    assert verify_release(spark, str(release)).criteria[0].violating_classes == 0
 
 
 def test_precision_of_a_model_with_local_recoding(spark: SparkSession, tmp_path: Path) -> None:

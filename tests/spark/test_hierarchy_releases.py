@@ -16,7 +16,7 @@ from helpers import command, configuration_file, contents, metrics, published, s
 
 from anonspark import pipeline
 from anonspark.configuration import load_configuration
-from anonspark.verify import verify
+from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,8 +96,8 @@ def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_p
         assert row["ncp_total"] == pytest.approx(lost[row["attribute"]], rel=1e-9)
         assert 0 < row["iloss"] <= row["ncp"] <= 1
 
-    assert verify(spark, str(release)).published.smallest >= 5
-    assert verify(spark, str(release), load_configuration(path)).published.smallest >= 5
+    assert verify_release(spark, str(release)).published.smallest >= 5
+    assert verify_release(spark, str(release), load_configuration(path)).published.smallest >= 5
     manifest = (release / "manifest.json").read_text()
     assert "Armed-Forces" not in manifest
     described = json.loads(manifest)["published"]["quasi_identifiers"]

@@ -19,7 +19,7 @@ from helpers import command, configuration_file, write_table
 from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.verification import presence
+from anonspark.verification import region_matching
 from anonspark.verification.presence import Presence, measure_presence
 from anonspark.verification.regions import PublishedAttribute, published_attributes
 
@@ -350,7 +350,7 @@ def test_what_cannot_be_read_is_counted_and_not_shown(
         measure_presence(fine, ages, frame(spark, {"age": [date(2020, 1, 1)]}))
     with pytest.raises(ConfigurationError, match="mean"):
         measure_presence(fine, [attribute("age", "integer", style="mean")], people)
-    monkeypatch.setattr(presence, "_MOST_CLASSES", 1)
+    monkeypatch.setattr(region_matching, "_MOST_CLASSES", 1)
     with pytest.raises(DataError, match="more than 1 classes"):
         measure_presence(fine, ages, frame(spark, {"age": [20]}))
 

@@ -19,7 +19,7 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
-from anonspark.publish.tables import (
+from anonspark.publish.schemas import (
     ATTRIBUTES_SCHEMA,
     RISK_SCHEMA,
     ROUNDS_SCHEMA,

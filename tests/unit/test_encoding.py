@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.kinds import Kind
+from anonspark.prepare.encoding import QuasiIdentifier
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 CATEGORIES = ("Preschool", "1st-4th", "", "missing", "é", "Doctorate")

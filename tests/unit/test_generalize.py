@@ -25,7 +25,8 @@ from anonspark.generalize.labels import (
     value_labels,
 )
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.kinds import Kind
+from anonspark.prepare.encoding import QuasiIdentifier
 
 CATEGORIES = ("a", "b", "c, d", "", "missing", "{a, b}", "[x]", 'say "x"', " blank", "é")
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"

@@ -40,7 +40,8 @@ from anonspark.partition.distance_cut import DistanceCut
 from anonspark.partition.distribution import _murmur3, _pack, keys_for_partitions
 from anonspark.partition.growing import CutRule, Node, find_rank, grow
 from anonspark.partition.median_cut import MedianCut
-from anonspark.prepare.encoding import Kind, QuasiIdentifier
+from anonspark.kinds import Kind
+from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
 

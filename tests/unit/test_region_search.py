@@ -1,4 +1,4 @@
-"""The tree of regions against looking at every region."""
+"""The tree of regions against looking at every region, and matchings against the slow way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from anonspark.kernels.region_search import (
     build_region_tree,
     count_points,
-    find_regions,
+    match_groups,
     sum_shares,
 )
 
@@ -80,7 +80,6 @@ def test_every_region_that_holds_a_point_is_found(
     d, regions, points = search
     prepared = arrays(regions, d)
     codes = np.array(points, np.int32).reshape(-1, d)
-    starts, found = find_regions(codes, *prepared)
     counts = np.zeros(len(regions), np.int64)
     count_points(codes, *prepared, counts)
     shares = np.arange(len(regions)) / 7 + 0.1
@@ -88,7 +87,6 @@ def test_every_region_that_holds_a_point_is_found(
     expected = np.zeros(len(regions), np.int64)
     for place, point in enumerate(points):
         holding = slow_regions(regions, point)
-        assert found[starts[place] : starts[place + 1]].tolist() == holding
         expected[holding] += 1
         assert sums[place] == sum(sorted(shares[holding].tolist()))
     np.testing.assert_array_equal(counts, expected)
@@ -133,8 +131,108 @@ def test_regions_of_a_grid_are_found_in_few_steps() -> None:
     runs = np.zeros((0, 2), np.int32)
     generator = np.random.default_rng(5)
     points = generator.integers(0, side * 10, (100_000, 2)).astype(np.int32)
-    starts, found = find_regions(
-        points, low, high, gaps, np.zeros(1, np.int64), runs, *build_region_tree(low, high)
-    )
-    assert (np.diff(starts) == 1).all()
+    regions = (low, high, gaps, np.zeros(1, np.int64), runs, *build_region_tree(low, high))
+    counts = np.zeros(len(low), np.int64)
+    count_points(points, *regions, counts)
+    assert counts.sum() == len(points)
+    # One region each, so that the sum is its number.
+    found = sum_shares(points, *regions, np.arange(len(low), dtype=np.float64)).astype(np.int64)
     assert (low[found] == points // 10 * 10).all()
+
+
+def slow_matching(choices: list[list[int]], room: list[int]) -> int:
+    """Match points with places, one augmenting path at a time."""
+    taken: list[list[int]] = [[] for _ in room]
+
+    def find_place(point: int, seen: set[int]) -> bool:
+        for place in choices[point]:
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(taken[place]) < room[place]:
+                taken[place].append(point)
+                return True
+            for slot, other in enumerate(taken[place]):
+                if find_place(other, seen):
+                    taken[place][slot] = point
+                    return True
+        return False
+
+    return sum(find_place(point, set()) for point in range(len(choices)))
+
+
+@st.composite
+def groups_of_points(
+    draw: st.DrawFn,
+) -> tuple[int, list[Region], list[list[list[int]]], list[dict[int, int]]]:
+    """Draw regions and, of each group, its points and the room of its places."""
+    d, regions, _ = draw(searches())
+    code = st.integers(0, 12)
+    points = st.lists(st.lists(code, min_size=d, max_size=d), max_size=12)
+    regions += [[[(0, 12)]] * d] * draw(st.integers(0, 2))
+    number = st.integers(0, max(len(regions) - 1, 0))
+    places = st.dictionaries(number, st.integers(1, 4), max_size=40 if regions else 0)
+    groups = draw(st.integers(1, 4))
+    return (
+        d,
+        regions,
+        [draw(points) for _ in range(groups)],
+        [draw(places) for _ in range(groups)],
+    )
+
+
+@given(groups_of_points(), st.integers(0, 40))
+def test_groups_are_matched_as_well_as_can_be(
+    drawn: tuple[int, list[Region], list[list[list[int]]], list[dict[int, int]]], most_pairs: int
+) -> None:
+    d, regions, groups, rooms = drawn
+    prepared = arrays(regions, d)
+    codes = np.array([point for group in groups for point in group], np.int32).reshape(-1, d)
+    first_points = np.cumsum([0, *map(len, groups)])
+    first_places = np.cumsum([0, *map(len, rooms)])
+    places = np.array([place for room in rooms for place in sorted(room)], np.int64)
+    room = np.array([own[place] for own in rooms for place in sorted(own)], np.int64)
+    arguments = (codes, first_points, first_places, places, room)
+    held, holding, matched = match_groups(*arguments, 1000, *prepared)
+    _, _, bounded = match_groups(*arguments, most_pairs, *prepared)
+    for number, (group, own) in enumerate(zip(groups, rooms, strict=True)):
+        names = sorted(own)
+        choices = [
+            [place for place, name in enumerate(names) if name in slow_regions(regions, point)]
+            for point in group
+        ]
+        assert holding[first_points[number] : first_points[number + 1]].tolist() == [
+            len(choice) for choice in choices
+        ]
+        assert held[first_places[number] : first_places[number + 1]].tolist() == [
+            sum(place in choice for choice in choices) for place in range(len(names))
+        ]
+        expected = slow_matching(choices, [own[name] for name in names])
+        assert matched[number] == expected
+        pairs = sum(map(len, choices))
+        known = pairs <= most_pairs or all(len(choice) < 2 for choice in choices)
+        assert bounded[number] == (expected if known else -1)
+
+
+def test_a_long_way_is_found_in_a_large_group() -> None:
+    # Point i lies in the regions i and i + 1, the last one in its own only: as every point takes
+    # the first region it can, the last one needs all the others to move.
+    count = 20_000
+    low = np.arange(count, dtype=np.int32)[:, None]
+    points = np.append(np.arange(1, count), 0).astype(np.int32)[:, None]
+    high = low + 1
+    gaps = np.full_like(low, -1)
+    regions = (low, high, gaps, np.zeros(1, np.int64), np.zeros((0, 2), np.int32))
+    held, holding, matched = match_groups(
+        points,
+        np.array([0, count]),
+        np.array([0, count]),
+        np.arange(count),
+        np.ones(count, np.int64),
+        10**6,
+        *regions,
+        *build_region_tree(low, high),
+    )
+    assert holding.tolist() == [2] * (count - 1) + [1]
+    assert held.sum() == 2 * count - 1
+    assert matched.tolist() == [count]

@@ -1,31 +1,25 @@
-"""delta-presence of a release, measured against the population that the configuration names."""
+"""delta-presence of a release, measured against the population that somebody names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.configuration.privacy import DeltaPresence
-from anonspark.errors import DataError, GuaranteeError
-from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.errors import DataError
 from anonspark.spark_errors import reading_input
 from anonspark.tables import open_table
 from anonspark.verification.presence import Presence, measure_presence
-from anonspark.verification.regions import (
-    leaves_by_label,
-    published_attributes,
-    require_readable,
-)
+from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
 
-__all__ = ["check_delta_presence", "require_population"]
+__all__ = ["broken_presence", "measure_delta_presence", "require_population"]
 
 _SECTION = "privacy.delta_presence"
 
 
 def require_population(
-    spark: SparkSession, wanted: DeltaPresence, manifest: Mapping[str, Any]
+    spark: SparkSession, wanted: DeltaPresence, attributes: Sequence[PublishedAttribute]
 ) -> DataFrame:
     """Open the population table, and check that the release can be matched with it.
 
@@ -33,15 +27,14 @@ def require_population(
     ----------
     spark : SparkSession
     wanted : DeltaPresence
-    manifest : mapping
-        Sections ``configuration`` and ``published`` of the release's manifest.
+    attributes : sequence of PublishedAttribute
+        Quasi-identifiers of the release.
 
     Raises
     ------
     ConfigurationError, DataError
         If the population cannot be opened or lacks columns, or the release publishes means.
     """
-    attributes = published_attributes(manifest)
     require_readable(attributes)
     population = open_table(
         spark,
@@ -60,15 +53,15 @@ def require_population(
     return population
 
 
-def check_delta_presence(
+def measure_delta_presence(
     spark: SparkSession,
     data: DataFrame,
     wanted: DeltaPresence,
-    manifest: Mapping[str, Any],
-    hierarchies: Mapping[str, Hierarchy],
+    attributes: Sequence[PublishedAttribute],
+    hierarchies: Mapping[str, Leaves],
     missing_markers: Sequence[str],
 ) -> Presence:
-    """Measure delta-presence in published files, and refuse what violates it.
+    """Measure delta-presence in published files.
 
     Parameters
     ----------
@@ -76,9 +69,9 @@ def check_delta_presence(
     data : DataFrame
         Published records, read from their files.
     wanted : DeltaPresence
-    manifest : mapping
-        Sections ``configuration`` and ``published`` of the release's manifest.
-    hierarchies : mapping of str to Hierarchy
+    attributes : sequence of PublishedAttribute
+        Quasi-identifiers of the release.
+    hierarchies : mapping of str to (mapping of str to collection of str)
         Those that come from files.
     missing_markers : sequence of str
         Texts of the population that mean missing.
@@ -87,35 +80,37 @@ def check_delta_presence(
     ------
     ConfigurationError, DataError
         As :func:`require_population`, and if values cannot be read.
-    GuaranteeError
-        If a probability is out of bounds, or the population is none of the released people.
 
     Notes
     -----
     The jobs of :func:`anonspark.verification.presence.measure_presence`.
     """
-    population = require_population(spark, wanted, manifest)
+    population = require_population(spark, wanted, attributes)
     with reading_input((wanted.population,), key=f"{_SECTION}.population: "):
-        presence = measure_presence(
+        return measure_presence(
             data,
-            published_attributes(manifest),
+            attributes,
             population,
-            {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
+            hierarchies,
             lower=wanted.min,
             upper=wanted.max,
             missing_markers=missing_markers,
         )
+
+
+def broken_presence(presence: Presence, wanted: DeltaPresence) -> list[str]:
+    """Tell what of delta-presence a release does not keep, without values of the data."""
     if presence.classes_not_covered:
-        raise GuaranteeError(
+        return [
             f"{_SECTION}.population: {presence.classes_not_covered:,} of {presence.classes:,} "
             "classes hold more records than the population has in their region, so it is not a "
             "population of the released people; the release must not be used"
-        )
+        ]
     if presence.out_of_bounds:
-        raise GuaranteeError(
+        return [
             f"{_SECTION}: for {presence.out_of_bounds:,} of {presence.population:,} records of the "
             f"population the probability to be in the release is out of bounds; it is "
             f"{presence.smallest:.4g} to {presence.largest:.4g}, expected {wanted.min:g} to "
             f"{wanted.max:g}; the release must not be used"
-        )
-    return presence
+        ]
+    return []

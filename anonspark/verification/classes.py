@@ -1,4 +1,4 @@
-"""Proof from published files alone: what the smallest class is that an attacker can see."""
+"""The classes of published files, as an attacker forms them: by published tuple."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
-from anonspark.errors import GuaranteeError
 from anonspark.fingerprints import content_hash, table_fingerprint
-from anonspark.verification.criteria import MeasuredCriterion
 
-__all__ = ["PublishedClasses", "count_published_classes", "require_guarantee"]
+__all__ = ["PublishedClasses", "count_published_classes"]
 
 
 @dataclass(frozen=True)
@@ -100,50 +98,3 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
             reduce(xor, (row["hash_xor"] for row in found), 0),
         ),
     )
-
-
-def require_guarantee(
-    published: PublishedClasses,
-    *,
-    k: int,
-    measured: Sequence[MeasuredCriterion] = (),
-    rows: int | None = None,
-) -> None:
-    """Check that a release keeps its promise.
-
-    Parameters
-    ----------
-    published : PublishedClasses
-        Counted from the files.
-    k : int
-        Smallest class size allowed.
-    measured : sequence of MeasuredCriterion
-        Criteria beyond k, measured in the files.
-    rows : int or None
-        Records that the release must hold; None where that is not known.
-
-    Raises
-    ------
-    GuaranteeError
-        If a class is too small or violates a criterion, or records are missing or too many.
-    """
-    if rows is not None and published.rows != rows:
-        raise GuaranteeError(
-            f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
-            "lost or doubled on the way; nothing was published. Please report this as a bug"
-        )
-    if published.smallest < k:
-        raise GuaranteeError(
-            f"the smallest class of the release has {published.smallest:,} records, "
-            f"expected at least k = {k}; the release must not be used"
-        )
-    violated = [one for one in measured if one.violating_classes]
-    if violated:
-        raise GuaranteeError(
-            "\n".join(
-                f"{one.violating_classes:,} of {published.classes:,} classes of the release, with "
-                f"{one.violating_records:,} records, violate {one.criterion.describe()} on "
-                f"attribute {one.criterion.attribute!r}; the release must not be used"
-                for one in violated
-            )
-        )

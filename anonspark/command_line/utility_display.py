@@ -1,0 +1,72 @@
+"""What ``anonspark evaluate`` found, on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from anonspark.utility.evaluation import Learning, Utility
+    from anonspark.utility.workload import WorkloadError
+
+__all__ = ["show_utility"]
+
+_TRAINED_ON = {
+    "original": "original",
+    "original_with_test": "original with the test records",
+    "release": "release",
+}
+
+
+def show_utility(console: Console, release: str, utility: Utility) -> None:
+    """Show how useful a release is."""
+    console.print(_workload_table(release, utility.workload))
+    if utility.learning is not None:
+        console.print(_learning_table(utility.learning))
+
+
+def _workload_table(release: str, workload: WorkloadError) -> Table:
+    table = Table(title=f"{release}: errors of counts", title_justify="left", header_style="bold")
+    table.add_column("what")
+    table.add_column("found", justify="right", overflow="fold")
+    table.add_row("queries", f"{workload.queries:,}")
+    table.add_row("ranges of", ", ".join(workload.attributes))
+    table.add_row("and of", ", ".join(workload.filters) or "no sensitive attribute")
+    table.add_row("records selected, mean", f"{workload.selectivity:.2%}")
+    table.add_row("errors related to at least, records", f"{workload.sanity_bound:,.1f}")
+    table.add_row("median relative error", f"{workload.median:.2%}")
+    table.add_row("mean relative error", f"{workload.mean:.2%}")
+    quartiles = f"{workload.first_quartile:.2%} to {workload.third_quartile:.2%}"
+    table.add_row("quartiles", quartiles)
+    return table
+
+
+def _learning_table(learning: Learning) -> Table:
+    tests = "held-out" if learning.held_out else "original"
+    table = Table(
+        title=(
+            f"Learning {learning.target}, tested on {learning.test_records:,} {tests} records; "
+            f"the most frequent class alone: accuracy {learning.majority:.4f}"
+        ),
+        title_justify="left",
+        header_style="bold",
+    )
+    for name in ("learner", "trained on"):
+        table.add_column(name)
+    for name in ("accuracy", "F1" if learning.classes == 2 else "weighted F1"):
+        table.add_column(name, justify="right")
+    if learning.classes == 2:
+        table.add_column("ROC AUC", justify="right")
+    for score in sorted(learning.scores, key=lambda one: one.learner):
+        row = [
+            score.learner,
+            _TRAINED_ON[score.trained_on],
+            f"{score.accuracy:.4f}",
+            f"{score.f1:.4f}",
+        ]
+        if score.roc_auc is not None:
+            row.append(f"{score.roc_auc:.4f}")
+        table.add_row(*row)
+    return table

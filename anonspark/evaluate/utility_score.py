@@ -1,0 +1,47 @@
+"""How useful a release still is, as one number and in words that a data owner understands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["describe_utility", "utility_score"]
+
+# Smallest score of each word.
+_WORDS = ((99.0, "excellent"), (95.0, "very good"), (85.0, "good"), (70.0, "fair"), (0.0, "poor"))
+
+
+def utility_score(loss: float) -> float:
+    """Return a score from 0 (nothing is left) to 100 (every value is exact).
+
+    Parameters
+    ----------
+    loss : float
+        Share of its attribute's range, or of its hierarchy's values beside its own, that a
+        published value covers, as a mean over all values and records, weighted as configured; 1
+        for those of suppressed records.
+    """
+    return 100.0 * (1.0 - loss)
+
+
+def describe_utility(summary: Mapping[str, Any]) -> str:
+    """Return the score in words.
+
+    Parameters
+    ----------
+    summary : mapping
+        Of the table ``summary``: ``utility_score``, ``rows_in`` and ``rows_suppressed``.
+    """
+    score = float(summary["utility_score"])
+    word = next(word for least, word in _WORDS if score >= least)
+    rows = int(summary["rows_in"]) - int(summary["rows_dropped_missing"])
+    suppressed = int(summary["rows_suppressed"]) / max(rows, 1)
+    lost = (
+        f", with {suppressed:.2%} of the records lost altogether"
+        if suppressed
+        else ", in all records"
+    )
+    return (
+        f"{word} ({score:.1f} of 100): on average a published value narrows its attribute down to "
+        f"{(100.0 - score) / 100.0:.2%} of the range of values{lost}"
+    )

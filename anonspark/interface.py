@@ -1,0 +1,232 @@
+"""anonspark inside a notebook or somebody's own Spark job: DataFrames in, DataFrames out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from anonspark import pipeline
+from anonspark.configuration import Configuration, parse_configuration
+from anonspark.errors import ConfigurationError
+from anonspark.filesystem import FileSystem
+from anonspark.publish.manifest import read_manifest
+from anonspark.verification.audit import Verification, audit_table
+from anonspark.verification.claims import (
+    Roles,
+    claim_of_configuration,
+    claim_of_manifest,
+    claim_of_roles,
+)
+
+__all__ = ["Release", "anonymize", "verify"]
+
+_GIVEN = "the given DataFrame"
+
+
+@dataclass(frozen=True)
+class Release:
+    """An anonymized table with its metrics, as lazy DataFrames over private files.
+
+    It is a context manager: at its end, and when the interpreter ends, the files are removed; so
+    write or cache what you keep.
+
+    Parameters
+    ----------
+    path : str
+        Directory of the files, in the layout of every release.
+    data : DataFrame
+        The published records.
+    classes, rounds, summary, attributes, privacy, risk : DataFrame
+        The metrics tables.
+    manifest : dict
+        What the release is and how it was made.
+    """
+
+    path: str
+    data: DataFrame
+    classes: DataFrame
+    rounds: DataFrame
+    summary: DataFrame
+    attributes: DataFrame
+    privacy: DataFrame
+    risk: DataFrame
+    manifest: dict[str, Any]
+
+    def verify(
+        self, *, original: DataFrame | None = None, population: DataFrame | None = None
+    ) -> Verification:
+        """Measure what the files keep of the promise; see :func:`verify`.
+
+        Parameters
+        ----------
+        original : DataFrame or None
+            The table that was anonymized, for truthfulness and the linkage attack.
+        population : DataFrame or None
+            What an attacker may have, for the linkage attack and the journalist's risk.
+        """
+        spark = self.data.sparkSession
+        matched = original is not None or population is not None
+        claim = claim_of_manifest(spark, self.path, self.manifest, matched=matched)
+        return audit_table(
+            self.data, claim, original=original, population=population, name=self.path
+        )
+
+    def close(self) -> None:
+        """Remove the files; the DataFrames are of no use any more."""
+        FileSystem(self.data.sparkSession).delete(self.path)
+
+    def __enter__(self) -> Release:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def anonymize(
+    table: DataFrame, config: Mapping[str, Any] | Configuration, *, staging: str | None = None
+) -> Release:
+    """Anonymize a DataFrame.
+
+    Parameters
+    ----------
+    table : DataFrame
+        About people, with a column of each attribute that the configuration lists.
+    config : mapping or Configuration
+        As in the YAML file; ``input.path`` and ``output.path`` are not needed.
+    staging : str or None
+        Private directory that all executors reach, for what is worked on: it holds raw values
+        until this function returns, and the release afterwards. None takes a temporary directory
+        of this machine, where Spark runs on it alone.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    ConfigurationError
+        If the configuration is wrong, or Spark runs on a cluster and ``staging`` is not given.
+    DataError
+        If the table does not fit the configuration.
+    GuaranteeError
+        If a criterion or gate does not hold; nothing is left.
+    PublishingError
+        If the staging directory cannot be written.
+
+    Notes
+    -----
+    The same jobs as a run of the command line; the table is computed once.
+    """
+    spark = table.sparkSession
+    if staging is None and not str(spark.sparkContext.master).startswith("local"):
+        raise ConfigurationError(
+            "staging: none is given, and Spark runs on a cluster; expected a private directory "
+            "that all executors reach, such as hdfs:///tmp/anonspark"
+        )
+    directory = staging or tempfile.mkdtemp(prefix="anonspark-")
+    path = f"{directory.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
+    try:
+        pipeline.run(spark, _configuration(config, path), table=table)
+        release = _open(spark, path)
+    except BaseException:
+        if staging is None:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
+    if staging is None:
+        weakref.finalize(release, shutil.rmtree, directory, ignore_errors=True)
+    return release
+
+
+def _open(spark: SparkSession, path: str) -> Release:
+    tables = ("classes", "rounds", "summary", "attributes", "privacy", "risk")
+    return Release(
+        path=path,
+        data=spark.read.parquet(f"{path}/data"),
+        **{name: spark.read.parquet(f"{path}/metrics/{name}") for name in tables},
+        manifest=read_manifest(FileSystem(spark), path),
+    )
+
+
+def verify(
+    table: DataFrame,
+    config: Mapping[str, Any] | Configuration | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    k: int = 2,
+    original: DataFrame | None = None,
+    population: DataFrame | None = None,
+) -> Verification:
+    """Measure what an anonymized DataFrame, of whatever tool, keeps of a promise.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Published records.
+    config : mapping, Configuration or None
+        What to require; of it count attributes, privacy, missing values and risk.
+    quasi_identifiers, sensitive : sequence of str
+        Without a configuration, the attributes of these roles; each quasi-identifier is a column,
+        or two: ``<name>_min`` and ``<name>_max``.
+    k : int
+        Without a configuration, the smallest class size required.
+    original : DataFrame or None
+        The table that it was made of, for truthfulness and the linkage attack.
+    population : DataFrame or None
+        What an attacker may have, for the linkage attack and the journalist's risk.
+
+    Returns
+    -------
+    Verification
+        ``holds`` and ``failures`` tell the result; ``require()`` raises where something failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If neither configuration nor quasi-identifiers are given, or a file cannot be used.
+    DataError
+        If columns are missing, or cannot be read.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.audit.audit_release`.
+    """
+    if config is None:
+        claim = claim_of_roles(Roles(tuple(quasi_identifiers), tuple(sensitive), k), table.columns)
+    else:
+        matched = original is not None or population is not None
+        claim = claim_of_configuration(
+            table.sparkSession,
+            _configuration(config, _GIVEN),
+            table.columns,
+            None,
+            matched=matched,
+        )
+    return audit_table(table, claim, original=original, population=population)
+
+
+def _configuration(config: Mapping[str, Any] | Configuration, path: str) -> Configuration:
+    """Return a configuration that writes to a path and reads what it is given."""
+    if isinstance(config, Configuration):
+        output = config.output.model_copy(update={"path": path, "mode": "error"})
+        return config.model_copy(update={"output": output})
+    return parse_configuration(
+        {
+            **config,
+            "input": {"path": _GIVEN, **config.get("input", {})},
+            "output": {**config.get("output", {}), "path": path},
+        }
+    )

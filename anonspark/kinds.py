@@ -1,0 +1,10 @@
+"""What the values of an attribute are."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["Kind"]
+
+Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
+"""Numbers that are exact or not, points in time, truth values, and names."""

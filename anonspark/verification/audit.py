@@ -1,0 +1,534 @@
+"""Proving a release from its own files, and attacking it with what an attacker may have.
+
+Nothing here trusts the anonymizer: neither its metrics nor its class numbers nor its code. What is
+shared with it are the vocabulary of the configuration and the reading of files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from anonspark.columns import quoted
+from anonspark.configuration import Configuration
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.filesystem import FileSystem
+from anonspark.privacy.criterion import Criterion
+from anonspark.publish.manifest import MANIFEST, read_manifest
+from anonspark.publish.originals import open_by_suffix, open_original
+from anonspark.spark_errors import reading_input
+from anonspark.verification.claims import (
+    Claim,
+    Roles,
+    claim_of_configuration,
+    claim_of_manifest,
+    claim_of_roles,
+)
+from anonspark.verification.classes import PublishedClasses, count_published_classes
+from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.guarantee import broken_promises
+from anonspark.verification.inference import infer_attributes
+from anonspark.verification.linkage import Linkage, measure_linkage
+from anonspark.verification.population import broken_presence, measure_delta_presence
+from anonspark.verification.presence import Presence, RegionCounts, count_regions
+from anonspark.verification.regions import Leaves, PublishedAttribute, leaves_by_label
+from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
+
+__all__ = ["SensitiveFigures", "Verification", "audit_release", "audit_table", "verify_release"]
+
+_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
+
+
+@dataclass(frozen=True)
+class SensitiveFigures:
+    """What the worst class tells of a sensitive attribute, whatever was required.
+
+    Parameters
+    ----------
+    attribute : str
+    values : int or None
+        Different values; None where there are more than 50,000, and nothing else is measured.
+    distinct : int or None
+        Fewest different values of a class (distinct l).
+    entropy : float or None
+        Smallest exponential of a class's entropy (entropy l).
+    recursive : float or None
+        What c must exceed for recursive (c, 2)-diversity; infinite where a class has one value.
+    largest_share : float or None
+        Largest share of one value in a class (alpha).
+    equal_distance, ordered_distance, hierarchical_distance : float or None
+        Largest distance of a class from the whole release (t); None where values have no order or
+        no hierarchy is known.
+    homogeneous_classes, homogeneous_records : int or None
+        Classes that hold one value only, and their records: whoever is known to be in one of them
+        is known to have that value (homogeneity attack).
+    """
+
+    attribute: str
+    values: int | None
+    distinct: int | None = None
+    entropy: float | None = None
+    recursive: float | None = None
+    largest_share: float | None = None
+    equal_distance: float | None = None
+    ordered_distance: float | None = None
+    hierarchical_distance: float | None = None
+    homogeneous_classes: int | None = None
+    homogeneous_records: int | None = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the files of a release show.
+
+    Parameters
+    ----------
+    release : str
+        Where it is.
+    k : int
+        Class size that was required.
+    quasi_identifier_columns : list of str
+        Published columns that classes were formed by.
+    published : PublishedClasses
+        Counted from the files.
+    criteria : list of MeasuredCriterion
+        The criteria beyond k that were required, measured in the files.
+    sensitive : list of SensitiveFigures
+        Of every sensitive attribute.
+    risk : list of dict
+        Rows as those of the table ``risk``: attackers, figures, and whether each is high.
+    presence : Presence or None
+        What an attacker learns of who is in the release; None where that was not required.
+    truthfulness : Truthfulness or None
+        How the originals lie in the published regions; None without them.
+    linkage : dict of str to Linkage
+        The linkage attack with the ``original`` and with a ``population``.
+    classes_not_covered : int or None
+        Classes with more records than the population has in their region; None without one.
+    failures : list of str
+        What does not hold, one sentence each.
+    """
+
+    release: str
+    k: int
+    quasi_identifier_columns: list[str]
+    published: PublishedClasses
+    criteria: list[MeasuredCriterion]
+    sensitive: list[SensitiveFigures]
+    risk: list[dict[str, object]]
+    presence: Presence | None = None
+    truthfulness: Truthfulness | None = None
+    linkage: dict[str, Linkage] = field(default_factory=dict)
+    classes_not_covered: int | None = None
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
+
+    def require(self) -> Verification:
+        """Return this verification where everything holds.
+
+        Raises
+        ------
+        GuaranteeError
+            With everything that does not.
+        """
+        if self.failures:
+            raise GuaranteeError("\n".join(self.failures))
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values, for JSON; infinite ones are null."""
+        presence = None
+        if self.presence is not None:
+            presence = {
+                name: value for name, value in vars(self.presence).items() if name != "counts"
+            }
+        published = {name: value for name, value in vars(self.published).items() if name != "sizes"}
+        return {
+            "release": self.release,
+            "holds": self.holds,
+            "failures": self.failures,
+            "k": self.k,
+            "quasi_identifier_columns": self.quasi_identifier_columns,
+            **published,
+            "sizes": [list(pair) for pair in sorted(self.published.sizes.items())],
+            "unique_records": self.published.sizes.get(1, 0),
+            "criteria": [
+                {
+                    "attribute": one.criterion.attribute,
+                    "criterion": one.criterion.kind,
+                    "required": one.criterion.bound,
+                    "c": one.criterion.c if one.criterion.kind == "recursive" else None,
+                    "measured": _finite(one.measured),
+                    "violating_classes": one.violating_classes,
+                    "violating_records": one.violating_records,
+                }
+                for one in self.criteria
+            ],
+            "sensitive": [
+                {name: _finite(value) for name, value in asdict(one).items()}
+                for one in self.sensitive
+            ],
+            "risk": self.risk,
+            "presence": presence,
+            "truthfulness": None
+            if self.truthfulness is None
+            else {**asdict(self.truthfulness), "holds": self.truthfulness.holds},
+            "linkage": {
+                name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}
+                for name, one in self.linkage.items()
+            },
+            "classes_not_covered": self.classes_not_covered,
+        }
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and math.isinf(value) else value
+
+
+def verify_release(
+    spark: SparkSession, release: str, configuration: Configuration | None = None
+) -> Verification:
+    """Prove that every class of a release, by published tuple, satisfies all criteria.
+
+    Parameters, costs and errors: :func:`audit_release`.
+
+    Raises
+    ------
+    GuaranteeError
+        If something does not hold.
+    """
+    return audit_release(spark, release, configuration).require()
+
+
+def audit_release(
+    spark: SparkSession,
+    release: str,
+    configuration: Configuration | None = None,
+    *,
+    roles: Roles | None = None,
+    original: str | None = None,
+    population: str | None = None,
+) -> Verification:
+    """Measure what the files of a release keep of its promise, and how attacks on it end.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    release : str
+        The directory that ``output.path`` named, or a table of another tool.
+    configuration : Configuration or None
+        What to require; without it, what the release's manifest promises.
+    roles : Roles or None
+        What to require of a table without a manifest, where there is no configuration.
+    original : str or None
+        Path of the table that the release was made of.
+    population : str or None
+        Path of a table of people, with the quasi-identifiers as columns, that an attacker has.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    ConfigurationError
+        If a file that a criterion needs (a hierarchy, a population) cannot be used.
+    DataError
+        If there is no complete release, it lacks columns, or tables cannot be read.
+
+    Notes
+    -----
+    One pass over the published files and one shuffle of class sizes; two more jobs for each
+    sensitive attribute, two passes over the population for delta-presence, and the jobs of
+    :func:`~anonspark.verification.truthfulness.measure_truthfulness` and
+    :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
+    not looked at.
+    """
+    files = FileSystem(spark)
+    release = release.rstrip("/")
+    matched = original is not None or population is not None
+    manifest: dict[str, Any] | None = None
+    if files.exists(f"{release}/{MANIFEST}") or (configuration is None and roles is None):
+        manifest = _manifest(files, release)
+    claim = None if manifest is None else claim_of_manifest(
+        spark, release, manifest, matched=matched and configuration is None
+    )  # fmt: skip
+    where = release if manifest is None else f"{release}/data"
+    with reading_input((where,), key=""):
+        if manifest is None:
+            data = open_by_suffix(spark, release, "release")
+        else:
+            data = spark.read.parquet(where)
+        if configuration is not None:
+            claim = claim_of_configuration(
+                spark, configuration, data.columns, claim, matched=matched
+            )
+        elif roles is not None and claim is None:
+            claim = claim_of_roles(roles, data.columns)
+        if claim is None:
+            raise ConfigurationError(f"{release}: nothing says what to require of it")
+    described = manifest or {}
+    if manifest is None and configuration is not None:
+        described = {"configuration": configuration.model_dump(mode="json")}
+    tables = {}
+    for key, path in (("original", original), ("population", population)):
+        if path is not None:
+            with reading_input((path,), key=f"--{key}: "):
+                tables[key] = open_original(spark, path, described, key=f"--{key}")
+    with reading_input((where, *filter(None, (original, population))), key=""):
+        return audit_table(data, claim, name=release, where=where, **tables)
+
+
+def _manifest(files: FileSystem, release: str) -> dict[str, Any]:
+    try:
+        return read_manifest(files, release)
+    except DataError as error:
+        if files.exists(f"{release}/{MANIFEST}"):
+            raise
+        raise DataError(
+            *error.problems,
+            "of a table of another tool, name the columns that people could be recognized by with "
+            "--quasi-identifier, or its configuration with --config",
+        ) from error
+
+
+def audit_table(
+    data: DataFrame,
+    claim: Claim,
+    *,
+    original: DataFrame | None = None,
+    population: DataFrame | None = None,
+    name: str = "the table",
+    where: str = "the table",
+) -> Verification:
+    """Measure what published records keep of a claim; see :func:`audit_release`.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records.
+    claim : Claim
+    original, population : DataFrame or None
+        See :func:`audit_release`.
+    name, where : str
+        What the result and messages call the release and its records.
+    """
+    lacking = [
+        column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
+    ]
+    if lacking:
+        raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
+    published = count_published_classes(data, claim.columns)
+    if not published.rows:
+        raise DataError(f"{where}: holds no records; there is nothing to verify")
+    criteria, figures = _measure_sensitive(data, claim)
+    failures = broken_promises(published, k=claim.privacy.k, measured=criteria)
+    if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
+        failures.append(
+            f"{where}: its records are not those that were published (the fingerprint "
+            "differs from the manifest's); restore the release or publish it again"
+        )
+    leaves: dict[str, Leaves] = {
+        one: leaves_by_label(hierarchy) for one, hierarchy in claim.hierarchies.items()
+    }
+    presence = None
+    wanted = claim.privacy.delta_presence
+    if wanted is not None and claim.attributes is not None:
+        presence = measure_delta_presence(
+            data.sparkSession, data, wanted, claim.attributes, leaves, claim.missing_markers
+        )
+        failures += broken_presence(presence, wanted)
+    counts = presence.counts if presence is not None else None
+    linkage: dict[str, Linkage] = {}
+    truthfulness = not_covered = None
+    if original is not None:
+        attributes = claim.attributes or infer_attributes(data, claim.names, original)
+        kept = original.filter(_kept(original, claim))
+        truthfulness = measure_truthfulness(
+            data,
+            attributes,
+            kept,
+            [column for column in data.columns if column not in claim.columns],
+            leaves,
+            missing_markers=claim.missing_markers,
+            left_out=claim.rows_left_out,
+        )
+        linkage["original"] = _link(data, attributes, kept, leaves, claim)
+    if population is not None:
+        attributes = claim.attributes or infer_attributes(data, claim.names, population)
+        linkage["population"] = _link(data, attributes, population, leaves, claim)
+        counts = count_regions(
+            data, attributes, population, leaves, missing_markers=claim.missing_markers
+        )
+        not_covered = int((counts.population < counts.released).sum())
+    failures += _broken_attacks(truthfulness, linkage, claim.privacy.k)
+    return Verification(
+        release=name,
+        k=claim.privacy.k,
+        quasi_identifier_columns=list(claim.columns),
+        published=published,
+        criteria=criteria,
+        sensitive=figures,
+        risk=_risk(published, counts, claim),
+        presence=presence,
+        truthfulness=truthfulness,
+        linkage=linkage,
+        classes_not_covered=not_covered,
+        failures=failures,
+    )
+
+
+def _measure_sensitive(
+    data: DataFrame, claim: Claim
+) -> tuple[list[MeasuredCriterion], list[SensitiveFigures]]:
+    """Measure the criteria that are required, and all figures of every sensitive attribute."""
+    required = claim.privacy.criteria
+    criteria: list[Criterion] = list(required)
+    described: list[SensitiveValues] = []
+    figures: list[tuple[str, SensitiveValues | None, dict[str, Criterion]]] = []
+    for name in dict.fromkeys((*(one.attribute for one in required), *claim.sensitive)):
+        kinds = {one.kind for one in required if one.attribute == name}
+        by_hierarchy = "hierarchical distance" in kinds
+        values = describe_values(
+            data,
+            name,
+            order=claim.orders.get(name),
+            hierarchy=claim.hierarchies[name] if by_hierarchy else None,
+            left_out=claim.left_out,
+        )
+        if values is None:
+            if kinds:
+                raise DataError(
+                    f"attributes.{name}: more than {MOST_VALUES:,} different values; l-diversity "
+                    "and t-closeness need an attribute whose values repeat; make it coarser"
+                )
+            figures.append((name, None, {}))
+            continue
+        if "ordered distance" in kinds and not values.is_ordered:
+            raise DataError(
+                f"attributes.{name}: a text without an order, for which the ordered distance means "
+                f"nothing; declare attributes.{name}.order, or choose another distance"
+            )
+        own = {
+            # Two different values at least: what violates it is homogeneous.
+            "distinct": Criterion(name, "distinct", 2.0),
+            "entropy": Criterion(name, "entropy", 1.0),
+            "recursive": Criterion(name, "recursive", 2.0, math.inf),
+            "largest_share": Criterion(name, "alpha", 1.0),
+            "equal_distance": Criterion(name, "equal distance", 1.0),
+        }
+        if values.is_ordered:
+            own["ordered_distance"] = Criterion(name, "ordered distance", 1.0)
+        if by_hierarchy:
+            own["hierarchical_distance"] = Criterion(name, "hierarchical distance", 1.0)
+        described.append(values)
+        criteria += own.values()
+        figures.append((name, values, own))
+    criteria = list(dict.fromkeys(criteria))
+    measured = dict(
+        zip(
+            criteria,
+            measure_criteria(data, claim.columns, criteria, described, claim.uncertainty),
+            strict=True,
+        )
+    )
+    found = []
+    for name, values, own in figures:
+        if values is None:
+            found.append(SensitiveFigures(name, None))
+            continue
+        worst: dict[str, Any] = {kind: measured[one].measured for kind, one in own.items()}
+        homogeneous = measured[own["distinct"]]
+        found.append(
+            SensitiveFigures(
+                name,
+                len(values.values),
+                **{**worst, "distinct": int(worst["distinct"])},
+                homogeneous_classes=homogeneous.violating_classes,
+                homogeneous_records=homogeneous.violating_records,
+            )
+        )
+    return [measured[one] for one in required], found
+
+
+def _kept(original: DataFrame, claim: Claim) -> Column:
+    """Return whether a record of the original was anonymized, by the policy for missing values."""
+    kept = sf.lit(True)
+    if not claim.drops_missing:
+        return kept
+    types = {one.name: one.dataType for one in original.schema}
+    markers = [marker.strip() for marker in claim.missing_markers]
+    for name in claim.names:
+        if name not in types:
+            continue
+        column = sf.col(quoted(name))
+        kept &= column.isNotNull()
+        if isinstance(types[name], _TEXT_TYPES):
+            kept &= ~sf.trim(column.cast("string")).isin(markers)
+        elif isinstance(types[name], (st.FloatType, st.DoubleType)):
+            kept &= ~sf.isnan(column)
+    return kept
+
+
+def _link(
+    data: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    table: DataFrame,
+    leaves: dict[str, Leaves],
+    claim: Claim,
+) -> Linkage:
+    return measure_linkage(
+        data,
+        attributes,
+        table,
+        leaves,
+        k=claim.privacy.k,
+        missing_markers=claim.missing_markers,
+    )
+
+
+def _broken_attacks(
+    truthfulness: Truthfulness | None, linkage: dict[str, Linkage], k: int
+) -> list[str]:
+    """Tell what truthfulness and attacks found, without values of the data."""
+    broken = []
+    if truthfulness is not None and not truthfulness.holds:
+        broken += truthfulness.describe()
+    for table, one in linkage.items():
+        if one.fewer_than_k:
+            broken.append(
+                f"linkage attack: {one.fewer_than_k:,} of {one.records:,} records of the {table} "
+                f"match fewer than k = {k} published records (the fewest: "
+                f"{one.smallest_candidates:,}), and {one.re_identified:,} published records are "
+                "re-identified; the release must not be used"
+            )
+        elif one.singled_out:
+            broken.append(
+                f"linkage attack: {one.singled_out:,} published records are alone in their class "
+                f"and match one record of the {table}; the release must not be used"
+            )
+    return broken
+
+
+def _risk(
+    published: PublishedClasses, counts: RegionCounts | None, claim: Claim
+) -> list[dict[str, object]]:
+    """Return the risk by attacker; of a population that does not cover the release, nothing."""
+    covered = counts is not None and bool((counts.population >= counts.released).all())
+    if counts is not None and covered:
+        found = attacks_with_population(counts.released, counts.population, claim.risk.threshold)
+    else:
+        found = attacks(published.sizes, claim.risk.threshold)
+    return [{"population": covered, **risk_row(attack, claim.risk)} for attack in found]

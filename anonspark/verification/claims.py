@@ -1,0 +1,288 @@
+"""What a release is verified against: its manifest's promise, a configuration, or named roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+from pyspark.sql import DataFrame, SparkSession
+
+from anonspark.configuration import Configuration
+from anonspark.configuration.privacy import PrivacyOptions
+from anonspark.configuration.schema import RiskOptions
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.filesystem import FileSystem
+from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.hierarchies.reading import read_hierarchy_files
+from anonspark.publish.manifest import MANIFEST
+from anonspark.verification.criteria import Uncertainty
+from anonspark.verification.left_out import read_left_out
+from anonspark.verification.regions import PublishedAttribute, published_attributes
+
+__all__ = ["Claim", "Roles", "claim_of_configuration", "claim_of_manifest", "claim_of_roles"]
+
+_DEFAULT_MARKERS = ("", "?")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What somebody says of a table that comes without a manifest.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of str
+        Attributes that people could be recognized by, as the table or the original names them.
+    sensitive : tuple of str
+        Attributes that nobody should learn.
+    k : int
+        Smallest class size required.
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    k: int = 2
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a release is verified against.
+
+    Parameters
+    ----------
+    privacy : PrivacyOptions
+        The criteria.
+    columns : list of str
+        Published columns that form classes.
+    names : tuple of str
+        The quasi-identifiers.
+    attributes : tuple of PublishedAttribute or None
+        How their columns are read; None where that has to be seen from the table.
+    sensitive : tuple of str
+        Sensitive attributes.
+    orders : mapping of str to sequence of str
+        Declared orders of sensitive attributes.
+    hierarchies : mapping of str to Hierarchy
+        Those that come from files and could be read.
+    missing_markers : sequence of str
+        Texts that mean missing.
+    drops_missing : bool
+        Whether records with a missing quasi-identifier were left out.
+    rows_left_out : int
+        Records that found no class and were left out.
+    left_out : DataFrame or None
+        Counts of their sensitive values.
+    uncertainty : mapping of str to Uncertainty
+        Of the attributes whose distribution in the whole input is not known.
+    fingerprint : str or None
+        Of the records that were published.
+    risk : RiskOptions
+        From where on a risk is called high.
+    """
+
+    privacy: PrivacyOptions
+    columns: list[str]
+    names: tuple[str, ...]
+    attributes: tuple[PublishedAttribute, ...] | None = None
+    sensitive: tuple[str, ...] = ()
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)
+    missing_markers: Sequence[str] = _DEFAULT_MARKERS
+    drops_missing: bool = False
+    rows_left_out: int = 0
+    left_out: DataFrame | None = None
+    uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
+    fingerprint: str | None = None
+    risk: RiskOptions = field(default_factory=RiskOptions)
+
+
+def claim_of_manifest(
+    spark: SparkSession, release: str, manifest: Mapping[str, Any], *, matched: bool
+) -> Claim:
+    """Return what the manifest of a release promises.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    release : str
+        Its directory.
+    manifest : mapping
+    matched : bool
+        Whether records will be matched with the release, which takes all hierarchies.
+
+    Raises
+    ------
+    DataError
+        If the manifest is damaged.
+    ConfigurationError
+        If a hierarchy that is needed cannot be read.
+    GuaranteeError
+        If what the release tells of records left out contradicts the manifest.
+    """
+    configured = manifest["configuration"]
+    try:
+        privacy = PrivacyOptions.model_validate(configured["privacy"])
+        risk = RiskOptions.model_validate(configured.get("evaluate", {}).get("risk", {}))
+    except ValidationError as error:
+        raise DataError(
+            f"{release}/{MANIFEST}: its section configuration.privacy is not one of this version; "
+            "the file is damaged, or another version wrote it"
+        ) from error
+    attributes = configured["attributes"]
+    left_out = read_left_out(spark, FileSystem(spark), release, manifest)
+    return Claim(
+        privacy=privacy,
+        columns=list(manifest["published"]["quasi_identifier_columns"]),
+        names=_with_role(attributes, "quasi_identifier"),
+        attributes=published_attributes(manifest),
+        sensitive=_with_role(attributes, "sensitive"),
+        orders=_orders(attributes),
+        hierarchies=_hierarchies(spark, attributes, privacy, matched=matched),
+        missing_markers=configured["input"]["missing_markers"],
+        drops_missing=configured["missing"] == "drop",
+        rows_left_out=int(manifest["published"].get("rows_left_out", 0)),
+        left_out=left_out.values,
+        uncertainty=left_out.uncertainty,
+        fingerprint=manifest["fingerprints"]["output"],
+        risk=risk,
+    )
+
+
+def claim_of_configuration(
+    spark: SparkSession,
+    configuration: Configuration,
+    found: Sequence[str],
+    promise: Claim | None,
+    *,
+    matched: bool,
+) -> Claim:
+    """Return what a configuration requires.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+    found : sequence of str
+        Columns of the release.
+    promise : Claim or None
+        What its manifest promises, if it has one: then its labels are read as that says.
+    matched : bool
+        See :func:`claim_of_manifest`.
+
+    Raises
+    ------
+    DataError
+        If the release lacks columns.
+    ConfigurationError
+        If a hierarchy that is needed cannot be read.
+    """
+    attributes = configuration.model_dump(mode="json")["attributes"]
+    names = _with_role(attributes, "quasi_identifier")
+    others = set(attributes) - set(names)
+    required = Claim(
+        privacy=configuration.privacy,
+        columns=_published_columns(names, [name for name in found if name not in others]),
+        names=names,
+        sensitive=_with_role(attributes, "sensitive"),
+        orders=_orders(attributes),
+        hierarchies=_hierarchies(spark, attributes, configuration.privacy, matched=matched),
+        missing_markers=configuration.input.missing_markers,
+        drops_missing=configuration.missing == "drop",
+        risk=configuration.evaluate.risk,
+    )
+    if promise is None:
+        return required
+    same = promise.attributes is not None and names == promise.names
+    return replace(
+        required,
+        attributes=promise.attributes if same else None,
+        rows_left_out=promise.rows_left_out,
+        left_out=promise.left_out,
+        uncertainty=promise.uncertainty,
+        fingerprint=promise.fingerprint,
+    )
+
+
+def claim_of_roles(roles: Roles, found: Sequence[str]) -> Claim:
+    """Return what is required of a table of another tool.
+
+    Parameters
+    ----------
+    roles : Roles
+    found : sequence of str
+        Columns of the table.
+
+    Raises
+    ------
+    ConfigurationError
+        If no quasi-identifier is named, or k is no number of records.
+    DataError
+        If the table lacks columns.
+    """
+    if not roles.quasi_identifiers:
+        raise ConfigurationError(
+            "quasi-identifiers: none is named; name the columns that people could be recognized by"
+        )
+    if roles.k < 1:
+        raise ConfigurationError(f"k: found {roles.k}; expected a number of records, at least 1")
+    others = set(roles.sensitive)
+    lacking = [name for name in roles.sensitive if name not in found]
+    if lacking:
+        raise DataError(
+            f"sensitive attributes: the release lacks the columns {', '.join(map(repr, lacking))}; "
+            "check their spelling"
+        )
+    columns = _published_columns(
+        roles.quasi_identifiers, [name for name in found if name not in others]
+    )
+    return Claim(
+        PrivacyOptions(k=roles.k), columns, roles.quasi_identifiers, sensitive=roles.sensitive
+    )
+
+
+def _with_role(attributes: Mapping[str, Any], role: str) -> tuple[str, ...]:
+    return tuple(name for name, one in attributes.items() if one["role"] == role)
+
+
+def _orders(attributes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    return {
+        name: one["order"]
+        for name, one in attributes.items()
+        if one["role"] == "sensitive" and one.get("order")
+    }
+
+
+def _hierarchies(
+    spark: SparkSession, attributes: Mapping[str, Any], privacy: PrivacyOptions, *, matched: bool
+) -> dict[str, Hierarchy]:
+    """Read the hierarchies that are needed: their files may have stayed where the run was."""
+    by_hierarchy = {
+        one.attribute for one in privacy.criteria if one.kind == "hierarchical distance"
+    }
+    matched = matched or privacy.delta_presence is not None
+    paths = {
+        name: one["hierarchy"]
+        for name, one in attributes.items()
+        if isinstance(one.get("hierarchy"), str)
+        and (name in by_hierarchy or (matched and one["role"] == "quasi_identifier"))
+    }
+    return read_hierarchy_files(spark, paths)
+
+
+def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
+    """Return the published columns of quasi-identifiers, whatever the style."""
+    columns: list[str] = []
+    lacking = []
+    for name in names:
+        expected = (name, f"{name}_min", f"{name}_max", f"{name}_missing")
+        own = [column for column in expected if column in found]
+        if name not in own and not {f"{name}_min", f"{name}_max"} <= set(own):
+            lacking.append(name)
+        columns += own
+    if lacking:
+        raise DataError(
+            f"quasi-identifiers: the release lacks the columns {', '.join(map(repr, lacking))} (or "
+            "<name>_min and <name>_max); check their spelling"
+        )
+    return columns

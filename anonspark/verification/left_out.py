@@ -1,0 +1,82 @@
+"""What a release tells of the records that it leaves out, read back.
+
+t-closeness is measured against the whole input. Where records are left out, a release no longer
+shows what their sensitive values were, and so not what it was measured against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark.errors import GuaranteeError
+from anonspark.filesystem import FileSystem
+from anonspark.verification.criteria import Uncertainty
+
+__all__ = ["LEFT_OUT", "LeftOut", "read_left_out"]
+
+LEFT_OUT = "left_out"
+"""Directory of a release: attribute, value as text (null where missing), records."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What is known of the records that a release leaves out.
+
+    Parameters
+    ----------
+    values : DataFrame or None
+        Columns ``attribute``, ``value`` and ``records``.
+    uncertainty : mapping of str to Uncertainty
+        Of every attribute that they do not tell of: what may be different in the whole input.
+    """
+
+    values: DataFrame | None
+    uncertainty: Mapping[str, Uncertainty]
+
+
+def read_left_out(
+    spark: SparkSession, files: FileSystem, release: str, manifest: Mapping[str, Any]
+) -> LeftOut:
+    """Read what a release tells of the records that it leaves out.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    files : FileSystem
+    release : str
+    manifest : mapping
+        Of the release; read are ``published.rows``, ``published.rows_left_out`` and
+        ``published.sensitive_values``.
+
+    Raises
+    ------
+    GuaranteeError
+        If it does not tell of as many records as were left out.
+    """
+    published = manifest["published"]
+    rows = int(published.get("rows_left_out", 0))
+    path = f"{release}/{LEFT_OUT}"
+    values, told = None, frozenset[str]()
+    if files.exists(path):
+        values = spark.read.parquet(path)
+        totals = values.groupBy("attribute").agg(sf.sum("records").alias("records")).collect()
+        told = frozenset(row["attribute"] for row in totals)
+        if any(row["records"] != rows for row in totals):
+            raise GuaranteeError(
+                f"{path}: tells of another number of records than the {rows:,} that the manifest "
+                "says were left out; restore the release or publish it again"
+            )
+    # Without their sensitive values, the distribution of the whole input is known but for the
+    # share of the records left out, and their own values may be further ones.
+    share = rows / max(rows + int(published.get("rows", 0)), 1)
+    uncertainty = {
+        name: Uncertainty(share, int(number))
+        for name, number in published.get("sensitive_values", {}).items()
+        if rows and name not in told
+    }
+    return LeftOut(values, uncertainty)

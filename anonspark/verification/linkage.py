@@ -1,0 +1,210 @@
+"""The linkage attack: joining a release with a table of people by the quasi-identifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.verification.region_matching import (
+    RegionSearch,
+    build_search,
+    collect_arrow,
+    collect_classes,
+    prepare_table,
+    require_all_read,
+)
+from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
+
+__all__ = ["Linkage", "measure_linkage"]
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """What an attacker finds who looks up the records of a table in a release.
+
+    A published record is a candidate for a record of the table if its region holds that one.
+
+    Parameters
+    ----------
+    records : int
+        Records of the table.
+    matched : int
+        Of them, those with at least one candidate.
+    fewer_than_k : int
+        Of them, those with at least one candidate, but fewer than k.
+    smallest_candidates : int
+        Fewest candidates of a matched record; 0 where none is matched.
+    singled_out : int
+        Published records that are alone in their class and in whose region one record of the table
+        lies. Where the table covers the released people, that one is theirs, whatever other
+        candidates it has.
+    re_identified : int
+        Of them, those whose record has no other candidate: a match one to one.
+    """
+
+    records: int
+    matched: int
+    fewer_than_k: int
+    smallest_candidates: int
+    singled_out: int
+    re_identified: int
+
+    @property
+    def unmatched(self) -> int:
+        """Records of the table without a candidate."""
+        return self.records - self.matched
+
+    @property
+    def holds(self) -> bool:
+        """Whether every matched record has k candidates, and nobody is singled out."""
+        return not self.fewer_than_k and not self.singled_out
+
+
+def measure_linkage(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    table: DataFrame,
+    hierarchies: Mapping[str, Leaves] | None = None,
+    *,
+    k: int,
+    missing_markers: Iterable[str] = (),
+    subject: str = "population",
+) -> Linkage:
+    """Count, for each record of a table, the published records that it may be.
+
+    Parameters
+    ----------
+    release : DataFrame
+        Published records.
+    attributes : sequence of PublishedAttribute
+        Its quasi-identifiers, see :func:`~anonspark.verification.regions.published_attributes`.
+        Those that the attacker does not know are left out.
+    table : DataFrame
+        The originals, or what an attacker knows of a population: raw records, with a column of
+        each attribute's name. Numbers and times are compared by value, whatever types the two
+        tables have; texts exactly, without blanks at their ends.
+    hierarchies : mapping of str to (mapping of str to collection of str), or None
+        See :func:`~anonspark.verification.presence.measure_presence`.
+    k : int
+        Candidates that everybody should have.
+    missing_markers : iterable of str
+        Texts of the table that mean missing; null and NaN do, always.
+    subject : str
+        What messages call the table.
+
+    Returns
+    -------
+    Linkage
+
+    Raises
+    ------
+    ConfigurationError
+        If the release publishes means.
+    DataError
+        If the release has more than 1,000,000 classes, its labels cannot be read, or the table
+        lacks columns or has values that cannot be read.
+
+    Notes
+    -----
+    Two jobs: one pass over the release, with one shuffle of a row a class and task, and one over
+    the table's quasi-identifiers, with one shuffle of a row a task and, in each task, a row for
+    each class of one record. The published classes are collected; they and their tree go to every
+    task. No record of the table reaches the driver.
+    """
+    require_readable(attributes)
+    leaves = hierarchies or {}
+    prepared = prepare_table(
+        table, attributes, leaves, missing_markers=missing_markers, subject=subject
+    )
+    classes = collect_classes(release, attributes)
+    search = build_search(classes, attributes, prepared, leaves)
+    task = _CountCandidates(search, classes.column("records").to_numpy(), k)
+    found = collect_arrow(
+        prepared.records.mapInArrow(task, _FIGURES)  # type: ignore[arg-type]
+        .groupBy("figure")
+        .agg(
+            sf.sum("records").alias("records"),
+            sf.sum("alone").alias("alone"),
+            sf.min("smallest").alias("smallest"),
+        )
+        # Of the classes, those of one record and one candidate are told.
+        .filter("figure < 0 OR records = 1")
+    )
+    figures: Integers = found.column("figure").to_numpy()
+    told = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
+    records = {figure: count for figure, count in told if figure < 0}
+    require_all_read(
+        subject, attributes, [records.get(_UNREADABLE - i, 0) for i in range(len(attributes))]
+    )
+    smallest = found.column("smallest").to_numpy()[figures == _MATCHED]
+    alone = found.column("alone").to_numpy()[figures >= 0]
+    return Linkage(
+        records=records.get(_RECORDS, 0),
+        matched=records.get(_MATCHED, 0),
+        fewer_than_k=records.get(_FEWER, 0),
+        smallest_candidates=int(smallest[0]) if records.get(_MATCHED) else 0,
+        singled_out=len(alone),
+        re_identified=int(alone.sum()),
+    )
+
+
+_FIGURES = "figure bigint, records bigint, alone bigint, smallest bigint"
+
+# What a row tells of; numbers from 0 on are classes, those below _UNREADABLE further attributes.
+_RECORDS, _MATCHED, _FEWER, _UNREADABLE = -1, -2, -3, -4
+
+
+@dataclass(frozen=True)
+class _CountCandidates:
+    """Counts the candidates of a task's records.
+
+    One row for each figure, and one for each class of one record in whose region records lie.
+    """
+
+    search: RegionSearch
+    sizes: Integers
+    k: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        classes = len(self.sizes)
+        of_one = np.flatnonzero(self.sizes == 1)
+        inside = np.zeros(classes, np.int64)
+        alone = np.zeros(classes, np.int64)
+        unreadable = np.zeros(len(self.search.axes), np.int64)
+        # Sums of whole numbers are exact in float64.
+        sizes = self.sizes.astype(np.float64)
+        records = matched = fewer = 0
+        smallest = np.iinfo(np.int64).max
+        for batch in batches:
+            codes, bad = self.search.points(batch)
+            unreadable += bad.sum(axis=0)
+            candidates = self.search.sum_figures(codes, sizes)
+            found = candidates > 0
+            records += len(candidates)
+            matched += int(found.sum())
+            fewer += int((found & (candidates < self.k)).sum())
+            if found.any():
+                smallest = min(smallest, int(candidates[found].min()))
+            if len(of_one):
+                self.search.count(codes, inside)
+                self.search.count(codes[candidates == 1], alone)
+        told = of_one[inside[of_one] > 0]
+        figures = [_RECORDS, _MATCHED, _FEWER, *(_UNREADABLE - np.arange(len(unreadable)))]
+        count = len(figures) + len(told)
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array(np.concatenate([np.array(figures, np.int64), told])),
+                pa.array(np.concatenate([[records, matched, fewer], unreadable, inside[told]])),
+                pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[told]])),
+                pa.array(np.full(count, smallest)),
+            ],
+            names=["figure", "records", "alone", "smallest"],
+        )

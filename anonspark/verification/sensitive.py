@@ -1,0 +1,218 @@
+"""The values of a sensitive attribute as the published files tell them, without the anonymizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from anonspark.columns import quoted
+from anonspark.errors import DataError
+
+__all__ = ["MOST_VALUES", "SensitiveValues", "Taxonomy", "describe_values"]
+
+MOST_VALUES = 50_000
+"""More different values are no sensitive attribute that classes can be judged by."""
+
+_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
+
+_COMPARABLE_TYPES = (
+    st.NumericType,
+    st.DateType,
+    st.TimestampType,
+    st.TimestampNTZType,
+    st.BooleanType,
+    *_TEXT_TYPES,
+)
+
+
+class _Tree(Protocol):
+    @property
+    def parents(self) -> npt.NDArray[np.int64]: ...
+
+    @property
+    def heights(self) -> npt.NDArray[np.int64]: ...
+
+
+class Taxonomy(Protocol):
+    """What is read of a hierarchy's file: its values in order, and their tree."""
+
+    @property
+    def leaves(self) -> Sequence[str]:
+        """The values, as text."""
+
+    def tree(self) -> _Tree:
+        """Return parents and heights of the nodes, the values first."""
+
+
+@dataclass(frozen=True)
+class SensitiveValues:
+    """The different values of a sensitive attribute.
+
+    Parameters
+    ----------
+    name : str
+        Of the attribute and its published column.
+    values : pyarrow.Array
+        In order; a null, which is a value of its own, comes last.
+    shares : float64 ndarray of shape (values,)
+        Of all records, those with each value.
+    parents, heights : int64 ndarray of shape (nodes,)
+        Nodes of its hierarchy bottom up, the values first; empty where it has none.
+    as_text : bool
+        Whether values are compared as texts without blanks at their ends.
+    is_ordered : bool
+        Whether the order means something: numbers, times, and what was declared.
+    """
+
+    name: str
+    values: pa.Array
+    shares: npt.NDArray[np.float64]
+    parents: npt.NDArray[np.int64]
+    heights: npt.NDArray[np.int64]
+    as_text: bool
+    is_ordered: bool
+
+    def encode(self, column: pa.Array) -> npt.NDArray[np.int64]:
+        """Return the place of each value among :attr:`values`.
+
+        Raises
+        ------
+        ValueError
+            If a value is none of them: the files changed while they were read.
+        """
+        if pa.types.is_floating(column.type):
+            column = pc.add(column, pa.scalar(0.0, column.type))
+        if self.as_text:
+            column = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        places = pc.index_in(column, value_set=self.values)
+        if places.null_count:
+            raise ValueError("a sensitive value appeared while the release was read")
+        return places.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+
+
+def describe_values(
+    data: DataFrame,
+    name: str,
+    *,
+    order: Sequence[str] | None = None,
+    hierarchy: Taxonomy | None = None,
+    left_out: DataFrame | None = None,
+) -> SensitiveValues | None:
+    """Count the different values of a sensitive attribute.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records.
+    name : str
+        Of the column.
+    order : sequence of str or None
+        Declared order of the values.
+    hierarchy : Taxonomy or None
+        Its hierarchy; then its order counts, not the declared one.
+    left_out : DataFrame or None
+        Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well.
+
+    Returns
+    -------
+    SensitiveValues or None
+        None where there are more than 50,000 different values.
+
+    Raises
+    ------
+    DataError
+        If the column's type has no values to compare, or values lack in order or hierarchy.
+
+    Notes
+    -----
+    One job and one shuffle of counts; the values and their counts are collected.
+    """
+    data_type = data.schema[name].dataType
+    if not isinstance(data_type, _COMPARABLE_TYPES):
+        raise DataError(
+            f"{name}: has type {data_type.simpleString()}, whose values cannot be compared; "
+            "a sensitive attribute is a number, date, timestamp, boolean or text"
+        )
+    counted = data.groupBy(value_of(name, data_type).alias("value")).agg(
+        sf.count(sf.lit(1)).alias("records")
+    )
+    if left_out is not None:
+        target = counted.schema["value"].dataType
+        told = sf.col("value")
+        if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
+            told = sf.timestamp_micros(told.cast("long"))
+        elif isinstance(data_type, st.DateType):
+            told = sf.date_from_unix_date(told.cast("int"))
+        own = left_out.filter(sf.col("attribute") == name)
+        counted = counted.union(own.select(told.cast(target), "records"))
+    table = collect(
+        counted.groupBy("value")
+        .agg(sf.sum("records").alias("records"))
+        .orderBy(sf.col("value").asc_nulls_last())
+        .limit(MOST_VALUES + 1)
+    )
+    if table.num_rows > MOST_VALUES:
+        return None
+    values = table.column("value").combine_chunks()
+    counts = table.column("records").to_numpy().astype(np.int64)
+    none = np.zeros(0, np.int64)
+    parents, heights = none, none
+    listed = order
+    if hierarchy is not None:
+        tree = hierarchy.tree()
+        parents, heights, listed = tree.parents, tree.heights, hierarchy.leaves
+    if listed is not None:
+        values, counts = _as_listed(name, values, counts, listed)
+    is_text = isinstance(data_type, _TEXT_TYPES)
+    return SensitiveValues(
+        name=name,
+        values=values,
+        shares=counts / max(int(counts.sum()), 1),
+        parents=parents,
+        heights=heights,
+        as_text=listed is not None,
+        is_ordered=listed is not None or not is_text,
+    )
+
+
+def value_of(name: str, data_type: st.DataType) -> Column:
+    """Return a column without a collation: texts are told apart as they are published."""
+    column = sf.col(quoted(name))
+    return column.cast("string") if isinstance(data_type, _TEXT_TYPES) else column
+
+
+def _as_listed(
+    name: str, values: pa.Array, counts: npt.NDArray[np.int64], listed: Sequence[str]
+) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """Return the listed values, missing last, and how often each occurs."""
+    texts: list[Any] = pc.utf8_trim_whitespace(values.cast(pa.string())).to_pylist()
+    order: list[str | None] = list(dict.fromkeys(value.strip() for value in listed))
+    if None in texts:
+        order.append(None)
+    places = {value: place for place, value in enumerate(order)}
+    lacking = sum(text not in places for text in texts)
+    if lacking:
+        raise DataError(
+            f"attributes.{name}: its order or hierarchy lacks {lacking:,} of the {len(texts):,} "
+            "different values that the release holds; complete it"
+        )
+    in_order = np.zeros(len(order), np.int64)
+    np.add.at(in_order, [places[text] for text in texts], counts)
+    return pa.array(order, pa.string()), in_order
+
+
+def collect(table: DataFrame) -> pa.Table:
+    """Collect a small table of aggregates with its own types."""
+    if hasattr(table, "toArrow"):
+        return table.toArrow()
+    # Before Spark 4.
+    return pa.Table.from_batches(table._collect_as_arrow())  # type: ignore[operator]

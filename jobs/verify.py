@@ -1,0 +1,10 @@
+"""Entry of ``spark-submit jobs/verify.py PUBLISHED [--original PATH] [--config CONFIG]``."""
+
+from __future__ import annotations
+
+import sys
+
+from anonspark.command_line.application import main
+
+if __name__ == "__main__":
+    sys.exit(main(["verify", *sys.argv[1:]]))

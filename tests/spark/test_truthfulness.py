@@ -1,0 +1,487 @@
+"""Truthfulness and the linkage attack: planted faults, brute force, and sound releases."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers import command, configuration_file, write_table
+from pyspark.sql import functions as sf
+
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.verification import truthfulness
+from anonspark.verification.linkage import Linkage, measure_linkage
+from anonspark.verification.regions import PublishedAttribute, published_attributes
+from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Row = dict[str, Any]
+
+
+def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAttribute:
+    style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
+    return PublishedAttribute(name, kind, style, columns or (name,), **fields)
+
+
+def frame(spark: SparkSession, rows: list[Row] | dict[str, Any]) -> DataFrame:
+    table = pa.Table.from_pylist(rows) if isinstance(rows, list) else pa.table(rows)
+    return spark.createDataFrame(table)
+
+
+PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]
+SICKNESSES = ("flu", "flu", "gout", None)
+
+
+def people() -> tuple[list[Row], list[Row]]:
+    """Return the originals and a 4-anonymous release of them, in the same order."""
+    originals, release = [], []
+    for age, sex in ((20, "f"), (40, "m"), (60, "f")):
+        for number, sickness in enumerate(SICKNESSES):
+            originals.append({"age": age + number, "sex": sex, "sickness": sickness})
+            published = {"age": f"[{age}-{age + 3}]", "sex": sex, "sickness": sickness}
+            release.append(published)
+    return originals, release
+
+
+SOUND = Truthfulness(12, 12, 0, 0, 0, 0, 0, 12, 0, 0, 0)
+
+
+def judge_people(
+    spark: SparkSession, originals: list[Row], release: list[Row], left_out: int = 0
+) -> Truthfulness:
+    found = measure_truthfulness(
+        frame(spark, release),
+        PEOPLE_ATTRIBUTES,
+        frame(spark, originals),
+        ["sickness"],
+        left_out=left_out,
+    )
+    assert found.holds == (not found.describe())
+    return found
+
+
+def link_people(spark: SparkSession, originals: list[Row], release: list[Row]) -> Linkage:
+    return measure_linkage(frame(spark, release), PEOPLE_ATTRIBUTES, frame(spark, originals), k=4)
+
+
+def test_a_sound_release(spark: SparkSession) -> None:
+    originals, release = people()
+    # Its order is of no account.
+    assert judge_people(spark, originals, release[::-1]) == SOUND
+    assert SOUND.holds
+    linkage = link_people(spark, originals, release)
+    assert linkage == Linkage(12, 12, 0, 4, 0, 0)
+    assert linkage.holds
+    assert linkage.unmatched == 0
+
+
+def test_a_box_that_does_not_contain_its_record(spark: SparkSession) -> None:
+    originals, release = people()
+    for row in release[:4]:
+        row["age"] = "[20-22]"
+    # The one of 23 is the only one without a sickness in the box.
+    assert judge_people(spark, originals, release) == replace(
+        SOUND,
+        without_counterpart=1,
+        without_original=1,
+        matched=11,
+        unmatched=1,
+        unmatched_published=1,
+    )
+    linkage = link_people(spark, originals, release)
+    assert linkage.unmatched == 1
+
+
+def test_a_missing_record(spark: SparkSession) -> None:
+    originals, release = people()
+    # One of two that are published alike: nobody is without a possible counterpart.
+    del release[5]
+    found = judge_people(spark, originals, release)
+    assert found == replace(SOUND, published=11, missing=1, matched=11, unmatched=1)
+    assert not found.holds
+    assert link_people(spark, originals, release).fewer_than_k == 4
+    # It may be missing if one record was left out on purpose.
+    assert judge_people(spark, originals, release, left_out=1).holds
+    # But that is no excuse for a record that nobody has.
+    release[0]["age"] = "[30-33]"
+    found = judge_people(spark, originals, release, left_out=1)
+    assert (found.unmatched, found.unmatched_published) == (2, 1)
+    assert not found.holds
+
+
+def test_a_duplicated_record(spark: SparkSession) -> None:
+    originals, release = people()
+    found = judge_people(spark, originals, [*release, release[5]])
+    assert found == replace(
+        SOUND, published=13, surplus=1, without_original=1, unmatched_published=1
+    )
+    assert not found.holds
+
+
+def test_a_class_with_the_labels_of_another(spark: SparkSession) -> None:
+    originals, release = people()
+    # Eight published records of one tuple: k is fine, and so are the sicknesses.
+    for row, other in zip(release[:4], release[8:], strict=True):
+        row.update(age=other["age"], sex=other["sex"])
+    assert judge_people(spark, originals, release) == replace(
+        SOUND,
+        without_counterpart=4,
+        without_original=4,
+        matched=8,
+        unmatched=4,
+        unmatched_published=4,
+    )
+    assert link_people(spark, originals, release) == Linkage(12, 8, 0, 4, 0, 0)
+
+
+def test_a_leaked_original_value(spark: SparkSession) -> None:
+    originals, release = people()
+    release[5].update(age="41", sex="m")
+    # It is true, and that is the trouble.
+    assert judge_people(spark, originals, release) == SOUND
+    linkage = link_people(spark, originals, release)
+    # The others of the class have 3 candidates left, the leaked one has a fourth.
+    assert linkage == Linkage(12, 12, 3, 3, 1, 0)
+    assert not linkage.holds
+    # Outside of all other boxes there is no doubt at all.
+    originals[5]["age"] = 50
+    release[5]["age"] = "50"
+    linkage = link_people(spark, originals, release)
+    assert linkage == Linkage(12, 12, 4, 1, 1, 1)
+
+
+def test_a_changed_payload(spark: SparkSession) -> None:
+    originals, release = people()
+    release[2]["sickness"] = "flu"
+    assert judge_people(spark, originals, release) == replace(
+        SOUND,
+        missing=1,
+        surplus=1,
+        without_counterpart=1,
+        without_original=1,
+        matched=11,
+        unmatched=1,
+        unmatched_published=1,
+    )
+    # Two that were swapped: every sickness is there as often as before.
+    originals, release = people()
+    release[0]["sickness"], release[6]["sickness"] = "gout", "flu"
+    found = judge_people(spark, originals, release)
+    assert (found.missing, found.surplus) == (0, 0)
+    assert (found.unmatched, found.unmatched_published) == (2, 2)
+
+
+def test_a_fault_that_only_a_matching_finds(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who is 5 and who is 6 lie in one box that has one record; every box holds somebody.
+    originals = [{"age": age, "sex": "f", "sickness": "flu"} for age in (2, 5, 6)]
+    release = [
+        {"age": label, "sex": "f", "sickness": "flu"} for label in ("[1-2]", "[2-3]", "[2-9]")
+    ]
+    found = judge_people(spark, originals, release)
+    assert found == Truthfulness(3, 3, 0, 0, 0, 0, 0, 2, 1, 1, 0)
+    # Where there are too many for a matching, that is said.
+    monkeypatch.setattr(truthfulness, "_MOST_TOGETHER", 2)
+    found = judge_people(spark, originals, release)
+    assert found == Truthfulness(3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 3)
+    # Without a choice there is nothing to match.
+    release[0]["age"], release[1]["age"], release[2]["age"] = "[1-3]", "[4-9]", "[4-9]"
+    found = judge_people(spark, originals, release)
+    assert found == Truthfulness(3, 3, 0, 0, 0, 0, 0, 3, 0, 0, 0)
+    release[1]["age"] = "[1-3]"
+    found = judge_people(spark, originals, release)
+    assert found == Truthfulness(3, 3, 0, 0, 0, 0, 1, 2, 1, 1, 0)
+
+
+def _largest_matching(choices: list[list[int]], room: list[int]) -> int:
+    taken: list[list[int]] = [[] for _ in room]
+
+    def find_place(point: int, seen: set[int]) -> bool:
+        for place in choices[point]:
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(taken[place]) < room[place]:
+                taken[place].append(point)
+                return True
+            for slot, other in enumerate(taken[place]):
+                if find_place(other, seen):
+                    taken[place][slot] = point
+                    return True
+        return False
+
+    return sum(find_place(point, set()) for point in range(len(choices)))
+
+
+def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    count = 300
+    originals = [
+        {"age": int(age), "sex": sex, "code": code, "cost": cost}
+        for age, sex, code, cost in zip(
+            generator.integers(0, 40, count),
+            generator.choice(["f", "m"], count).tolist(),
+            generator.choice(["a", "b", "c"], count, p=[0.6, 0.3, 0.1]).tolist(),
+            generator.choice([1.5, float("nan"), 0.0], count, p=[0.7, 0.2, 0.1]).tolist(),
+            strict=True,
+        )
+    ]
+    labels = []
+    for _ in range(20):
+        low, sex = int(generator.integers(0, 35)), ["f", "m", "{f, m}"][generator.integers(0, 3)]
+        labels.append((low, low + int(generator.integers(0, 20)), sex))
+    release = []
+    for row in originals:
+        fitting = [one for one in labels if _holds(one, row)]
+        if not fitting or generator.random() < 0.05:
+            fitting = labels
+        low, high, sex = fitting[generator.integers(0, len(fitting))]
+        published = {"age": f"[{low}-{high}]" if low < high else str(low), "sex": sex}
+        if generator.random() < 0.97:
+            release += [published | {"code": row["code"], "cost": row["cost"]}]
+    by_label = {(f"[{a}-{b}]" if a < b else str(a), sex): (a, b, sex) for a, b, sex in labels}
+
+    expected: Counter[str] = Counter()
+    own: dict[Any, list[Row]] = defaultdict(list)
+    others: dict[Any, Counter[Any]] = defaultdict(Counter)
+    for row in originals:
+        own[row["code"], str(row["cost"])].append(row)
+    for row in release:
+        others[row["code"], str(row["cost"])][by_label[row["age"], row["sex"]]] += 1
+    for payload in own.keys() | others.keys():
+        rows, places = own[payload], list(others[payload])
+        room = [others[payload][place] for place in places]
+        choices = [[i for i, place in enumerate(places) if _holds(place, row)] for row in rows]
+        held = [sum(i in choice for choice in choices) for i in range(len(places))]
+        expected["missing"] += max(len(rows) - sum(room), 0)
+        expected["surplus"] += max(sum(room) - len(rows), 0)
+        expected["without_counterpart"] += sum(not choice for choice in choices)
+        expected["without_original"] += sum(max(a - b, 0) for a, b in zip(room, held, strict=True))
+        matched = _largest_matching(choices, room)
+        expected["matched"] += matched
+        expected["unmatched"] += len(rows) - matched
+        expected["unmatched_published"] += sum(room) - matched
+    assert min(expected[name] for name in ("missing", "without_counterpart", "unmatched")) > 0
+
+    attributes = [attribute("age", "integer"), attribute("sex", "category")]
+    tables = frame(spark, release).repartition(3), frame(spark, originals).repartition(2)
+    arguments = tables[0], attributes, tables[1], ["code", "cost"]
+    found = measure_truthfulness(*arguments)
+    assert found == Truthfulness(
+        originals=count, published=len(release), left_out=0, not_proven=0, **expected
+    )
+    # Groups that are shared out over tasks have the same figures, as far as they have any.
+    monkeypatch.setattr(truthfulness, "_MOST_TOGETHER", 50)
+    shared = measure_truthfulness(*arguments)
+    assert 100 < shared.not_proven < count
+    assert shared.matched + shared.unmatched + shared.not_proven == count
+    kept = ("originals", "published", "missing", "surplus")
+    kept += ("without_counterpart", "without_original")
+    assert all(getattr(shared, name) == getattr(found, name) for name in kept)
+
+    sizes: Counter[Any] = Counter()
+    for row in release:
+        sizes[by_label[row["age"], row["sex"]]] += 1
+    candidates = [sum(n for one, n in sizes.items() if _holds(one, row)) for row in originals]
+    present = [number for number in candidates if number]
+    linkage = measure_linkage(tables[0], attributes, tables[1], k=30)
+    assert linkage == Linkage(
+        records=count,
+        matched=len(present),
+        fewer_than_k=sum(number < 30 for number in present),
+        smallest_candidates=min(present),
+        singled_out=0,
+        re_identified=0,
+    )
+    assert linkage.fewer_than_k > 0
+
+
+def _holds(label: tuple[int, int, str], row: Row) -> bool:
+    low, high, sex = label
+    return low <= row["age"] <= high and row["sex"] in sex
+
+
+def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
+    # Of each column: values of the original, values of the release, and how many differ.
+    cases: list[tuple[pa.Array, pa.Array, int]] = [
+        (pa.array(["1", " 2", None]), pa.array([1, 2, None], pa.int32()), 0),
+        (pa.array([1, 2, None], pa.int64()), pa.array([1, 2, None], pa.int16()), 0),
+        (pa.array([1, 2**40, 3]), pa.array([1, None, 3], pa.int32()), 1),
+        (pa.array(["1", "x", "1.5"]), pa.array([1, None, 1], pa.int64()), 2),
+        (pa.array([0.0, -0.0, float("nan")]), pa.array([-0.0, 0.0, float("nan")]), 0),
+        (pa.array([1.0, 2.5, None]), pa.array([1, 2, None]), 1),
+        (pa.array([0.1, float("nan"), None]), pa.array([0.1, float("nan"), None], pa.float32()), 0),
+        (pa.array([1.0, float("nan"), 2.0]), pa.array([1.0, None, 2.0]), 1),
+        (pa.array(["0.10", "7", "x"]), pa.array([Decimal("0.1"), Decimal("7.0"), None]), 1),
+        (pa.array([Decimal("0.1"), Decimal("0.15"), None]), pa.array([0.1, 0.15, None]), 0),
+        (pa.array(["2020-02-29", None, "1"]), pa.array([date(2020, 2, 29), None, None]), 1),
+        (
+            pa.array([datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 5, tzinfo=UTC), None]),
+            pa.array([date(2020, 1, 1), date(2020, 1, 1), None]),
+            1,
+        ),
+        (pa.array(["true", "0", None]), pa.array([True, False, None]), 0),
+        (pa.array([5, 6, 7]), pa.array(["5", "6", "07"]), 1),
+        (pa.array(["a", "a ", ""]), pa.array(["a", "a", None]), 2),
+        (pa.array([["a", None], ["a"], None]), pa.array([["a"], ["a"], []]), 2),
+        (pa.array([b"a", b"", None]), pa.array([b"a", b"b", None]), 1),
+    ]
+    ages = {"age": [20, 30, 40]}
+    labels = {"age": ["20", "30", "40"]}
+    for number, (own, others, _) in enumerate(cases):
+        # Dots and accents belong to the name.
+        ages[f"`{number}.0"] = own
+        labels[f"`{number}.0"] = others
+    original, release = frame(spark, ages), frame(spark, labels)
+    attributes = [attribute("age", "integer")]
+    names = [name for name in original.columns if name != "age"]
+    # The hashes of every column, record by record.
+    hashes = [truthfulness._payload_hashes(original, release, [name]) for name in names]
+    left = original.select("age", *(own.alias(f"own_{i}") for i, (own, _) in enumerate(hashes)))
+    right = release.select(
+        sf.col("age").cast("bigint").alias("age"),
+        *(other.alias(f"other_{i}") for i, (_, other) in enumerate(hashes)),
+    )
+    sums = (
+        sf.sum((sf.col(f"own_{i}") != sf.col(f"other_{i}")).cast("int")) for i in range(len(names))
+    )
+    found = left.join(right, "age").agg(*sums).collect()[0]
+    assert list(found) == [different for _, _, different in cases]
+    judged = measure_truthfulness(release, attributes, original, names[2:4])
+    assert (judged.missing, judged.surplus, judged.unmatched) == (3, 3, 3)
+    assert measure_truthfulness(release, attributes, original, []).matched == 3
+
+
+def test_what_cannot_be_compared_is_said(spark: SparkSession) -> None:
+    ages = [attribute("age", "integer")]
+    release = frame(spark, {"age": ["[20-30]", "17"], "day": [date(2020, 1, 1)] * 2})
+    original = frame(spark, {"age": ["Ottokar", "17"], "day": [1, 2]})
+    with pytest.raises(DataError, match=r"original: column 'day' has type bigint.* date"):
+        measure_truthfulness(release, ages, original, ["day"])
+    with pytest.raises(DataError, match=r"lacks the columns 'x'\n.*lacks the columns 'x'"):
+        measure_truthfulness(release, ages, original, ["x"])
+    with pytest.raises(DataError, match="original: 1 values of column 'age'") as refused:
+        measure_truthfulness(release, ages, original, [])
+    assert "Ottokar" not in str(refused.value)
+    with pytest.raises(DataError, match="population: 1 values of column 'age'") as refused:
+        measure_linkage(release, ages, original, k=2)
+    assert "Ottokar" not in str(refused.value)
+    with pytest.raises(ConfigurationError, match="mean"):
+        measure_truthfulness(release, [replace(ages[0], style="mean")], original, [])
+    nobody = measure_truthfulness(release.limit(0), ages, original.limit(0), [])
+    assert nobody == Truthfulness(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert measure_linkage(release, ages, original.limit(0), k=2) == Linkage(0, 0, 0, 0, 0, 0)
+
+
+ATTACKER = [
+    ("Erhan Dogru", "M", 20, "16001"),
+    ("Hakan Soner", "M", 24, "47001"),
+    ("Necmi Yazgi", "M", 28, "49001"),
+    ("Yusuf Katar", "M", 32, "06001"),
+    ("Ali Durmus", "M", 36, "32001"),
+    ("Eda Tok", "F", 20, "16001"),
+    ("Yesim Guler", "F", 36, "147001"),
+    ("Sevgi Celik", "F", 48, "25001"),
+]
+RAW = [
+    ("M", "28", "49001"),
+    ("M", "32", "06001"),
+    ("M", "36", "32001"),
+    ("F", "20", "16001"),
+    ("F", "24", "47001"),
+    ("F", "28", "49001"),
+]
+ANONYMOUS = [("*", "20-28", "*")] * 4 + [("M", "28-36", "*")] * 3 + [("F", "28-36", "*")] * 3
+
+
+@pytest.mark.parametrize(
+    ("published", "expected"),
+    [
+        (RAW, Linkage(8, 4, 4, 1, 4, 4)),
+        # Necmi Yazgi is 28: seven records may be his. Sevgi Celik is in no class.
+        (ANONYMOUS, Linkage(8, 7, 0, 3, 0, 0)),
+    ],
+    ids=["raw", "3-anonymous"],
+)
+def test_linkage_attack_of_the_literature(
+    spark: SparkSession, published: list[tuple[str, str, str]], expected: Linkage
+) -> None:
+    names = ("sex", "age", "postal")
+    release = frame(spark, [dict(zip(names, row, strict=True)) for row in published])
+    attacker = frame(spark, [dict(zip(("name", *names), row, strict=True)) for row in ATTACKER])
+    attributes = [
+        attribute("sex", "category"),
+        attribute("age", "integer"),
+        attribute("postal", "category"),
+    ]
+    found = measure_linkage(release, attributes, attacker, k=3)
+    assert found == expected
+
+
+RUNS: list[dict[str, Any]] = [
+    {"model": {"name": "su-mondrian"}, "missing": "category"},
+    {"model": {"name": "u-canon"}, "missing": "category", "output": {"style": "bounds"}},
+]
+
+
+@pytest.mark.parametrize("sections", RUNS, ids=["interval", "bounds"])
+def test_releases_of_runs_are_truthful(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], sections: Row
+) -> None:
+    generator = np.random.default_rng(11)
+    count = 400
+    table = pa.table(
+        {
+            "id": [f"P{number}" for number in range(count)],
+            "age": pa.array(generator.integers(-9, 90, count), mask=generator.random(count) < 0.1),
+            "height": pa.array(generator.normal(size=count).astype(np.float32)),
+            "town": generator.choice(["a, b", "missing", " x", "{y}", "ö"], count).tolist(),
+            "born": pa.array(generator.integers(-999, 999, count).astype(np.int32)).cast(
+                pa.date32()
+            ),
+            "rooms": generator.integers(0, 9, count) / 2,
+            "code": [f"0{number}" for number in generator.integers(100, 999, count)],
+            "sickness": generator.choice(["flu", "gout", ""], count).tolist(),
+            "cost": pa.array(generator.integers(0, 5, count) * 1.5),
+        }
+    )
+    write_table(tmp_path / "input.parquet", table)
+    levels = "\n".join(f"{half / 2:g};about {half // 4 * 2};*" for half in range(9))
+    (tmp_path / "rooms.csv").write_text(levels + "\n")
+    roles: dict[str, Any] = dict.fromkeys(("age", "height"), "quasi_identifier")
+    roles["id"] = "identifier"
+    roles["town"] = {"role": "quasi_identifier", "type": "text"}
+    roles["rooms"] = {"role": "quasi_identifier", "hierarchy": str(tmp_path / "rooms.csv")}
+    roles["born"] = {"role": "quasi_identifier", "hierarchy": {"calendar": ["month", "year"]}}
+    roles["code"] = {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}}
+    roles |= {"sickness": "sensitive", "cost": "insensitive"}
+    path = configuration_file(tmp_path, attributes=roles, **sections)
+    outcome = command(capsys, "run", path)
+    assert outcome.code == 0, outcome.err
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    released = spark.read.parquet(str(tmp_path / "release" / "data"))
+    original = spark.read.parquet(str(tmp_path / "input.parquet"))
+    leaves: dict[str, tuple[str, ...]] = {}
+    for line in levels.splitlines():
+        cells = line.split(";")
+        for label in cells:
+            leaves[label] = (*leaves.get(label, ()), cells[0])
+    attributes = published_attributes(manifest)
+    arguments = (released, attributes, original)
+    found = measure_truthfulness(*arguments, ["sickness", "cost"], {"rooms": leaves})
+    assert found == Truthfulness(count, count, 0, 0, 0, 0, 0, count, 0, 0, 0)
+    linkage = measure_linkage(*arguments, {"rooms": leaves}, k=5)
+    assert linkage.holds
+    assert linkage.matched == linkage.records == count
+    assert linkage.smallest_candidates >= 5
