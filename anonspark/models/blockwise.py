@@ -16,7 +16,6 @@ from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
     Part,
-    key_matrix,
     published_column,
     quasi_identifier_column,
 )
@@ -37,6 +36,7 @@ from anonspark.outliers import OutlierSeparation
 from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
 from anonspark.partition.growing import CutRule, Leaf
 from anonspark.privacy.criteria import Criteria
+from anonspark.record_keys import key_matrix
 
 __all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.columns import normalized_positions
 from anonspark.kernels.descent import DISTANCE, find_leaves
 from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.record_keys import normalized_positions
 
 __all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "positions_for"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.columns import normalized_positions
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import UNITS, order_by_spread
@@ -19,6 +18,7 @@ from anonspark.partition.cutting import ask_values, half, sides_satisfy
 from anonspark.partition.growing import Asking, Cut, Node, Questions
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
+from anonspark.record_keys import normalized_positions
 
 __all__ = ["DistanceCut"]
 

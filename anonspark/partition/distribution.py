@@ -11,12 +11,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import OCCURRENCE, RECORD_HASH, key_matrix, quasi_identifier_column
+from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
 from anonspark.partition.counting import Answer, Counter, Question
 from anonspark.partition.cut_tree import CutTree
 from anonspark.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
+from anonspark.record_keys import key_matrix
 
 __all__ = ["BLOCK", "Partition", "partition_records", "send_to_tasks"]
 

@@ -6,7 +6,7 @@ is truthful if originals and published records can be paired so, each with one o
 carry no record numbers, so that nobody can say which pairing is the one that was meant.
 
 Pairs exist only among records of equal payload, so that each group of equal payload is judged by
-itself. Where it has at most 250,000 originals and 10,000,000 possible pairs, a largest matching is
+itself. Where it has at most 1,000,000 originals and 10,000,000 possible pairs, a largest matching is
 found: the answer is exact. In larger groups it is exact where no original has a choice, as in a
 release whose regions do not overlap. In all others two conditions are checked that every truthful
 release satisfies, but that do not prove it: every original has a possible counterpart, and no class
@@ -49,9 +49,11 @@ Integers = npt.NDArray[np.int64]
 
 _SUBJECT = "original"
 
-# Originals of equal payload that one task takes at once.
-_MOST_TOGETHER = 250_000
+# Records that a task gets, where groups are not larger.
+_TASK_RECORDS = 250_000
 
+# Originals and pairs of a group that are matched: they are in the memory of one task.
+_MOST_MATCHED = 1_000_000
 _MOST_PAIRS = 10_000_000
 
 
@@ -207,11 +209,12 @@ def measure_truthfulness(
     -----
     Three jobs. One pass over the release collects its classes. One over both tables shuffles two
     counts for each payload and task. One more shuffles the originals' quasi-identifiers, and a
-    count for each class and payload of the release, by payload; 250,000 originals and more of one
-    payload are shared out over several tasks, which all get its published counts. A task holds
-    some 250,000 originals; its time grows with the regions that hold them, and at worst with their
-    possible pairs times the square root of a group's originals. To the driver come the classes
-    with their counts, and sums.
+    count for each class and payload of the release, by payload. Where more than 1,000,000 originals
+    have one payload, they are shared out over tasks, which all get its published counts. Other
+    groups are in one task each, together some 250,000 originals, with 4 bytes for each possible
+    pair of the largest one. A task's time grows with the regions that hold its originals, and at
+    worst with the possible pairs of a group times the square root of its originals. To the driver
+    come the classes with their counts, and sums; no record of a person.
 
     Payloads and published tuples are compared by hashes of 64 bits: two that differ are taken for
     equal with a probability of 2^-64.
@@ -356,7 +359,7 @@ def _compare_counts(
         sf.lit(0).cast("bigint").alias("unreadable"),
     )
     difference = sf.col("originals") - sf.col("published")
-    is_common = sf.col("originals") > _MOST_TOGETHER
+    is_common = sf.col("originals") > _MOST_MATCHED
     row = (
         originals.unionAll(published)
         .groupBy("payload")
@@ -411,7 +414,7 @@ def _match(
 ) -> dict[str, int]:
     """Return the figures of :class:`Truthfulness` that tell who lies where."""
     together = _shared_out(prepared, rows, counts)
-    tasks = max(1, -(-max(counts.originals, counts.published) // _MOST_TOGETHER))
+    tasks = max(1, -(-max(counts.originals, counts.published) // _TASK_RECORDS))
     matching = sf.least("records", "held")
     row = (
         together.repartition(tasks, "payload", "part")
@@ -463,7 +466,7 @@ def _shared_out(prepared: PreparedTable, rows: DataFrame, counts: _Counts) -> Da
     own_part = every_part = alone
     if counts.common:
         parts = [
-            (payload, -(-number // _MOST_TOGETHER)) for payload, number in counts.common.items()
+            (payload, -(-number // _TASK_RECORDS)) for payload, number in counts.common.items()
         ]
         spark = originals.sparkSession
         common = sf.broadcast(spark.createDataFrame(parts, "payload bigint, parts bigint"))

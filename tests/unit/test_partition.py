@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import attribute_of, content_hashes, criteria_and_values, k_alone, no_values
 
-from anonspark.columns import normalized_positions
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import child_path, priority, root_path
 from anonspark.kernels.vantage_points import distance_key
+from anonspark.kinds import Kind
 from anonspark.partition import counting
 from anonspark.partition.counting import (
     Answer,
@@ -40,10 +40,10 @@ from anonspark.partition.distance_cut import DistanceCut
 from anonspark.partition.distribution import _murmur3, _pack, keys_for_partitions
 from anonspark.partition.growing import CutRule, Node, find_rank, grow
 from anonspark.partition.median_cut import MedianCut
-from anonspark.kinds import Kind
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
+from anonspark.record_keys import normalized_positions
 
 INT64 = np.iinfo(np.int64)
 ROOT = int(root_path(1, 1))

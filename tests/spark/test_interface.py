@@ -1,0 +1,122 @@
+"""anonspark in somebody's own Spark job: DataFrames in, DataFrames out."""
+
+from __future__ import annotations
+
+import gc
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+import anonspark
+from anonspark.configuration import parse_configuration
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+CONFIG: dict[str, Any] = {
+    "attributes": {"age": "quasi_identifier", "pay": "quasi_identifier", "sickness": "sensitive"},
+    "privacy": {"k": 5},
+    "model": {"name": "smondrian"},
+}
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Send temporary files to a place that is looked at afterwards."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def people(spark: SparkSession) -> Any:
+    columns = {
+        "age": sf.col("id") % 50 + 20,
+        "pay": sf.col("id") * 37 % 101,
+        "sickness": sf.when(sf.col("id") % 3 == 0, "flu").otherwise("gout"),
+        "name": sf.concat(sf.lit("N"), sf.col("id")),
+    }
+    return spark.range(200).select(*(column.alias(name) for name, column in columns.items()))
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_example_of_the_documentation(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (REPOSITORY / "docs" / "python.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 5
+    monkeypatch.chdir(REPOSITORY)
+    # The session of the tests goes on.
+    code = "".join(blocks).replace("opening.__exit__(None, None, None)", "")
+    exec(compile(code, "docs/python.md", "exec"), {})  # noqa: S102 - our own page
+    assert "people are alone with their values" in capsys.readouterr().out
+    gc.collect()
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_release(spark: SparkSession, temporary: Path) -> None:
+    table = people(spark)
+    with anonspark.anonymize(table, CONFIG) as release:
+        assert release.data.columns == ["age", "pay", "sickness"]
+        assert release.data.count() == 200
+        sizes = release.data.groupBy("age", "pay").count()
+        assert sizes.filter("count < 5").count() == 0
+        assert release.summary.collect()[0]["rows_published"] == 200
+        assert release.classes.agg(sf.sum("size")).collect()[0][0] == 200
+        assert release.rounds.count() == 1
+        assert {row["attribute"] for row in release.attributes.collect()} == {"age", "pay"}
+        assert release.privacy.count() == 1
+        assert release.risk.filter("round IS NULL").count() == 3
+        proof = release.verify(original=table, population=table)
+        assert proof.require() is proof
+        assert proof.linkage["original"] == proof.linkage["population"]
+        # Nothing but the release is left, and no raw record.
+        (directory,) = temporary.iterdir()
+        assert [path.name for path in directory.iterdir()] == [Path(release.path).name]
+        same = anonspark.anonymize(table.orderBy("name"), CONFIG)
+        assert_df_equality(release.data, same.data, ignore_row_order=True)
+        assert anonspark.verify(same.data, CONFIG, original=table).holds
+        same.close()
+    assert not Path(release.path).exists()
+
+
+def test_a_configuration_that_was_loaded(spark: SparkSession, temporary: Path) -> None:
+    configuration = parse_configuration(
+        {**CONFIG, "input": {"path": "elsewhere"}, "output": {"path": "out", "style": "bounds"}}
+    )
+    release = anonspark.anonymize(people(spark), configuration, staging=str(temporary / "own"))
+    assert release.data.columns == ["age_min", "age_max", "pay_min", "pay_max", "sickness"]
+    assert release.path.startswith(str(temporary / "own"))
+    assert anonspark.verify(release.data, configuration, original=people(spark)).holds
+    release.close()
+
+
+def test_nothing_is_left_of_a_failure(spark: SparkSession, temporary: Path) -> None:
+    with pytest.raises(GuaranteeError, match=r"gates\.gcp: found 0\..*, expected at most 0\.001"):
+        anonspark.anonymize(people(spark), {**CONFIG, "gates": {"gcp": {"max": 0.001}}})
+    with pytest.raises(DataError, match="age: the input has no such column"):
+        anonspark.anonymize(people(spark).drop("age"), CONFIG)
+    with pytest.raises(ConfigurationError, match=r"privacy\.k"):
+        anonspark.anonymize(people(spark), {**CONFIG, "privacy": {"k": "five"}})
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_to_require_has_to_be_said(spark: SparkSession) -> None:
+    table = people(spark)
+    with pytest.raises(ConfigurationError, match="quasi-identifiers: none is named"):
+        anonspark.verify(table)
+    with pytest.raises(DataError, match="lacks the columns 'agee'"):
+        anonspark.verify(table, quasi_identifiers=["agee"])
+    with pytest.raises(DataError, match=r"sensitive attributes: .* 'illness'"):
+        anonspark.verify(table, quasi_identifiers=["age"], sensitive=["illness"])
+    with pytest.raises(ConfigurationError, match="k: found 0"):
+        anonspark.verify(table, quasi_identifiers=["age"], k=0)
+    with pytest.raises(DataError, match="holds no records"):
+        anonspark.verify(table.limit(0), quasi_identifiers=["age"])
+    with pytest.raises(AttributeError, match="no attribute 'anonymise'"):
+        anonspark.anonymise  # type: ignore[attr-defined]  # noqa: B018

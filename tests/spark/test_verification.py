@@ -1,0 +1,420 @@
+"""Verifying releases of this and of other tools: faults are found, figures agree with pycanon."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import command, configuration_file, write_table
+from pycanon import anonymity
+from pyspark.sql import SparkSession
+
+import anonspark
+from anonspark.verification.audit import Verification
+
+# section 2 of shared/spec/linkage-fixture.md
+PEOPLE = """\
+sex,age,marital,disease
+M,20,Single,HIV
+M,24,Single,Hepatitis
+M,28,Married,HIV
+M,32,Married,Ulcer
+M,36,Married,Asthma
+F,20,Single,HIV
+F,24,Single,Ulcer
+F,28,Married,Hepatitis
+F,32,Married,HIV
+F,36,Married,Asthma
+"""
+ANONYMOUS = """\
+sex,age,marital,disease
+*,20-28,Single,HIV
+*,20-28,Single,Hepatitis
+M,28-36,Married,HIV
+M,28-36,Married,Ulcer
+M,28-36,Married,Asthma
+*,20-28,Single,HIV
+*,20-28,Single,Ulcer
+F,28-36,Married,Hepatitis
+F,28-36,Married,HIV
+F,28-36,Married,Asthma
+"""
+ATTACKER = """\
+name,sex,age,postal
+Erhan Dogru,M,20,16001
+Hakan Soner,M,24,47001
+Necmi Yazgi,M,28,49001
+Yusuf Katar,M,32,06001
+Ali Durmus,M,36,32001
+Eda Tok,F,20,16001
+Yesim Guler,F,36,147001
+Sevgi Celik,F,48,25001
+"""
+NOT_ANONYMOUS = """\
+sex,age,postal,disease
+M,28,49001,HIV
+M,32,06001,Ulcer
+M,36,32001,Asthma
+F,20,16001,HIV
+F,24,47001,Ulcer
+F,28,49001,Hepatitis
+"""
+ROLES = ("--quasi-identifier", "sex", "--quasi-identifier", "age")
+OF_PEOPLE = (*ROLES, "--quasi-identifier", "marital", "--sensitive", "disease")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Write the tables of the fixture."""
+    for name, text in {
+        "people": PEOPLE,
+        "anonymous": ANONYMOUS,
+        "attacker": ATTACKER,
+        "raw": NOT_ANONYMOUS,
+    }.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    return tmp_path
+
+
+def test_the_anonymizer_is_not_trusted() -> None:
+    """Verifying loads the configuration's vocabulary and the reading of files, nothing more."""
+    code = (
+        "import sys, anonspark.verification.audit; "
+        "print(*(name for name in sys.modules if name.startswith('anonspark.')))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    allowed = (
+        "anonspark.configuration",
+        "anonspark.verification",
+        "anonspark.hierarchies",
+        "anonspark.kernels.region_search",
+        "anonspark.models.options",
+        "anonspark.privacy.criterion",
+        "anonspark.publish.manifest",
+        "anonspark.publish.originals",
+        "anonspark.publish.schemas",
+        *(f"anonspark.{name}" for name in ("columns", "errors", "filesystem", "fingerprints")),
+        *(f"anonspark.{name}" for name in ("kinds", "spark_errors", "tables")),
+    )
+    packages = ("anonspark.kernels", "anonspark.models", "anonspark.privacy", "anonspark.publish")
+    others = [name for name in loaded if not name.startswith(allowed) and name not in packages]
+    assert others == []
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_release_of_another_tool(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(
+        capsys,
+        *("verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "3", "--json"),
+        *("--original", files / "people.csv"),
+    )
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["holds"]
+    assert found["sizes"] == [[3, 2], [4, 1]]
+    assert found["truthfulness"]["matched"] == 10
+    assert found["linkage"]["original"]["smallest_candidates"] == 3
+    (disease,) = found["sensitive"]
+    assert (disease["distinct"], disease["homogeneous_classes"]) == (3, 0)
+    # The class of four: twice HIV, Hepatitis, Ulcer. In the whole table 4, 2, 2, 2 of 10.
+    assert disease["largest_share"] == 0.5
+    risk = {row["attacker"]: row for row in found["risk"]}
+    assert risk["prosecutor"]["highest"] == pytest.approx(1 / 3)
+    assert risk["marketer"]["average"] == pytest.approx(3 / 10)
+    # k = 4 is more than it has.
+    outcome = command(capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--k", "4")
+    assert outcome.code == 4
+    assert "the smallest class of the release has 3 records, expected at least k = 4" in outcome.err
+
+
+@pytest.mark.usefixtures("spark")
+def test_linkage_before_and_after(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    attacker = ("--population", files / "attacker.csv", "--json")
+    of_raw = (*ROLES, "--quasi-identifier", "postal")
+    outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "1", *attacker)
+    before = json.loads(outcome.out)
+    assert outcome.code == 4
+    assert "4 published records are alone in their class" in outcome.err
+    assert before["linkage"]["population"]["re_identified"] == 4
+    assert before["unique_records"] == 6
+    outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, "--k", "3", *attacker)
+    after = json.loads(outcome.out)
+    assert outcome.code == 0, outcome.err
+    assert after["linkage"]["population"]["re_identified"] == 0
+    assert after["linkage"]["population"]["fewer_than_k"] == 0
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_homogeneous_class(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ANONYMOUS.splitlines(keepends=True)
+    sick = [
+        line.rsplit(",", 1)[0] + ",Hepatitis\n" if line.startswith("M,28-36") else line
+        for line in lines
+    ]
+    (files / "homogeneous.csv").write_text("".join(sick))
+    config = configuration_file(
+        files,
+        attributes={
+            **dict.fromkeys(("sex", "age", "marital"), "quasi_identifier"),
+            "disease": "sensitive",
+        },
+        privacy={"k": 3, "l_diversity": {"attribute": "disease", "l": 2}},
+    )
+    outcome = command(capsys, "verify", files / "homogeneous.csv", "--config", config, "--json")
+    assert outcome.code == 4
+    assert "1 of 3 classes of the release, with 3 records, violate distinct" in outcome.err
+    assert "Hepatitis" not in outcome.err
+    (disease,) = json.loads(outcome.out)["sensitive"]
+    assert (disease["homogeneous_classes"], disease["homogeneous_records"]) == (1, 3)
+    assert disease["recursive"] is None
+    outcome = command(capsys, "verify", files / "anonymous.csv", "--config", config)
+    assert outcome.code == 0, outcome.err
+    # Told in words, too.
+    outcome = command(capsys, "verify", files / "homogeneous.csv", *OF_PEOPLE, "--k", "3")
+    assert outcome.code == 0
+    assert "homogeneous classes" in outcome.out
+
+
+@pytest.mark.usefixtures("spark")
+def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "verify", files / "anonymous.csv")
+    assert outcome.code == 3
+    assert "no manifest.json there" in outcome.err
+    assert "--quasi-identifier" in outcome.err
+    config = configuration_file(files, attributes={"sex": "quasi_identifier"})
+    outcome = command(capsys, "verify", files / "anonymous.csv", "--config", config, "--k", "3")
+    assert outcome.code == 2
+    assert "found together with --config" in outcome.err
+    outcome = command(capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", "none")
+    assert outcome.code == 3
+    assert "--original: nothing is at none" in outcome.err
+    outcome = command(
+        capsys, "verify", files / "anonymous.csv", *OF_PEOPLE, "--original", files / "attacker.csv"
+    )
+    assert outcome.code == 3
+    assert "lacks the columns 'marital'" in outcome.err
+
+
+QUASI_IDENTIFIERS = ["age", "pay", "town"]
+
+
+def raw_people(count: int, seed: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": generator.integers(18, 90, count),
+            "pay": generator.integers(10, 99, count),
+            "town": generator.choice(["Ash", "Birch", "Elm"], count),
+            "sickness": generator.choice(["flu", "gout", "mumps", "none"], count),
+            "cost": generator.integers(0, 7, count) * 10,
+        }
+    )
+
+
+def coarsened(raw: pd.DataFrame, age: int, pay: int, *, town: bool) -> pd.DataFrame:
+    """Anonymize as a tool would that knows fixed intervals only."""
+
+    def interval(values: pd.Series[int], width: int) -> pd.Series[str]:
+        low = values // width * width
+        return low.astype(str) + "-" + (low + width - 1).astype(str)
+
+    return raw.assign(
+        age=interval(raw["age"], age),
+        pay=interval(raw["pay"], pay),
+        town=raw["town"] if town else "*",
+    )
+
+
+def agree_with_pycanon(release: pd.DataFrame, found: Verification) -> None:
+    """Compare k, l, t and alpha. (pycanon's c of recursive diversity takes the rarest value.)"""
+    keys = QUASI_IDENTIFIERS
+    sickness, cost = found.sensitive
+    assert found.published.smallest == anonymity.k_anonymity(release, keys)
+    for figures in (sickness, cost):
+        name = [figures.attribute]
+        assert figures.distinct == anonymity.l_diversity(release, keys, name)
+        assert figures.entropy is not None
+        # It rounds down, 2.9999999 to 2, too.
+        assert anonymity.entropy_l_diversity(release, keys, name) in {
+            math.floor(figures.entropy - 1e-9),
+            math.floor(figures.entropy + 1e-9),
+        }
+        alpha, _ = anonymity.alpha_k_anonymity(release, keys, name)
+        assert figures.largest_share == pytest.approx(alpha, abs=1e-12)
+    equal = anonymity.t_closeness(release, keys, ["sickness"])
+    assert sickness.equal_distance == pytest.approx(equal, abs=1e-12)
+    assert sickness.ordered_distance is None
+    ordered = anonymity.t_closeness(release, keys, ["cost"])
+    assert cost.ordered_distance == pytest.approx(ordered, abs=1e-12)
+
+
+def verified(spark: SparkSession, release: pd.DataFrame, raw: pd.DataFrame) -> Verification:
+    return anonspark.verify(
+        spark.createDataFrame(release),
+        quasi_identifiers=QUASI_IDENTIFIERS,
+        sensitive=["sickness", "cost"],
+        k=1,
+        original=spark.createDataFrame(raw),
+    )
+
+
+@pytest.mark.parametrize(
+    ("age", "pay", "town", "seed"),
+    [
+        (10, 10, True, 0),
+        (20, 10, True, 1),
+        (20, 30, True, 2),
+        (30, 30, True, 3),
+        (10, 50, False, 4),
+        (25, 25, False, 5),
+        (90, 45, False, 6),
+        (90, 99, True, 7),
+    ],
+)
+def test_figures_agree_with_pycanon(
+    spark: SparkSession, age: int, pay: int, town: bool, seed: int
+) -> None:
+    raw = raw_people(300, seed)
+    release = coarsened(raw, age, pay, town=town)
+    found = verified(spark, release, raw)
+    agree_with_pycanon(release, found)
+    # Coarse as they are, they tell the truth.
+    assert found.truthfulness is not None
+    assert found.truthfulness.holds
+    assert found.truthfulness.matched == 300
+
+
+@pytest.mark.parametrize("model", ["su-mondrian", "microaggregation"])
+def test_figures_of_runs_agree_with_pycanon(
+    spark: SparkSession, tmp_path: Path, model: str
+) -> None:
+    raw = raw_people(400, 8)
+    attributes: dict[str, Any] = {
+        "age": "quasi_identifier",
+        "pay": "quasi_identifier",
+        "town": {"role": "quasi_identifier", "order": ["Ash", "Birch", "Elm"]},
+        "sickness": "sensitive",
+        "cost": "sensitive",
+    }
+    config = {"attributes": attributes, "privacy": {"k": 5}, "model": {"name": model}}
+    with anonspark.anonymize(
+        spark.createDataFrame(raw), config, staging=str(tmp_path / "staging")
+    ) as made:
+        agree_with_pycanon(made.data.toPandas(), made.verify())
+
+
+def test_planted_faults(spark: SparkSession, tmp_path: Path) -> None:
+    """A release, damaged in one way at a time; each damage is found for what it is."""
+    raw = raw_people(300, 9)
+    original = spark.createDataFrame(raw)
+    attributes = {
+        "age": "quasi_identifier",
+        "pay": "quasi_identifier",
+        "town": {"role": "quasi_identifier", "order": ["Ash", "Birch", "Elm"]},
+        "sickness": "sensitive",
+        "cost": "insensitive",
+    }
+    privacy = {
+        "k": 5,
+        "l_diversity": {"attribute": "sickness", "l": 2},
+        "t_closeness": {"attribute": "sickness", "t": 0.5},
+    }
+    config = {"attributes": attributes, "privacy": privacy}
+    release = anonspark.anonymize(original, config, staging=str(tmp_path / "staging"))
+    assert release.verify(original=original).holds
+    published = release.data.toPandas()
+    sizes = published.groupby(QUASI_IDENTIFIERS)["cost"].transform("size")
+    smallest = published[sizes == 5].iloc[0]
+    own = (published[QUASI_IDENTIFIERS] == smallest[QUASI_IDENTIFIERS]).all(axis=1)
+
+    def failures(damaged: pd.DataFrame) -> str:
+        table = spark.createDataFrame(damaged)
+        return "\n".join(anonspark.verify(table, config, original=original).failures)
+
+    # A class of k - 1: of 5 records one is missing.
+    found = failures(published.drop(index=smallest.name))
+    assert "the smallest class of the release has 4 records" in found
+    assert "are missing" in found
+    # A duplicated record.
+    found = failures(pd.concat([published, smallest.to_frame().T.astype(published.dtypes)]))
+    assert "are too many" in found
+    assert "k = 5" not in found
+    # Two classes merged under the label of one of them.
+    other = published[~own & (published["age"] != smallest["age"])].iloc[0]
+    merged = published.copy()
+    merged.loc[own, QUASI_IDENTIFIERS] = other[QUASI_IDENTIFIERS].to_numpy()
+    assert "truthfulness" in failures(merged)
+    # A box that does not contain its record.
+    shrunk = published.copy()
+    shrunk.loc[own, "age"] = "[1-2]"
+    found = failures(shrunk)
+    assert "truthfulness" in found
+    assert "k = 5" not in found
+    # A leaked original value: a record that lies in no other class, with what it really was.
+    leaked = published.copy()
+    place = raw.index[0]
+    at = (published["sickness"] == raw.loc[place, "sickness"]) & (
+        published["cost"] == raw.loc[place, "cost"]
+    )
+    leaked.loc[at.idxmax(), QUASI_IDENTIFIERS] = [str(raw.loc[place, name]) for name in
+                                                  QUASI_IDENTIFIERS]  # fmt: skip
+    found = failures(leaked)
+    assert "the smallest class of the release has 1 records" in found
+    assert "linkage attack" in found
+    # A homogeneous class, which is a skewed one, too.
+    homogeneous = published.copy()
+    homogeneous.loc[own, "sickness"] = "flu"
+    found = failures(homogeneous)
+    assert "1 of" in found
+    assert "violate distinct l-diversity with l = 2" in found
+    assert "violate t-closeness with t = 0.5" in found
+    release.close()
+
+
+def test_a_manifest_knows_its_records(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = raw_people(100, 10)
+    write_table(tmp_path / "input.parquet", {name: raw[name].tolist() for name in raw})
+    config = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "pay": "quasi_identifier", "cost": "insensitive"},
+        gates={"gcp": {"max": 0.9}, "attributes.age.ncp": {"max": 0.9}},
+    )
+    outcome = command(capsys, "run", config)
+    assert outcome.code == 0, outcome.err
+    release = tmp_path / "release"
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert [gate["metric"] for gate in manifest["gates"]] == ["gcp", "attributes.age.ncp"]
+    outcome = command(capsys, "verify", release, "--original", tmp_path / "input.parquet")
+    assert outcome.code == 0, outcome.err
+    assert "All criteria hold" in outcome.out
+    assert "truthfulness: matched" in outcome.out
+    # Outside of a gate nothing is published, and all that is wrong is said.
+    gates = ("gates.gcp.max=0.001", "gates.classes.min=1000", 'gates."risk.marketer.average".max=0')
+    changes = [part for gate in gates for part in ("--set", gate)]
+    outcome = command(capsys, "run", config, "--set", f"output.path={tmp_path / 'other'}", *changes)
+    assert outcome.code == 4
+    assert "gates.gcp: found 0." in outcome.err
+    assert "expected at least 1000" in outcome.err
+    assert "gates.risk.marketer.average: found" in outcome.err
+    assert not (tmp_path / "other").exists()
+    # A record that was changed behind the manifest's back.
+    table = spark.read.parquet(str(release / "data")).toPandas()
+    table.loc[0, "cost"] += 1
+    for path in (release / "data").iterdir():
+        path.unlink()
+    spark.createDataFrame(table).coalesce(1).write.mode("append").parquet(str(release / "data"))
+    outcome = command(capsys, "verify", release, "--json")
+    assert outcome.code == 4
+    assert "its records are not those that were published" in outcome.err
+    assert not json.loads(outcome.out)["holds"]

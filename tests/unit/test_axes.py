@@ -1,0 +1,132 @@
+"""Attributes as axes: what published labels cover of the original's values."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonspark.errors import DataError
+from anonspark.utility.axes import Axis
+from anonspark.utility.queries import Domain
+from anonspark.verification.regions import PublishedAttribute
+
+DAY = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
+
+
+def axis(scale: Any, kind: Any, *values: float | str, **fields: Any) -> Axis:
+    """Return an axis of an original that holds each value once."""
+    is_text = scale == "text"
+    positions = np.arange(len(values), dtype=float) if is_text else np.array(values, float)
+    published = PublishedAttribute(
+        "a",
+        kind,
+        fields.pop("style", "interval"),
+        fields.pop("columns", ("a",)),
+        rule=fields.pop("rule", None),
+    )
+    return Axis(
+        name="a",
+        scale=scale,
+        published=published,
+        leaves=fields.pop("leaves", None),
+        whole=fields.pop("whole", True),
+        texts=tuple(map(str, values)) if is_text else (),
+        domain=Domain(positions, np.full(len(positions), 1 / max(1, len(positions))), is_text),
+        frequent=positions,
+        missing=0,
+    )
+
+
+def shares(one: Axis, labels: Any, low: float, high: float) -> list[float]:
+    columns = labels if isinstance(labels, list) and isinstance(labels[0], pa.Array) else None
+    spread, numbers = one.spread(columns or [pa.array(labels)])
+    found = spread.shares(np.array([low]), np.array([high]))[:, 0][numbers]
+    return [round(share, 12) for share in found.tolist()]
+
+
+def test_intervals_of_whole_numbers() -> None:
+    age = axis("number", "integer", 17, 90)
+    labels = ["[17-25]", "20", "[20-29]", "*", "[21-30] or missing", "missing"]
+    expected = [round(6 / 9, 12), 1, 1, round(10 / 74 * 74 / 75, 12), round(9 / 11, 12), 0]
+    assert shares(age, labels, 20, 29) == expected
+
+
+def test_intervals_of_other_numbers() -> None:
+    score = axis("number", "float", 0.5, 10.5, whole=False)
+    assert shares(score, ["[1.5-3.5]", "2.5", "*"], 2.5, 4.5) == [0.5, 1, 0.2]
+
+
+def test_half_open_intervals_of_a_rule() -> None:
+    age = axis("number", "decimal", 17, 90, rule="intervals")
+    assert shares(age, ["[20-25[", "[25-30[", "17", "]19-21["], 24, 25) == [0.2, 0.2, 0, 0]
+
+
+def test_dates_and_calendar_labels() -> None:
+    day = axis("date", "date", DAY, DAY + 365, rule="calendar")
+    labels = ["2020-01", "2020-Q1", "2020", "2020-01-31"]
+    expected = [1 / 31, 1 / 91, 1 / 366, 1.0]
+    assert shares(day, labels, DAY + 30, DAY + 30) == [round(one, 12) for one in expected]
+
+
+def test_sets_of_texts() -> None:
+    sex = axis("text", "category", "female", "male", "other")
+    labels = ["{female, male}", "male", "{male, missing}", "*", "elsewhere"]
+    assert shares(sex, labels, 1, 2) == [0.5, 1, 0.5, 0.5, 0]
+
+
+def test_a_hierarchy_covers_all_its_leaves() -> None:
+    leaves = {"a": ["a"], "b": ["b"], "c": ["c"], "first": ["a", "b"], "*": ["a", "b", "c"]}
+    letter = axis("text", "category", "a", "c", leaves=leaves)
+    assert shares(letter, ["first", "*", "c", "b"], 0, 0) == [0.5, round(1 / 3, 12), 0, 0]
+
+
+def test_a_hierarchy_of_numbers() -> None:
+    leaves = {"17": ["17"], "18": ["18"], "young": ["17", "18", "unknown"]}
+    age = axis("number", "category", 17, 90, leaves=leaves)
+    spread, numbers = age.spread([pa.array(["young", "17"])])
+    assert shares(age, ["young", "17"], 18, 99) == [round(1 / 3, 12), 0]
+    assert spread.centers()[numbers].tolist() == [17.5, 17.0]
+
+
+def test_masked_codes_cover_the_codes_of_the_original() -> None:
+    code = axis("text", "category", "10", "0610", "0611", "0620", rule="prefix")
+    assert shares(code, ["061*", "06**", "0610", "1*", "9*"], 1, 1) == [
+        0.5, round(1 / 3, 12), 1, 0, 0,
+    ]  # fmt: skip
+
+
+def test_bounds_and_means() -> None:
+    bounds = axis(
+        "number", "integer", 17, 90, style="bounds", columns=("a_min", "a_max", "a_missing")
+    )
+    columns = [pa.array([20, 30, None]), pa.array([23, 30, None]), pa.array([False, True, True])]
+    assert shares(bounds, columns, 22, 30) == [0.5, 0.5, 0]
+    mean = axis("number", "integer", 17, 90, style="mean", columns=("a", "a_missing"))
+    columns = [pa.array([20.5, 30.0, None]), pa.array([False, False, True])]
+    assert shares(mean, columns, 20, 21) == [1, 0, 0]
+    assert shares(mean, columns, 21, 30) == [0, 1, 0]
+    label = axis("text", "category", "x", "y", style="mean")
+    assert shares(label, ["{x, y}", "y"], 1, 1) == [0.5, 1]
+    sets = axis("text", "category", "x", "y", style="bounds")
+    assert shares(sets, [pa.array([["x", "y"], ["y", None], None])], 1, 1) == [0.5, 0.5, 0]
+
+
+def test_raw_values() -> None:
+    letter = axis("text", "category", "a", "c")
+    np.testing.assert_array_equal(
+        letter.positions(pa.array(["c", None, "b", "a"])), [1, np.nan, -1, 0]
+    )
+    number = axis("number", "integer", 17, 90)
+    np.testing.assert_array_equal(
+        number.positions(pa.array([17.0, None], pa.float64())), [17, np.nan]
+    )
+    assert number.middle == 53.5
+
+
+def test_labels_of_another_kind() -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        axis("number", "integer", 17, 90).spread([pa.array(["young"])])

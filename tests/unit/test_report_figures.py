@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.report.association import SCALE, Part, associations, weighted_products
+from anonspark.report.axes import GroupAxis, OrderedAxis, read_intervals, read_sets
+from anonspark.report.bins import Bins, merge_bins, plan_bins
+from anonspark.report.disclosure import Disclosure, percent
+from anonspark.report.evidence import Evidence
+from anonspark.report.figure_sections import class_sizes
+from anonspark.report.figures import Associations, Figures
+from anonspark.report.groups import beginnings, levels_of, plan_groups
+from anonspark.verification.regions import PublishedAttribute, leaves_by_label
+
+
+def days(text: str) -> float:
+    return float((date.fromisoformat(text) - date(1970, 1, 1)).days)
+
+
+# Disclosure
+
+
+def test_counts_below_k_are_not_shown() -> None:
+    rules = Disclosure(10)
+    assert [rules.count(people) for people in (0, 1, 9, 10, 1234)] == [
+        "0",
+        "fewer than 10",
+        "fewer than 10",
+        "10",
+        "1,234",
+    ]
+
+
+def test_shares_do_not_tell_of_few_records_nor_of_few_others() -> None:
+    rules = Disclosure(10)
+    assert rules.share(0.003, 1000) == "fewer than 10 records"
+    assert rules.share(0.997, 1000) == "all but fewer than 10 records"
+    assert rules.share(0.5, 1000) == "50.0 %"
+    assert rules.share(1.0, 1000) == "100 %"
+    assert rules.share(0.0, 1000) == "0 %"
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1), st.integers(1, 100))
+def test_what_is_drawn_is_made_of_multiples_of_k(counts: list[int], k: int) -> None:
+    rules = Disclosure(k)
+    rounded = [rules.rounded(count) for count in counts]
+    assert all(
+        one % k == 0 and abs(one - count) <= k / 2
+        for one, count in zip(rounded, counts, strict=True)
+    )
+    total = sum(rounded)
+    assert rules.shares(counts) == [one / total if total else 0.0 for one in rounded]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.1234, "12.3 %"),
+        (0.00123, "0.12 %"),
+        (0.9999, "more than 99.9 %"),
+    ],
+)
+def test_shares_are_written_short(share: float, text: str) -> None:
+    assert percent(share) == text
+
+
+# Bins
+
+
+def test_bins_have_round_edges_and_open_ends() -> None:
+    values = np.arange(17.0, 91.0)
+    bins = plan_bins("whole", values, np.full(len(values), 10.0), 5)
+    assert bins.edges == tuple(range(20, 90, 10))
+    assert bins.labels[0] == "below 20"
+    assert bins.labels[1] == "20 to 29"
+    assert bins.labels[-1] == "80 and more"
+
+
+def test_bins_of_dates_follow_the_calendar() -> None:
+    values = np.arange(days("1930-05-17"), days("2006-08-03"), 10)
+    bins = plan_bins("date", values, np.ones(len(values)), 5)
+    assert bins.labels[:2] == ["before 1940", "1940 to 1949"]
+    assert bins.labels[-1] == "2000 and later"
+
+
+def test_bins_of_timestamps_follow_the_clock() -> None:
+    hour = 3_600_000_000
+    bins = plan_bins("timestamp", np.arange(48.0) * hour, np.ones(48), 2)
+    assert bins.edges[0] == 6 * hour
+    assert bins.labels[1] == "1970-01-01 06:00:00 to below 1970-01-01 12:00:00"
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(10**6), 10**6), st.integers(1, 50)), min_size=1, max_size=60),
+    st.integers(1, 40),
+)
+def test_no_edge_lies_outside_of_k_records(records: list[tuple[int, int]], k: int) -> None:
+    values = np.array([value for value, _ in records], np.float64)
+    counts = np.array([count for _, count in records], np.float64)
+    bins = plan_bins("whole", values, counts, k)
+    assert len(bins) <= 16
+    for edge in bins.edges:
+        assert counts[values < edge].sum() >= k
+        assert counts[values >= edge].sum() >= k
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(1, 25))
+def test_merged_bins_hold_k_records(counts: list[int], k: int) -> None:
+    bins = Bins("real", tuple(float(edge) for edge in range(1, len(counts))))
+    table = np.array(counts, np.float64)
+    merged, members = merge_bins(bins, [table], k)
+    assert [place for group in members for place in group] == list(range(len(counts)))
+    assert len(merged) == len(members) == len(merged.labels)
+    if sum(counts) >= k:
+        assert all(table[group].sum() >= k for group in members)
+
+
+def test_intervals_spread_evenly_over_bins() -> None:
+    bins = Bins("real", (10.0, 20.0))
+    parts = bins.spread(np.array([5.0, 10.0, 25.0, 0.0]), np.array([15.0, 10.0, 30.0, 100.0]))
+    np.testing.assert_allclose(parts, [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 1], [0.1, 0.1, 0.8]])
+
+
+# Groups
+
+
+def test_rare_values_are_one_group_of_k() -> None:
+    names = [("a",), ("b",), ("c",), ("d",)]
+    groups = plan_groups(names, np.array([50.0, 30.0, 10.0, 2.0]), 10, [str])
+    # Two records of d alone would be too few: c joins them.
+    assert groups.names == ("a", "b", "other values")
+    assert groups.spread(names).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+
+
+def test_few_missing_values_are_not_told_alone() -> None:
+    groups = plan_groups([("a",), ("b",)], np.array([50.0, 30.0]), 10, [str], missing=3)
+    assert groups.names == ("a", "other values or missing")
+    assert groups.with_missing
+
+
+def test_published_sets_name_no_value_that_is_not_sure() -> None:
+    groups = plan_groups([("a",), ("b", "c")], np.array([50.0, 30.0]), 10, [str])
+    assert groups.names == ("a", "other values")
+
+
+def test_codes_are_grouped_by_their_beginning() -> None:
+    codes = [f"{number}" for number in range(10_000, 70_000, 100)]
+    namings = [str, *beginnings(codes)]
+    groups = plan_groups([(code,) for code in codes], np.full(len(codes), 3.0), 10, namings)
+    assert set(groups.names) == {"1…", "2…", "3…", "4…", "5…", "6…", "other values"}
+    assert beginnings(["Ada", "Bob 2"]) == []
+
+
+def test_values_are_grouped_by_their_hierarchy() -> None:
+    rows = [(f"job {place}", f"field {place // 10}", "*") for place in range(40)]
+    hierarchy = Hierarchy.from_rows(rows)
+    regions = [tuple(leaves_by_label(hierarchy)[f"field {place}"]) for place in range(4)]
+    groups = plan_groups(regions, np.full(4, 20.0), 10, [str, *levels_of(hierarchy)])
+    assert groups.names[:4] == ("field 0", "field 1", "field 2", "field 3")
+
+
+# Published columns
+
+
+def attribute(kind: str, style: str = "interval", **others: Any) -> PublishedAttribute:
+    columns = (
+        ("x_min", "x_max", "x_missing") if style == "bounds" and kind != "category" else ("x",)
+    )
+    return PublishedAttribute("x", kind, style, columns, **others)  # type: ignore[arg-type]
+
+
+def test_intervals_of_whole_numbers_cover_both_ends() -> None:
+    labels = pa.array(["[17-26]", "20", "missing", "20 or missing", "*"])
+    regions, numbers = read_intervals([labels], attribute("integer"))
+    parts = OrderedAxis(Bins("whole", (20.0,)), 0.0, 100.0).parts(regions)[numbers]
+    np.testing.assert_allclose(
+        parts, [[0.3, 0.7, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0.5, 0.5, 0], [0, 0, 0, 1]]
+    )
+    np.testing.assert_allclose(regions.middle[numbers], [21.5, 20, np.nan, 20, np.nan])
+
+
+def test_bounds_and_means_are_read() -> None:
+    columns = [pa.array([10, None]), pa.array([29, None]), pa.array([False, True])]
+    regions, numbers = read_intervals(columns, attribute("integer", "bounds"))
+    axis = OrderedAxis(Bins("whole", (20.0,)), 0.0, 100.0)
+    np.testing.assert_allclose(axis.parts(regions)[numbers], [[0.5, 0.5, 0, 0], [0, 0, 1, 0]])
+    regions, numbers = read_intervals([pa.array([19.5, None])], attribute("integer", "mean"))
+    np.testing.assert_allclose(axis.parts(regions)[numbers], [[1, 0, 0, 0], [0, 0, 1, 0]])
+
+
+def test_dates_are_days() -> None:
+    labels = pa.array(["[1999-12-31/2000-01-01]"])
+    regions, _ = read_intervals([labels], attribute("date"))
+    axis = OrderedAxis(Bins("date", (days("2000-01-01"),)), 0.0, 1.0)
+    np.testing.assert_allclose(axis.parts(regions), [[0.5, 0.5, 0, 0]])
+
+
+def test_sets_spread_evenly_over_their_values() -> None:
+    groups = plan_groups([("a",), ("b",), ("c",)], np.array([30.0, 20.0, 10.0]), 10, [str])
+    regions, numbers = read_sets(
+        [pa.array(["a", "{a, b}", "{a, missing}", "missing", "*"])], attribute("category")
+    )
+    parts = GroupAxis(groups).parts(regions)[numbers]
+    # a, b, c, other values, missing, anything (without a hierarchy, * may be missing as well).
+    np.testing.assert_allclose(
+        parts,
+        [
+            [1, 0, 0, 0, 0, 0],
+            [0.5, 0.5, 0, 0, 0, 0],
+            [0.5, 0, 0, 0, 0.5, 0],
+            [0, 0, 0, 0, 1, 0],
+            [0, 0, 0, 0, 0, 1],
+        ],
+    )
+
+
+def test_masked_codes_cover_the_codes_that_there_are() -> None:
+    codes = ["06100", "06123", "07000"]
+    regions, numbers = read_sets(
+        [pa.array(["061**", "07000"])], attribute("category", rule="prefix"), None, codes
+    )
+    assert [regions.values[number] for number in numbers] == [("06100", "06123"), ("07000",)]
+
+
+# Associations
+
+
+def products(*columns: Any) -> tuple[Any, list[Part]]:
+    parts, place = [], 0
+    for index, column in enumerate(columns):
+        stop = place + column.shape[1]
+        parts.append(Part(f"{index}", column.shape[1] == 3, slice(place, stop)))
+        place = stop
+    return weighted_products(np.hstack(columns)) / SCALE**2, parts
+
+
+def test_associations_are_what_numpy_says() -> None:
+    random = np.random.default_rng(7)
+    x = random.random(5000)
+    y = 0.6 * x + 0.4 * random.random(5000)
+    group = (random.random(5000) < x).astype(int) + (random.random(5000) < 0.3)
+    axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
+    one_hot = np.eye(3)[group]
+    # An extra value, so that three columns are not taken for an ordered attribute.
+    categories = np.hstack([one_hot, np.zeros((5000, 1))])
+    found = associations(*products(axis.columns(x), axis.columns(y), categories))
+    assert found[0, 1] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-4)
+    means = np.array([x[group == one].mean() for one in range(3)])
+    eta = np.sqrt(np.var(means[group]) / np.var(x))
+    assert found[0, 2] == pytest.approx(eta, abs=1e-4)
+    assert found[2, 0] == pytest.approx(eta, abs=1e-4)
+    np.testing.assert_allclose(np.diag(found), 1.0, atol=1e-4)
+
+
+def test_cramers_v_of_two_categories() -> None:
+    first = np.eye(2)[[0] * 40 + [1] * 60]
+    second = np.eye(2)[[0] * 30 + [1] * 10 + [0] * 20 + [1] * 40]
+    found = associations(*products(first, second))
+    # chi squared of [[30, 10], [20, 40]] is 16.67 of 100.
+    assert found[0, 1] == pytest.approx(np.sqrt(1 / 6), abs=1e-4)
+
+
+def test_what_does_not_vary_has_no_association() -> None:
+    axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
+    found = associations(
+        *products(axis.columns(np.full(10, 0.5)), axis.columns(np.linspace(0, 1, 10)))
+    )
+    assert np.isnan(found[0, 1])
+
+
+def test_records_with_a_missing_value_do_not_count() -> None:
+    axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
+    x, y = np.array([0.1, 0.2, 0.3, np.nan]), np.array([0.3, 0.2, 0.1, 0.9])
+    assert associations(*products(axis.columns(x), axis.columns(y)))[0, 1] == pytest.approx(-1)
+
+
+def test_sums_do_not_depend_on_the_order_of_records() -> None:
+    columns = np.random.default_rng(3).random((40_000, 5))
+    one, other = weighted_products(columns), weighted_products(columns[::-1])
+    assert (one == other).all()
+
+
+# Class sizes
+
+
+@pytest.mark.parametrize(
+    "sizes", [[[2, 1], [3, 4], [10, 5]], [[10, 7], [11, 1], [900, 1]], [[3, 1]]]
+)
+def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
+    nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
+    manifest = {"configuration": {"privacy": {"k": 10}}}
+    section = class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
+    assert section is not None
+    rows = section.blocks[1].table.rows  # type: ignore[union-attr]
+    total = sum(size * classes for size, classes in sizes)
+    numbers = [str(row[2]) for row in rows]
+    if total < 10:
+        assert numbers == ["fewer than 10"]
+    else:
+        own = [int(number.replace(",", "")) for number in numbers]
+        assert sum(own) == total
+        assert min(own) >= 10
