@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lock schema clean
+.PHONY: help setup demo test reproduce lint format lock schema browser clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -22,8 +22,16 @@ setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 demo: $(READY)  ## anonymize generated people with an embedded Spark and show the result
 	$(RUN)/anonspark demo
 
-test: $(READY) lint  ## formatting, linting, types and all tests
+test: $(READY) lint browser  ## formatting, linting, types and all tests
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+
+reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
+	$(RUN)/python benchmarks/reproduce.py
+
+browser:  ## install Chromium, which a test opens the report with, where it lacks and we may
+	@command -v chromium > /dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; \
+	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; \
+	else echo "Chromium is not installed: the test that opens the report with it is skipped"; fi
 
 lint: $(READY)  ## formatting, linting and types
 	$(RUN)/ruff format --check .

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
+from anonspark.evaluate.utility_score import describe_utility
+
 if TYPE_CHECKING:
     from anonspark.pipeline import Plan, Release
 
@@ -78,6 +80,7 @@ def show_release(console: Console, release: Release) -> None:
              " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")),
         ]  # fmt: skip
     console.print(titled_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
+    console.print(f"Utility: {describe_utility(summary)}", markup=False, highlight=False)
     columns = ["round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total"]
     if release.rounds[0]["levels"] is not None:
         columns.append("levels")

@@ -157,11 +157,12 @@ def describe_values(
     table = collect(
         counted.groupBy("value")
         .agg(sf.sum("records").alias("records"))
-        .orderBy(sf.col("value").asc_nulls_last())
         .limit(MOST_VALUES + 1)
     )
     if table.num_rows > MOST_VALUES:
         return None
+    # Missing values last, as :class:`SensitiveValues` has them.
+    table = table.take(pc.sort_indices(table, [("value", "ascending")], null_placement="at_end"))
     values = table.column("value").combine_chunks()
     counts = table.column("records").to_numpy().astype(np.int64)
     none = np.zeros(0, np.int64)

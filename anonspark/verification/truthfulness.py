@@ -6,11 +6,12 @@ is truthful if originals and published records can be paired so, each with one o
 carry no record numbers, so that nobody can say which pairing is the one that was meant.
 
 Pairs exist only among records of equal payload, so that each group of equal payload is judged by
-itself. Where it has at most 1,000,000 originals and 10,000,000 possible pairs, a largest matching is
-found: the answer is exact. In larger groups it is exact where no original has a choice, as in a
-release whose regions do not overlap. In all others two conditions are checked that every truthful
-release satisfies, but that do not prove it: every original has a possible counterpart, and no class
-publishes a payload more often than its region has originals of it.
+itself. Where it has at most 1,000,000 originals and 10,000,000 possible pairs, a largest matching
+is found: the answer is exact. In larger groups it is exact where no original has a choice, as in a
+release whose regions do not overlap. In all others three conditions are checked that every truthful
+release satisfies, but that do not prove it: a payload occurs as often as in the original, every
+original has a possible counterpart, and no class publishes a payload more often than its region has
+originals of it.
 """
 
 from __future__ import annotations
@@ -114,32 +115,31 @@ class Truthfulness:
         allowed = (
             f", expected at most {self.left_out:,} that were left out" if self.left_out else ""
         )
+        own = "their sensitive and insensitive values"
         of_originals = f"of {self.originals:,} originals"
         of_published = f"of {self.published:,} published records"
         told = [
             (
                 self.missing,
                 self.left_out,
-                f"{of_originals} are missing: as many with what is published as it is are not "
-                f"in the release{allowed}",
+                f"{of_originals} are missing: fewer published records than originals have "
+                f"{own}{allowed}",
             ),
             (
                 self.surplus,
                 0,
-                f"{of_published} are too many: there are not as many originals with what is "
-                "published as it is",
+                f"{of_published} are too many: fewer originals than published records have {own}",
             ),
             (
                 self.without_counterpart,
                 self.left_out,
-                f"{of_originals} lie in the box of no published record that is equal in what is "
-                f"published as it is{allowed}",
+                f"{of_originals} lie in the box of no published record with {own}{allowed}",
             ),
             (
                 self.without_original,
                 0,
-                f"{of_published} are too many for their class: not as many originals that are "
-                "equal in what is published as it is lie in its box",
+                f"{of_published} are too many for their class: fewer originals with {own} lie in "
+                "its box",
             ),
             (
                 self.unmatched,

@@ -1,0 +1,109 @@
+"""Quality gates and the utility score: what is checked, and what is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from anonspark.configuration import parse_configuration
+from anonspark.configuration.gates import Gate
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.evaluate.gates import check_gates, require_passed
+from anonspark.evaluate.utility_score import describe_utility, utility_score
+
+MINIMAL: dict[str, Any] = {
+    "input": {"path": "in"},
+    "attributes": {"age": "quasi_identifier", "a.b": "quasi_identifier"},
+    "privacy": {"k": 2},
+    "output": {"path": "out"},
+}
+SUMMARY = {"gcp": 0.04, "rows_suppressed": 3, "dm": 100, "rule_gain": None}
+ATTRIBUTES = [{"attribute": "age", "ncp": 0.1}, {"attribute": "a.b", "ncp": 0.3}]
+RISK = [
+    {"round": 1, "attacker": "marketer", "average": 0.9},
+    {"attacker": "marketer", "average": 0.2, "highest": None},
+]
+
+
+def configured(**gates: Any) -> dict[str, Gate]:
+    return parse_configuration({**MINIMAL, "gates": gates}).gates
+
+
+def test_figures_within_their_bounds() -> None:
+    gates = {
+        "gcp": {"min": 0.0, "max": 0.04},
+        "rows_suppressed": {"max": 3},
+        "attributes.a.b.ncp": {"max": 0.3},
+        "risk.marketer.average": {"max": 0.2},
+    }
+    results = check_gates(configured(**gates), SUMMARY, ATTRIBUTES, RISK)
+    assert [one.found for one in results] == [0.04, 3.0, 0.3, 0.2]
+    require_passed(results)
+    require_passed([])
+
+
+def test_every_figure_out_of_bounds_is_told() -> None:
+    gates = {
+        "gcp": {"max": 0.03},
+        "dm": {"min": 150},
+        "rows_suppressed": {"max": 3},
+        "rule_gain": {"min": 1},
+    }
+    with pytest.raises(GuaranteeError) as refused:
+        require_passed(check_gates(configured(**gates), SUMMARY, ATTRIBUTES, RISK))
+    assert str(refused.value).splitlines() == [
+        "gates.gcp: found 0.04, expected at most 0.03, 0.01 less",
+        "gates.dm: found 100, expected at least 150, 50 more",
+        "gates.rule_gain: this run has no such figure; remove the gate",
+        "nothing was published; weaken the gates, or choose another model or k",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gates", "text"),
+    [
+        ({"gcpp": {"max": 1}}, "gates.gcpp: .* did you mean 'gcp'"),
+        ({"k": {"max": 1}}, "is no figure of a release"),
+        ({"attributes.name.ncp": {"max": 1}}, "is no figure of a release"),
+        ({"risk.marketer.highest": {"max": 1}}, "is no figure of a release"),
+        ({"gcp": {}}, "gates.gcp: found neither min nor max"),
+        ({"gcp": {"min": 2, "max": 1}}, r"gates.gcp.min: .* more than max"),
+        ({"gcp": {"max": "1"}}, r"gates.gcp.max: .*number"),
+        ({"gcp": {"most": 1}}, r"gates.gcp.most: "),
+        ({"entropy": {"max": 1}}, "evaluate.information"),
+        ({"attributes.age.entropy": {"max": 1}}, "evaluate.information"),
+        ({"baseline_dm": {"max": 1}}, "evaluate.compare_baseline"),
+    ],
+)
+def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        configured(**gates)
+
+
+def test_figures_that_are_asked_for_can_be_gated() -> None:
+    document = {
+        **MINIMAL,
+        "evaluate": {"information": True, "compare_baseline": True},
+        "gates": {"entropy": {"max": 1}, "rule_c": {"min": 1}},
+    }
+    assert list(parse_configuration(document).gates) == ["entropy", "rule_c"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "word"),
+    [(0.0, "excellent"), (0.01, "excellent"), (0.02, "very good"), (0.1, "good"), (0.3, "fair"),
+     (0.5, "poor"), (1.0, "poor")],
+)  # fmt: skip
+def test_the_score_in_words(loss: float, word: str) -> None:
+    summary = {
+        "utility_score": utility_score(loss),
+        "rows_in": 110,
+        "rows_dropped_missing": 10,
+        "rows_suppressed": 0,
+    }
+    told = describe_utility(summary)
+    assert told.startswith(f"{word} ({100 - 100 * loss:.1f} of 100): on average")
+    assert told.endswith(f"{loss:.2%} of the range of values")
+    told = describe_utility({**summary, "rows_suppressed": 5})
+    assert told.endswith("; 5.00% of the records are lost altogether")
