@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -42,14 +43,23 @@ def show_verification(console: Console, verification: Verification) -> None:
     _show_sensitive(console, verification)
     columns = ["attacker", "highest", "average", "at_risk", "unique"]
     rows = [
-        ["" if row[name] is None else row[name] for name in columns] for row in verification.risk
+        [*("" if row[name] is None else row[name] for name in columns), _called_high(row)]
+        for row in verification.risk
     ]
-    console.print(titled_table("Risk of re-identification, as probabilities", columns, rows))
+    title = "Risk of re-identification, as probabilities"
+    console.print(titled_table(title, [*columns, "called high"], rows))
     _show_attacks(console, verification)
     if verification.holds:
         console.print("[green]All criteria hold.[/]")
     else:
         console.print(f"[red]{len(verification.failures)} of the checks failed.[/]")
+
+
+def _called_high(row: Mapping[str, object]) -> str:
+    """Return the figures that exceed what is accepted."""
+    return ", ".join(
+        name for name in ("highest", "average", "at_risk", "unique") if row[f"high_{name}"]
+    )
 
 
 def _show_sensitive(console: Console, verification: Verification) -> None:

@@ -365,10 +365,10 @@ def audit_table(
             missing_markers=claim.missing_markers,
             left_out=claim.rows_left_out,
         )
-        linkage["original"] = _link(data, attributes, kept, leaves, claim)
+        linkage["original"] = _link(data, attributes, kept, leaves, claim, "original")
     if population is not None:
         attributes = claim.attributes or infer_attributes(data, claim.names, population)
-        linkage["population"] = _link(data, attributes, population, leaves, claim)
+        linkage["population"] = _link(data, attributes, population, leaves, claim, "population")
         counts = count_regions(
             data, attributes, population, leaves, missing_markers=claim.missing_markers
         )
@@ -488,6 +488,7 @@ def _link(
     table: DataFrame,
     leaves: dict[str, Leaves],
     claim: Claim,
+    subject: str,
 ) -> Linkage:
     return measure_linkage(
         data,
@@ -496,6 +497,7 @@ def _link(
         leaves,
         k=claim.privacy.k,
         missing_markers=claim.missing_markers,
+        subject=subject,
     )
 
 

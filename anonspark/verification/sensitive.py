@@ -155,9 +155,7 @@ def describe_values(
         own = left_out.filter(sf.col("attribute") == name)
         counted = counted.union(own.select(told.cast(target), "records"))
     table = collect(
-        counted.groupBy("value")
-        .agg(sf.sum("records").alias("records"))
-        .limit(MOST_VALUES + 1)
+        counted.groupBy("value").agg(sf.sum("records").alias("records")).limit(MOST_VALUES + 1)
     )
     if table.num_rows > MOST_VALUES:
         return None
