@@ -136,6 +136,9 @@ def run(
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into the release.")
+    ] = False,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
     from anonspark.command_line.display import show_release
@@ -146,7 +149,13 @@ def run(
     def anonymize(spark: SparkSession) -> Release:
         from anonspark import pipeline
 
-        return pipeline.run(spark, configuration, run_id=run_id, progress=progress)
+        release = pipeline.run(spark, configuration, run_id=run_id, progress=progress)
+        if report:
+            from anonspark.report.making import report_run
+
+            with progress.stage("report"):
+                report_run(spark, configuration)
+        return release
 
     release = _on_spark(master, anonymize)
     if as_json:
@@ -163,6 +172,8 @@ def run(
     else:
         show_release(_OUT, release)
         _OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")
+        if report:
+            _OUT.print(f"Report: {release.path}/report.html")
 
 
 @application.command()
@@ -341,6 +352,29 @@ def compare(
         _print_json({"path": comparison.path, "cells": comparison.rows})
     else:
         show_comparison(_OUT, wanted, comparison)
+
+
+@application.command("report")
+def report_release(
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Directory of a release.")],
+    original: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="The table it was made of: also show before and after."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
+    ] = None,
+    master: Master = None,
+) -> None:
+    """Show a release in one HTML file: its proof, its figures, before and after."""
+
+    def make(spark: SparkSession) -> str:
+        from anonspark.report.making import report_release as write
+
+        return write(spark, output, original, out)
+
+    _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
 
 
 @application.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from anonspark.comparison.report import figure_text, ranking_columns
@@ -33,7 +34,7 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         table.add_column(name, justify="right", overflow="fold")
     for row in comparison.rows:
         mark = "*" if row["dominated"] is False else ""
-        settings = [figure_text(row[axis_column(key)]) for key in grid.axes]
+        settings = [escape(figure_text(row[axis_column(key)])) for key in grid.axes]
         table.add_row(mark, *settings, *(figure_text(row.get(name)) for name in shown))
     console.print(table)
     refused = [row for row in comparison.rows if row["status"] == "refused"]

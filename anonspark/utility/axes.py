@@ -1,0 +1,233 @@
+"""Attributes as axes: raw values are positions on it, published regions are runs of it.
+
+Numbers, days and microseconds are their own positions. A text is its place among the different
+texts of the original, in their order (codes that a rule masks: in the order in which a mask covers
+neighbours).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.errors import DataError
+from anonspark.utility.queries import Domain
+from anonspark.utility.spreads import Runs, Spread, joined_runs, spread_out
+from anonspark.utility.values import Scale
+from anonspark.verification.regions import (
+    CategoryRegion,
+    Interval,
+    Leaves,
+    OrderedRegion,
+    PublishedAttribute,
+    code_key,
+    read_regions,
+)
+
+__all__ = ["Axis"]
+
+Figures = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_ELSEWHERE = -1.0
+"""Position of a text that the original lacks; no range begins there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One attribute, as the original has it.
+
+    Parameters
+    ----------
+    name : str
+    scale : Scale
+        What its values are compared as.
+    published : PublishedAttribute or None
+        How it is generalized; None where it is published as it is.
+    leaves : mapping of str to collection of str, or None
+        The hierarchy of a file.
+    whole : bool
+        Whether all values are whole numbers, as days, microseconds and places of texts are.
+    texts : tuple of str
+        The different texts, in the order of their positions.
+    domain : Domain
+        The positions of the original's records: all of texts, quantiles of numbers and times, from
+        the smallest to the largest; empty if it has no value.
+    frequent : float64 ndarray
+        Positions of the most frequent texts.
+    missing : int
+        Records of the original without a value.
+    """
+
+    name: str
+    scale: Scale
+    published: PublishedAttribute | None
+    leaves: Leaves | None
+    whole: bool
+    texts: tuple[str, ...]
+    domain: Domain
+    frequent: Figures
+    missing: int
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Published columns that tell of it."""
+        return (self.name,) if self.published is None else self.published.columns
+
+    @property
+    def middle(self) -> float:
+        """Middle of the original's range; 0 if it has no value."""
+        values = self.domain.values
+        return float(values[0] / 2 + values[-1] / 2) if len(values) else 0.0
+
+    def positions(self, values: pa.Array) -> Figures:
+        """Return the position of each raw value.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+            As :func:`~anonspark.utility.values.value_of` gives them.
+
+        Returns
+        -------
+        float64 ndarray
+            NaN where missing, -1 for texts that the original lacks.
+        """
+        if self.scale != "text":
+            numbers: Figures = pc.fill_null(values, math.nan).to_numpy(zero_copy_only=False)
+            return numbers
+        places = pc.index_in(values, value_set=self._value_set, skip_nulls=True)
+        positions = places.cast(pa.float64()).fill_null(_ELSEWHERE)
+        present: Figures = positions.to_numpy(zero_copy_only=False)
+        return np.where(np.asarray(values.is_null()), math.nan, present)
+
+    def spread(self, columns: Sequence[pa.Array]) -> tuple[Spread, Integers]:
+        """Read published columns of a generalized attribute.
+
+        Parameters
+        ----------
+        columns : sequence of pyarrow.Array
+            :attr:`columns`, one row a class or record.
+
+        Returns
+        -------
+        spread : Spread
+            The different regions.
+        numbers : int64 ndarray of shape (rows,)
+            The region of each row.
+
+        Raises
+        ------
+        DataError
+            If labels cannot be read.
+
+        Notes
+        -----
+        A mean is taken for the value of all records of its class, as somebody who computes with
+        the release has to. It does not tell how many of them are missing.
+        """
+        published = self.published
+        if published is None:
+            raise TypeError(f"{self.name} is published as it is")
+        if published.style == "mean" and self._is_mean(columns[0].type):
+            published = replace(published, style="interval")
+            columns = columns[:1]
+        leaves = None if published.rule else self.leaves
+        regions, numbers = read_regions(columns, published, leaves)
+        return spread_out([self._runs(region) for region in regions], whole=self.whole), numbers
+
+    def _is_mean(self, found: pa.DataType) -> bool:
+        return not (pa.types.is_string(found) or pa.types.is_large_string(found)) and not (
+            pa.types.is_nested(found) or pa.types.is_boolean(found)
+        )
+
+    def _runs(self, region: OrderedRegion | CategoryRegion) -> Runs:
+        if isinstance(region, CategoryRegion):
+            texts = region.values
+            if texts is None and self.leaves is not None:
+                texts = tuple({leaf for own in self.leaves.values() for leaf in own})
+            if texts is not None:
+                return self._runs_of_texts(texts, region.missing)
+            intervals = None
+        else:
+            intervals = region.intervals
+        if intervals is None:
+            values = self.domain.values
+            everything = [(float(values[0]), float(values[-1]))] if len(values) else []
+            missing = region.missing or not everything
+            return Runs(joined_runs(everything, whole=self.whole), missing)
+        ends = joined_runs((self._ends(interval) for interval in intervals), whole=self.whole)
+        elsewhere = int(not ends and bool(intervals))
+        return Runs(ends, region.missing, elsewhere)
+
+    def _runs_of_texts(self, values: Iterable[str], missing: bool) -> Runs:
+        """Return the runs of a set of values that were published as texts."""
+        different = {value.strip(" ") for value in values}
+        positions = [self._position_of_text(value) for value in different]
+        known = [position for position in positions if position is not None]
+        ends = joined_runs(((one, one) for one in known), whole=self.whole)
+        return Runs(ends, missing, len(positions) - len(known))
+
+    def _position_of_text(self, value: str) -> float | None:
+        """Return the position of a leaf; None where the original can have no such value."""
+        try:
+            match self.scale:
+                case "text":
+                    return self._places.get(value)
+                case "date":
+                    return float((date.fromisoformat(value) - date(1970, 1, 1)).days)
+                case "timestamp":
+                    since = datetime.fromisoformat(value) - datetime(1970, 1, 1)
+                    return float(since // timedelta(microseconds=1))
+                case "number":
+                    number = float(value)
+                    return number if math.isfinite(number) else None
+        except (ValueError, TypeError):
+            return None
+
+    def _ends(self, interval: Interval) -> tuple[float, float]:
+        """Return first and last position of an interval, crossed if there is none between."""
+        if isinstance(interval.low, str) or isinstance(interval.high, str):
+            first = bisect_left(self._keys, str(interval.low))
+            return float(first), float(bisect_right(self._keys, str(interval.high)) - 1)
+        low, high = float(interval.low), float(interval.high)
+        if not self.whole or low == high:
+            return low, high
+        first, last = math.ceil(low), math.floor(high)
+        first += int(not interval.low_included and first == low)
+        last -= int(not interval.high_included and last == high)
+        return float(first), float(last)
+
+    @cached_property
+    def _value_set(self) -> pa.Array:
+        return pa.array(self.texts, pa.string())
+
+    @cached_property
+    def _places(self) -> dict[str, float]:
+        return {text: float(place) for place, text in enumerate(self.texts)}
+
+    @cached_property
+    def _keys(self) -> list[str]:
+        return [code_key(text) for text in self.texts]
+
+
+def require_columns(axes: Iterable[Axis], found: Sequence[str], what: str) -> None:
+    """Check that a table has the published columns of some axes.
+
+    Raises
+    ------
+    DataError
+        Naming those that are not there.
+    """
+    lacking = [column for axis in axes for column in axis.columns if column not in found]
+    if lacking:
+        raise DataError(f"{what}: lacks the columns {', '.join(map(repr, lacking))}")

@@ -1,0 +1,335 @@
+"""``anonspark evaluate``: how useful a release is, measured beside its original."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.filesystem import FileSystem
+from anonspark.hierarchies.reading import read_hierarchy_files
+from anonspark.publish.manifest import read_manifest
+from anonspark.publish.originals import open_original
+from anonspark.spark_errors import reading_input
+from anonspark.utility.axes import Axis
+from anonspark.utility.features import FeatureSpace, published_features, raw_features
+from anonspark.utility.learning import (
+    Score,
+    Target,
+    describe_target,
+    in_order,
+    kept,
+    train_and_test,
+)
+from anonspark.utility.original import (
+    describe_original,
+    readable_values,
+    record_hash,
+    share_of_hashes,
+)
+from anonspark.utility.workload import WorkloadError, measure_workload
+from anonspark.verification.regions import leaves_by_label, published_attributes
+
+__all__ = ["Evaluation", "Learning", "Utility", "evaluate", "open_evaluation"]
+
+TEST_SHARE = 0.3
+"""Of the original's records, about so many are for testing where nothing was held out."""
+
+TRAINED_ON = ("original", "original_with_test", "release")
+"""What models are trained on."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What models learn from a release and from its original.
+
+    Parameters
+    ----------
+    target : str
+        The column that was predicted.
+    classes : int
+        Its different values.
+    held_out : bool
+        Whether the test records were no part of the original.
+    test_records : int
+    majority : float
+        Accuracy of always predicting the original's most frequent class.
+    scores : list of Score
+        ``release``: trained on all published records. ``original``: on the original's records,
+        without those of the test. ``original_with_test``, where nothing was held out: on all of
+        them; the release, too, has published forms of the test records.
+    """
+
+    target: str
+    classes: int
+    held_out: bool
+    test_records: int
+    majority: float
+    scores: list[Score]
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What a release is worth.
+
+    Parameters
+    ----------
+    records : int
+        Of the original.
+    workload : WorkloadError
+        Answers to counting queries.
+    learning : Learning or None
+        None where no target was given.
+    """
+
+    records: int
+    workload: WorkloadError
+    learning: Learning | None
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A release and its original, opened and looked at.
+
+    Parameters
+    ----------
+    release, original : DataFrame
+    holdout : DataFrame or None
+        Records like the original's that were not anonymized.
+    quasi_identifiers, others : tuple of Axis
+        Of the release; the others are published as they are.
+    sensitive : tuple of str
+        Names of the sensitive ones among the others.
+    records : int
+        Of the original.
+    target : Target or None
+        What to learn.
+    missing_markers : tuple of str
+    """
+
+    release: DataFrame
+    original: DataFrame
+    holdout: DataFrame | None
+    quasi_identifiers: tuple[Axis, ...]
+    others: tuple[Axis, ...]
+    sensitive: tuple[str, ...]
+    records: int
+    target: Target | None
+    missing_markers: tuple[str, ...]
+
+    def workload(self) -> WorkloadError:
+        """Compare counts; see :func:`~anonspark.utility.workload.measure_workload`."""
+        return measure_workload(
+            self.release,
+            self.original,
+            self.quasi_identifiers,
+            [axis for axis in self.others if axis.name in self.sensitive],
+            self.records,
+            self.missing_markers,
+        )
+
+    def learning(self, trained_on: Sequence[str] = TRAINED_ON) -> Learning | None:
+        """Train models and test them on originals.
+
+        Parameters
+        ----------
+        trained_on : sequence of str
+            Which models; see :class:`Learning`.
+
+        Returns
+        -------
+        Learning or None
+            None where there is no target.
+
+        Raises
+        ------
+        DataError
+            If there are no records to train with or to test on.
+        """
+        if self.target is None:
+            return None
+        target, space = self.target, self._space()
+        test, trainings = self._examples(target, space)
+        with kept(test) as tested:
+            row = tested.agg(
+                sf.count(sf.lit(1)).alias("records"),
+                sf.sum((sf.col("label") == 0).cast("int")).alias("most_frequent"),
+            ).collect()[0]
+            if not row["records"]:
+                where = "--original: its test part" if self.holdout is None else "--holdout: it"
+                raise DataError(f"{where} has no records with a value of {target.name!r}")
+            scores = [
+                score
+                for name, examples in trainings.items()
+                if name in trained_on
+                for score in train_and_test(
+                    in_order(examples, self.records), tested, len(target.classes), name
+                )
+            ]
+        return Learning(
+            target=target.name,
+            classes=len(target.classes),
+            held_out=self.holdout is not None,
+            test_records=row["records"],
+            majority=row["most_frequent"] / row["records"],
+            scores=scores,
+        )
+
+    def _space(self) -> FeatureSpace:
+        name = self.target and self.target.name
+        return FeatureSpace(
+            self.quasi_identifiers, tuple(axis for axis in self.others if axis.name != name)
+        )
+
+    def _examples(
+        self, target: Target, space: FeatureSpace
+    ) -> tuple[DataFrame, dict[str, DataFrame]]:
+        """Return what models are tested on and what they are trained on."""
+
+        def originals(table: DataFrame, what: str = "--original") -> DataFrame:
+            return raw_features(table, space, target.label(table), self.missing_markers, what)
+
+        trainings = {}
+        if self.holdout is not None:
+            test = originals(self.holdout, "--holdout")
+            trainings["original"] = originals(self.original)
+        else:
+            is_test = _in_test(self.original, space, target, self.missing_markers)
+            test = originals(self.original.where(is_test))
+            trainings["original"] = originals(self.original.where(~is_test))
+            trainings["original_with_test"] = originals(self.original)
+        trainings["release"] = published_features(
+            self.release, space, target.label(self.release), self.missing_markers
+        )
+        return test, trainings
+
+
+def evaluate(
+    spark: SparkSession,
+    release: str,
+    original: str,
+    target: str | None = None,
+    holdout: str | None = None,
+) -> Utility:
+    """Measure how useful a release is.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    release : str
+        The directory that ``output.path`` named.
+    original : str
+        Path of the table that it was made of; opened as the manifest says.
+    target : str or None
+        A category that is published as it is: models learn to predict it.
+    holdout : str or None
+        Path of records like the original's that were not anonymized: models are tested on them.
+        Without it they are tested on about 30 % of the original, chosen by a hash of the content.
+
+    Returns
+    -------
+    Utility
+        The same queries and test records for every release of one original.
+
+    Raises
+    ------
+    ConfigurationError
+        If the target is no category that is published as it is, or a hierarchy's file cannot be
+        used.
+    DataError
+        If there is no complete release, or a table cannot be read or lacks columns.
+
+    Notes
+    -----
+    See :func:`~anonspark.utility.original.describe_original`,
+    :func:`~anonspark.utility.workload.measure_workload` and
+    :func:`~anonspark.utility.learning.train_and_test` for jobs and cost.
+    """
+    sources = (f"{release.rstrip('/')}/data", original, *([holdout] if holdout else []))
+    with reading_input(sources, key=""):
+        opened = open_evaluation(spark, release, original, target, holdout)
+        return Utility(opened.records, opened.workload(), opened.learning())
+
+
+def open_evaluation(
+    spark: SparkSession,
+    release: str,
+    original: str,
+    target: str | None = None,
+    holdout: str | None = None,
+) -> Evaluation:
+    """Open a release and its original; parameters and errors: :func:`evaluate`.
+
+    Notes
+    -----
+    The jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
+    """
+    release = release.rstrip("/")
+    manifest = read_manifest(FileSystem(spark), release)
+    if target is not None:
+        _require_target(target, manifest)
+    elif holdout is not None:
+        raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
+    configured = manifest["configuration"]["attributes"]
+    markers = tuple(manifest["configuration"]["input"]["missing_markers"])
+    generalized = published_attributes(manifest)
+    hierarchies = read_hierarchy_files(
+        spark,
+        {
+            one.name: configured[one.name]["hierarchy"]
+            for one in generalized
+            if isinstance(configured[one.name].get("hierarchy"), str)
+        },
+    )
+    published = spark.read.parquet(f"{release}/data")
+    table = open_original(spark, original, manifest)
+    quasi_identifiers, others, records = describe_original(
+        table,
+        generalized,
+        [name for name in configured if _as_is(name, manifest)],
+        {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
+        markers,
+    )
+    held_out = None if holdout is None else open_original(spark, holdout, manifest, "--holdout")
+    if held_out is not None:
+        # Refused now, not after a long measurement.
+        readable_values(held_out, [*quasi_identifiers, *others], markers, "--holdout")
+    return Evaluation(
+        release=published,
+        original=table,
+        holdout=held_out,
+        quasi_identifiers=tuple(quasi_identifiers),
+        others=tuple(others),
+        sensitive=tuple(name for name in configured if configured[name]["role"] == "sensitive"),
+        records=records,
+        target=None if target is None else describe_target(table, target, markers),
+        missing_markers=markers,
+    )
+
+
+def _as_is(name: str, manifest: Mapping[str, Any]) -> bool:
+    """Return whether an attribute is published as it is."""
+    role = manifest["configuration"]["attributes"][name]["role"]
+    return role in ("sensitive", "insensitive")
+
+
+def _require_target(target: str, manifest: Mapping[str, Any]) -> None:
+    as_is = [name for name in manifest["configuration"]["attributes"] if _as_is(name, manifest)]
+    if target not in as_is:
+        raise ConfigurationError(
+            f"--target: {target!r} is not published as it is; expected a sensitive or insensitive "
+            f"attribute of the release: {', '.join(map(repr, as_is)) or 'it has none'}"
+        )
+
+
+def _in_test(
+    original: DataFrame, space: FeatureSpace, target: Target, markers: Sequence[str]
+) -> Column:
+    """Return whether a record of the original is one to test with: equal ones all or none."""
+    axes = sorted(space.axes, key=lambda axis: axis.name)
+    values = readable_values(original, axes, markers, "--original")
+    return record_hash([*values, target.label(original)]) < share_of_hashes(TEST_SHARE)

@@ -1,0 +1,10 @@
+"""Entry of ``spark-submit jobs/evaluate.py RELEASE --original PATH [--target COLUMN]``."""
+
+from __future__ import annotations
+
+import sys
+
+from anonspark.command_line.application import main
+
+if __name__ == "__main__":
+    sys.exit(main(["evaluate", *sys.argv[1:]]))
