@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anonspark.comparison.report import figure_text, ranking_columns
-from anonspark.comparison.table import axis_column
+from anonspark.comparison.grid import settings_label
+from anonspark.comparison.report import figure_text
 
 if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
@@ -20,34 +22,36 @@ __all__ = ["show_comparison"]
 
 def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> None:
     """Show every cell, the best of each privacy setting first, and where the figures are."""
-    names = ranking_columns(grid)
+    # Few enough for a terminal of 80 columns; the others are in the report.
+    suppressed = any(row.get("rows_suppressed") for row in comparison.rows)
+    shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
+    shown = list(dict.fromkeys(shown))
     table = Table(
         title=f"Cells by {grid.rank_by}, * not dominated",
         title_justify="left",
         header_style="bold",
+        box=SIMPLE_HEAD,
     )
     table.add_column("")
-    for key in grid.axes:
-        table.add_column(key, overflow="fold")
-    shown = [name for name in names if name != "dominated"]
+    table.add_column("cell", min_width=24, overflow="fold")
     for name in shown:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(name.replace("_", " "), justify="right", min_width=7)
     for row in comparison.rows:
         mark = "*" if row["dominated"] is False else ""
-        settings = [escape(figure_text(row[axis_column(key)])) for key in grid.axes]
-        table.add_row(mark, *settings, *(figure_text(row.get(name)) for name in shown))
+        label = escape(_label(comparison, row))
+        table.add_row(mark, label, *(figure_text(row.get(name)) for name in shown))
     console.print(table)
-    refused = [row for row in comparison.rows if row["status"] == "refused"]
-    for row in refused:
-        settings = [figure_text(row[axis_column(key)]) for key in grid.axes]
-        console.print(
-            f"refused: {', '.join(filter(None, settings))}: {row['reason']}",
-            markup=False,
-            highlight=False,
-        )
+    for row in comparison.rows:
+        if row["status"] == "refused":
+            text = f"refused: {_label(comparison, row)}: {row['reason']}"
+            console.print(text, markup=False, highlight=False)
     console.print(
         f"{comparison.ran} cells run, {comparison.reused} were there; figures and report at "
         f"{comparison.path}",
         markup=False,
         highlight=False,
     )
+
+
+def _label(comparison: Comparison, row: Mapping[str, Any]) -> str:
+    return settings_label(comparison.results[row["cell"]].settings)

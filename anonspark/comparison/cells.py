@@ -1,0 +1,133 @@
+"""What is kept of a cell: its figures, in a small file each, so that a comparison can go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from anonspark import __version__
+from anonspark.comparison.grid import Cell
+from anonspark.errors import ConfigurationError
+from anonspark.filesystem import FileSystem
+
+__all__ = ["CellResult", "Rows", "cells_directory", "read_result", "write_result"]
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """Figures of one cell; nothing in it is a record.
+
+    Parameters
+    ----------
+    cell : str
+        Name of the cell.
+    settings : dict
+        Key path to value of the axes.
+    input : str
+        Tells whether two prepared inputs are the same.
+    reason : str or None
+        Why nothing was published; None where a release was made.
+    configuration : dict
+        Without its secrets.
+    summary, rounds, attributes, privacy, risk
+        Rows of the metrics tables of the release; empty where there was none.
+    seconds : dict
+        Seconds of each stage.
+    version : str
+        Of anonspark.
+    """
+
+    cell: str
+    settings: dict[str, Any]
+    input: str
+    reason: str | None
+    configuration: dict[str, Any]
+    summary: dict[str, Any]
+    rounds: Rows
+    attributes: Rows
+    privacy: Rows
+    risk: Rows
+    seconds: dict[str, float]
+    version: str = __version__
+
+    @property
+    def refused(self) -> bool:
+        """Whether a guarantee could not be met, so that nothing was published."""
+        return self.reason is not None
+
+
+def cells_directory(output: str) -> str:
+    """Return where the figures of the cells are."""
+    return f"{output.rstrip('/')}/cells"
+
+
+def write_result(files: FileSystem, output: str, result: CellResult) -> None:
+    """Write a cell's figures; the file is there as a whole or not at all."""
+    directory = cells_directory(output)
+    path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
+    text = json.dumps(asdict(result), indent=1, ensure_ascii=False, default=_plain)
+    files.write_text(draft, text + "\n")
+    files.delete(path)
+    files.rename(draft, path)
+
+
+def read_result(files: FileSystem, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
+    """Read a cell's figures.
+
+    Parameters
+    ----------
+    files : FileSystem
+    output : str
+    cell : Cell
+    fingerprint : str
+        Of the prepared input at hand.
+
+    Returns
+    -------
+    CellResult or None
+        None if they are not there, or are those of another version of anonspark.
+
+    Raises
+    ------
+    ConfigurationError
+        If they are damaged, or those of another input.
+    """
+    path = f"{cells_directory(output)}/{cell.id}.json"
+    if not files.exists(path):
+        return None
+    try:
+        document = json.loads(files.read_text(path))
+        result = CellResult(**document)
+    except (ValueError, TypeError, Py4JError) as error:
+        raise ConfigurationError(
+            f"output: {path} is not what a comparison wrote; remove it, and the cell is run again"
+        ) from error
+    if result.version != __version__:
+        return None
+    if result.input != fingerprint:
+        raise ConfigurationError(
+            f"output: {path} has figures of another input than the one that is at input.path now "
+            "(or of other hierarchies); give the comparison another output, or remove the directory"
+        )
+    if "started" in result.summary:
+        result.summary["started"] = datetime.fromisoformat(result.summary["started"])
+    # What a person calls the cell may have changed with the grid file.
+    return CellResult(**(vars(result) | {"settings": dict(cell.settings)}))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        return int(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no figure")

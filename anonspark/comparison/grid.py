@@ -1,0 +1,274 @@
+"""The grid file: a configuration, the settings that are varied, and where the figures go."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from anonspark.comparison.ranking import METRICS
+from anonspark.configuration import Configuration, parse_configuration
+from anonspark.configuration.loading import read_document
+from anonspark.configuration.problems import explain, found, key_path, nearest, one_of
+from anonspark.configuration.section import Section
+from anonspark.errors import ConfigurationError
+
+__all__ = ["Cell", "Grid", "load_grid", "setting_text", "settings_label"]
+
+# What stands in a cell's configuration for the place of its release, which is deleted after it is
+# measured: the cell's name must not depend on that place.
+_NOWHERE = "-"
+
+_VARIED = ("privacy", "model", "evaluate", "execution", "gates")
+_FIXED = {
+    "input": "the input is read once for all cells",
+    "attributes": "the input is prepared once for all cells",
+    "missing": "the input is prepared once for all cells",
+    "output": "the releases are deleted after they are measured",
+}
+
+# What ends a YAML document that is a single value.
+_END = "...\n"
+
+_LONGEST_SETTING = 60
+
+_STEP = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']*))\s*(?:\.|$)""")
+
+Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
+
+
+class _GridFile(Section):
+    """What a grid file may say."""
+
+    title: str | None = Field(default=None, description="What is compared, for the report.")
+    base: str | dict[str, Any] = Field(
+        description=(
+            "The configuration that all cells share: a path, relative to the grid file, or the "
+            "configuration itself."
+        )
+    )
+    settings: dict[str, Any] = Field(
+        default={},
+        alias="set",
+        description="Key paths and values that replace those of the base, in all cells.",
+    )
+    axes: Annotated[list[Axes], Field(min_length=1)] = Field(
+        description="Key paths and the values that each takes; a list of them is run in turn."
+    )
+    rank_by: str = Field(default="gcp", description="The figure that cells are ranked by.")
+    output: str = Field(min_length=1, description="Directory of the figures; any Hadoop URI.")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One configuration of a grid.
+
+    Parameters
+    ----------
+    settings : dict
+        Key path to value, of the axes that the cell takes part in, in their order.
+    configuration : Configuration
+        Complete and checked; its output path is a stand-in.
+    """
+
+    settings: dict[str, Any]
+    configuration: Configuration
+
+    @property
+    def id(self) -> str:
+        """Name of the cell: 16 digits of its configuration's fingerprint."""
+        return self.configuration.fingerprint()[:16]
+
+    @property
+    def label(self) -> str:
+        """The settings in short, for people."""
+        return settings_label(self.settings)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is to be compared.
+
+    Parameters
+    ----------
+    title : str or None
+    cells : tuple of Cell
+        Each configuration once, in the order of the file.
+    axes : tuple of str
+        Key paths that at least one block of axes varies, in the order in which they first appear.
+    rank_by : str
+        A name of :data:`anonspark.comparison.ranking.METRICS`.
+    output : str
+        Directory of the figures.
+    """
+
+    title: str | None
+    cells: tuple[Cell, ...]
+    axes: tuple[str, ...]
+    rank_by: str
+    output: str
+
+
+def setting_text(key: str, value: Any) -> str:
+    """Return a setting in short: the last name of its key, and its value."""
+    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return written if key == "model.name" else f"{_steps(key)[-1]}={written}"
+
+
+def settings_label(settings: Mapping[str, Any]) -> str:
+    """Return settings in short, long values cut off."""
+    texts = (setting_text(key, value) for key, value in settings.items())
+    return ", ".join(
+        text if len(text) <= _LONGEST_SETTING else f"{text[:_LONGEST_SETTING]}..." for text in texts
+    )
+
+
+def load_grid(path: str | Path, overrides: Sequence[str] = ()) -> Grid:
+    """Read a grid file and check every cell of it.
+
+    Parameters
+    ----------
+    path : str or Path
+        A YAML file on the local disk.
+    overrides : sequence of str
+        What ``--set`` was given: they replace values of the base, not those of the axes.
+
+    Returns
+    -------
+    Grid
+
+    Raises
+    ------
+    ConfigurationError
+        With all problems of the file and of all cells, each once.
+    """
+    expected = "a mapping with 'base', 'axes' and 'output'"
+    document, problems = read_document(path, "a grid", expected)
+    document = dict(document)
+    if isinstance(document.get("axes"), Mapping):
+        document["axes"] = [document["axes"]]
+    try:
+        file = _GridFile.model_validate(document)
+    except ValidationError as error:
+        findings = explain(error, document, _GridFile.model_json_schema())
+        raise ConfigurationError(*problems, *(finding.line() for finding in findings)) from None
+    problems += _unusable_axes(file.axes)
+    if file.rank_by not in METRICS:
+        near = nearest(file.rank_by, METRICS)
+        remedy = f"did you mean {near!r}?" if near else f"expected {one_of(list(METRICS))}"
+        problems.append(f"rank_by: found {found(file.rank_by)}; {remedy}")
+    base: Mapping[str, Any] = {}
+    if isinstance(file.base, str):
+        try:
+            base, found_twice = read_document(
+                Path(path).parent / file.base,
+                "a configuration",
+                "a mapping with 'input', 'attributes', 'privacy' and 'output'",
+            )
+            problems += found_twice
+        except ConfigurationError as error:
+            problems += [f"base: {problem}" for problem in error.problems]
+    else:
+        base = file.base
+    if problems:
+        raise ConfigurationError(*problems)
+    shared = [*_overrides(file.settings), *overrides]
+    cells, problems = _cells(base, shared, file.axes)
+    if not problems and METRICS[file.rank_by].needs_information:
+        without = [cell for cell in cells if not cell.configuration.evaluate.information]
+        if without:
+            problems.append(
+                f"rank_by: {file.rank_by} is measured where evaluate.information is true; set it "
+                "to true for all cells, or rank by another figure"
+            )
+    if problems:
+        raise ConfigurationError(*problems)
+    axes = dict.fromkeys(key for block in file.axes for key in block)
+    return Grid(file.title, tuple(cells), tuple(axes), file.rank_by, file.output)
+
+
+def _steps(key: str) -> list[str]:
+    """Take a key path apart as ``--set`` does."""
+    return [
+        (in_double or in_single or bare).strip()
+        for in_double, in_single, bare in _STEP.findall(key)
+        if in_double or in_single or bare.strip()
+    ]
+
+
+def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
+    """Say which axes would change what all cells share, or name no single key."""
+    problems = []
+    for place, block in enumerate(blocks):
+        for key, values in block.items():
+            where = key_path(("axes", place, key))
+            steps = _steps(key) or [key]
+            if steps[0] in _FIXED or steps == ["execution", "seed"]:
+                reason = _FIXED.get(steps[0], "it is mixed into the prepared records")
+                problems.append(
+                    f"{where}: cannot be varied, for {reason}; expected a key of "
+                    f"{one_of(_VARIED)}; write a grid file for each value"
+                )
+            elif steps[0] not in _VARIED:
+                near = nearest(steps[0], _VARIED)
+                hint = f"; did you mean {near!r}?" if near else ""
+                problems.append(f"{where}: unknown key; expected one of {one_of(_VARIED)}{hint}")
+            elif len(steps) == 1:
+                problems.append(
+                    f"{where}: found a whole section; expected the path of a key in it, as in "
+                    "'model.name'; list its keys as axes of their own"
+                )
+            texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
+            if len(set(texts)) < len(texts):
+                problems.append(f"{where}: found a value twice; expected each once; remove one")
+    return problems
+
+
+def _overrides(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings as ``--set`` takes them."""
+    written = {
+        key: yaml.safe_dump(value, default_flow_style=True, width=float("inf"))
+        for key, value in settings.items()
+    }
+    return [f"{key}={text.removesuffix(_END).strip()}" for key, text in written.items()]
+
+
+def _combinations(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> Iterator[dict[str, Any]]:
+    for block in blocks:
+        for values in product(*block.values()):
+            yield dict(zip(block, values, strict=True))
+
+
+def _cells(
+    base: Mapping[str, Any],
+    shared: Sequence[str],
+    blocks: Sequence[Mapping[str, Sequence[Any]]],
+) -> tuple[list[Cell], list[str]]:
+    """Return every configuration once, and what is wrong with any of them."""
+    combinations = list(_combinations(blocks))
+    cells: dict[str, Cell] = {}
+    wrong: dict[str, list[str]] = {}
+    for settings in combinations:
+        # What the base says of its own output does not matter, but for the style.
+        own = [*_overrides(settings), f"output.path={_NOWHERE!r}", "output.mode=error"]
+        try:
+            cell = Cell(settings, parse_configuration(base, [*shared, *own]))
+        except ConfigurationError as error:
+            for problem in error.problems:
+                wrong.setdefault(problem, []).append(settings_label(settings))
+        else:
+            cells.setdefault(cell.id, cell)
+    problems = [
+        f"{problem} (in {len(labels)} of {len(combinations)} cells, first in: {labels[0]})"
+        if len(labels) < len(combinations)
+        else problem
+        for problem, labels in wrong.items()
+    ]
+    return list(cells.values()), problems

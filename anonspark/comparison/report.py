@@ -1,0 +1,202 @@
+"""The report of a comparison: one page with the ranking, and charts of the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from anonspark import __version__
+from anonspark.comparison.grid import Grid, setting_text
+from anonspark.comparison.lines import Line, Lines, draw_lines
+from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.table import axis_column
+from anonspark.filesystem import FileSystem
+from anonspark.report.blocks import Block, Chart, Section, Table, Text
+from anonspark.report.document import render
+
+__all__ = ["comparison_report", "figure_text", "write_report"]
+
+Row = Mapping[str, Any]
+
+_WORDS = {
+    "gcp": "certainty penalty per value, 0 to 1 (gcp)",
+    "gcp_total": "certainty penalty (gcp_total)",
+    "dm": "discernibility (dm)",
+    "classes": "classes",
+    "seconds": "time of a run, seconds",
+}
+
+# More could not be told apart.
+_MOST_LINES = 12
+
+
+def write_report(files: FileSystem, grid: Grid, rows: Sequence[Row]) -> None:
+    """Write ``report.html`` into the output of a comparison."""
+    files.write_text(f"{grid.output.rstrip('/')}/report.html", comparison_report(grid, rows))
+
+
+def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    grid : Grid
+    rows : sequence of mapping
+        Of :func:`anonspark.comparison.table.comparison_rows`.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing; of the data it holds figures of whole releases alone.
+    """
+    done = [row for row in rows if row["status"] == "done"]
+    refused = [row for row in rows if row["status"] == "refused"]
+    sections = [Section("ranking", "Ranking", _ranking(grid, rows))]
+    charts = _charts(grid, done)
+    if charts:
+        sections.append(Section("charts", "Figures", charts))
+    if refused:
+        sections.append(Section("refused", "Refused", _refused(grid, refused)))
+    return render(
+        title=grid.title or "Comparison",
+        subtitle=(
+            f"{len(rows):,} cells on one input of {done[0]['rows_in']:,} rows"
+            if done
+            else f"{len(rows):,} cells, none of which could be published"
+        ),
+        sections=sections,
+        footer=(
+            f"Made by anonspark {__version__}. Figures of whole releases only: no record is in "
+            "this file."
+        ),
+    )
+
+
+def _ranking_columns(grid: Grid) -> list[str]:
+    """Return the columns of the ranking, besides the settings."""
+    names = ["place", "dominated", grid.rank_by, "gcp", "dm", "classes", "rows_suppressed"]
+    return list(dict.fromkeys([*names, "seconds"]))
+
+
+def figure_text(value: Any) -> str:
+    """Write a figure for people."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4f}" if abs(value) < 1 else f"{value:,.2f}"
+    return str(value)
+
+
+def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    better = "larger" if METRICS[grid.rank_by].larger_is_better else "smaller"
+    names = _ranking_columns(grid)
+    settings = [axis_column(key) for key in grid.axes]
+    table = Table(
+        f"All cells, the best of each privacy setting first, by {grid.rank_by}",
+        [*grid.axes, *(name.replace("_", " ") for name in names)],
+        [[figure_text(row.get(name)) for name in (*settings, *names)] for row in rows],
+    )
+    return [
+        Text(
+            f"Place 1 has the best {grid.rank_by} ({better} is better) among the cells with the "
+            "same privacy settings. A cell is dominated if another one protects at least as much, "
+            f"suppresses no more records and has no worse {grid.rank_by}, and is better in one of "
+            "the three."
+        ),
+        table,
+    ]
+
+
+def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    settings = [axis_column(key) for key in grid.axes]
+    return [
+        Text("A guarantee could not be met; nothing was published."),
+        Table(
+            "Refused cells, and why",
+            [*grid.axes, "reason"],
+            [[figure_text(row.get(name)) for name in (*settings, "reason")] for row in rows],
+        ),
+    ]
+
+
+def _charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+    """Draw the main figures against the axis with the most numbers; k, if it is varied."""
+    across = _axis_across(grid, rows)
+    if across is None:
+        return []
+    others = [key for key in grid.axes if key != across]
+    groups: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: float(row[axis_column(across)])):
+        texts = [
+            setting_text(key, row[axis_column(key)])
+            for key in others
+            if row[axis_column(key)] is not None and _varies(rows, key)
+        ]
+        groups.setdefault(", ".join(texts) or grid.rank_by, []).append(row)
+    shown = sorted(groups, key=_mean_place(groups))[:_MOST_LINES]
+    blocks: list[Block] = []
+    if len(shown) < len(groups):
+        blocks.append(
+            Text(f"The {_MOST_LINES} lines with the best places of {len(groups)} are drawn.")
+        )
+    short = across.rpartition(".")[2]
+    for metric in dict.fromkeys([grid.rank_by, "gcp", "dm", "classes", "seconds"]):
+        lines = [
+            Line(
+                name,
+                [(float(row[axis_column(across)]), float(row[metric])) for row in groups[name]],
+            )
+            for name in shown
+        ]
+        words = _WORDS.get(metric, metric.replace("_", " "))
+        places = [x for line in lines for x, _ in line.points]
+        chart = Lines(
+            f"{metric} against {short}",
+            lines,
+            short,
+            words,
+            logarithmic=min(places) > 0 and max(places) / min(places) >= 5,
+        )
+        table = Table(
+            f"{words[0].upper()}{words[1:]}, for each {across}",
+            ["line", *(figure_text(place) for place in _numbers(places))],
+            [[line.name, *(_at(line, place) for place in sorted(set(places)))] for line in lines],
+        )
+        description = f"{metric} against {short}: one line for each of {', '.join(shown)}"
+        svg = draw_lines(chart, f"chart-{metric.replace('_', '-')}", description)
+        blocks.append(Chart(Markup(svg), table))  # noqa: S704 - escaped there
+    return blocks
+
+
+def _axis_across(grid: Grid, rows: Sequence[Row]) -> str | None:
+    """Return the axis that charts have across: numbers, at least two of them."""
+    for key in sorted(grid.axes, key=lambda key: key != "privacy.k"):
+        values = [row[axis_column(key)] for row in rows]
+        are_numbers = all(
+            isinstance(value, (int, float)) and not isinstance(value, bool) for value in values
+        )
+        if are_numbers and len(set(values)) > 1:
+            return key
+    return None
+
+
+def _varies(rows: Sequence[Row], key: str) -> bool:
+    return len({row[axis_column(key)] for row in rows}) > 1
+
+
+def _mean_place(groups: Mapping[str, Sequence[Row]]) -> Callable[[str], float]:
+    return lambda name: sum(row["place"] for row in groups[name]) / len(groups[name])
+
+
+def _numbers(places: Sequence[float]) -> list[float | int]:
+    return [int(place) if place.is_integer() else place for place in sorted(set(places))]
+
+
+def _at(line: Line, place: float) -> str:
+    return ", ".join(figure_text(y) for x, y in line.points if x == place)

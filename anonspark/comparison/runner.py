@@ -1,0 +1,229 @@
+"""Running a grid: the input is prepared once, each cell measured, its release deleted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from anonspark import pipeline
+from anonspark.comparison.cells import (
+    CellResult,
+    Rows,
+    cells_directory,
+    read_result,
+    write_result,
+)
+from anonspark.comparison.grid import Cell, Grid
+from anonspark.comparison.report import write_report
+from anonspark.comparison.table import comparison_rows, write_tables
+from anonspark.configuration import Configuration
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.filesystem import FileSystem
+from anonspark.prepare.snapshot import Snapshot
+from anonspark.progress import Progress
+from anonspark.publish.paths import require_usable_output
+from anonspark.spark_errors import writing_output
+from anonspark.staging import Staging, open_staging
+
+__all__ = ["Comparison", "compare"]
+
+# One comparison at a time writes to an output: a second one finds the staging directory there.
+_STAGING = "comparison"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Parameters
+    ----------
+    path : str
+        Directory of the figures.
+    rows : list of dict
+        The table of metrics, best cells first among those with the same privacy settings.
+    results : dict of str to CellResult
+        By name of the cell, in the order of the grid.
+    ran, reused : int
+        Cells that were run, and cells whose figures were there.
+    """
+
+    path: str
+    rows: list[dict[str, Any]]
+    results: dict[str, CellResult]
+    ran: int
+    reused: int
+
+
+@dataclass
+class _CellProgress(Progress):
+    """Progress of a run inside a cell: its stages are what the stage of the cell is at."""
+
+    outer: Progress = field(default_factory=Progress)
+
+    def tell(self, detail: str) -> None:
+        """Say what the run is at."""
+        self.outer.tell(detail)
+
+    @contextmanager
+    def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
+        """Run a stage of the run; parameters as :meth:`Progress.stage`."""
+        self.outer.tell(name)
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+
+
+def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -> Comparison:
+    """Run what is missing of a grid, and write the metrics of all its cells.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    grid : Grid
+    progress : Progress or None
+        Where to tell what is going on.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ConfigurationError
+        If the output cannot be used, holds something else, or figures of another input; or if a
+        cell asks for what only the data show to be impossible, such as a level that a hierarchy
+        has not.
+    DataError, PublishingError
+        As :func:`anonspark.pipeline.run`. Cells that were measured before any of these errors stay
+        measured.
+
+    Notes
+    -----
+    One pass over the input, also where no cell is missing, to know whether it is still the same;
+    then each cell costs what a run costs that does not read the input. A cell whose guarantee
+    cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
+    a staging directory beside the output, readable by its owner only, which is removed however the
+    comparison ends.
+    """
+    progress = progress or Progress()
+    files = FileSystem(spark)
+    # If there are rows enough for the largest k, there are for all.
+    shared = max((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
+    output = files.qualified(grid.output).rstrip("/")
+    _require_own_output(files, shared, output)
+    results: dict[str, CellResult] = {}
+    ran = 0
+    with open_staging(files, output, _STAGING) as staging, writing_output():
+        with progress.stage("prepare"):
+            snapshot = pipeline.prepare(spark, shared, staging.records)
+        fingerprint = _fingerprint(snapshot)
+        there = {cell.id: read_result(files, output, cell, fingerprint) for cell in grid.cells}
+        missing = sum(result is None for result in there.values())
+        files.make_directory(cells_directory(output))
+        for cell in grid.cells:
+            result = there[cell.id]
+            if result is None:
+                ran += 1
+                with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
+                    result = _run_cell(spark, cell, snapshot, fingerprint, staging, progress)
+                    write_result(files, output, result)
+            results[cell.id] = result
+    rows = comparison_rows(grid, list(results.values()))
+    write_tables(files, grid, rows)
+    write_report(files, grid, rows)
+    return Comparison(grid.output, rows, results, ran, len(results) - ran)
+
+
+def _placed(configuration: Configuration, path: str, mode: str = "error") -> Configuration:
+    """Return a configuration whose release goes to a path."""
+    output = configuration.output.model_copy(update={"path": path, "mode": mode})
+    return configuration.model_copy(update={"output": output})
+
+
+def _require_own_output(files: FileSystem, configuration: Configuration, output: str) -> None:
+    """Check the output against the input, and that nothing of somebody else's would be replaced.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    require_usable_output(files, _placed(configuration, output, "overwrite"))
+    if (
+        files.exists(output)
+        and not files.exists(cells_directory(output))
+        and files.matches(f"{output}/*")
+    ):
+        raise ConfigurationError(
+            f"output: what is at {output} is not a comparison (it has no folder 'cells'); choose "
+            "another path or remove it yourself"
+        )
+
+
+def _fingerprint(snapshot: Snapshot) -> str:
+    """Tell one prepared input from another: its records, and the hierarchies over their values."""
+    hierarchies = sorted(
+        (name, one.leaves, one.levels) for name, one in snapshot.hierarchies.items()
+    )
+    content = json.dumps([snapshot.fingerprint, hierarchies])
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _run_cell(
+    spark: SparkSession,
+    cell: Cell,
+    snapshot: Snapshot,
+    fingerprint: str,
+    staging: Staging,
+    progress: Progress,
+) -> CellResult:
+    """Make a cell's release, keep its figures, and delete it."""
+    path = f"{staging.release}/{cell.id}"
+    inner = _CellProgress(outer=progress)
+    summary: dict[str, Any] = {}
+    rounds: Rows = []
+    attributes: Rows = []
+    privacy: Rows = []
+    risk: Rows = []
+    reason = None
+    try:
+        release = pipeline.run(
+            spark,
+            _placed(cell.configuration, path),
+            run_id=cell.id,
+            progress=inner,
+            snapshot=snapshot,
+        )
+    except GuaranteeError as error:
+        reason = str(error)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            *(f"cell {cell.label}: {problem}" for problem in error.problems)
+        ) from error
+    else:
+        # Of the cell's configuration, not of the one that names the place in the staging directory.
+        summary = release.summary | {"configuration_fingerprint": cell.configuration.fingerprint()}
+        rounds, attributes = release.rounds, release.attributes
+        privacy, risk = release.privacy, release.risk
+        FileSystem(spark).delete(path)
+    return CellResult(
+        cell=cell.id,
+        settings=cell.settings,
+        input=fingerprint,
+        reason=reason,
+        configuration=cell.configuration.public_dict(),
+        summary=summary,
+        rounds=rounds,
+        attributes=attributes,
+        privacy=privacy,
+        risk=risk,
+        seconds=inner.seconds,
+    )

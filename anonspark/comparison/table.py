@@ -1,0 +1,128 @@
+"""The metrics of all cells as one table, in Parquet and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from anonspark.comparison.cells import CellResult
+from anonspark.comparison.grid import Grid
+from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
+from anonspark.filesystem import FileSystem
+from anonspark.publish.schemas import SUMMARY_SCHEMA
+from anonspark.publish.tables import write_rows
+
+__all__ = ["axis_column", "comparison_rows", "write_tables"]
+
+# Those of a run that is not there any more, and what the cell's own name says.
+_LEFT_OUT = ("run_id", "output_fingerprint")
+
+
+def axis_column(key: str) -> str:
+    """Return the column of an axis: its key path in words that need no quotes."""
+    return re.sub(r"\W+", "_", key).strip("_")
+
+
+def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str, Any]]:
+    """Return a row for each cell: its settings, its place, and the summary of its release.
+
+    Parameters
+    ----------
+    grid : Grid
+    results : sequence of CellResult
+        Of all cells.
+
+    Returns
+    -------
+    list of dict
+        By privacy settings, then by place; refused cells last among those of their settings.
+    """
+    metric = METRICS[grid.rank_by]
+    contestants = []
+    for result in results:
+        value = None if result.refused else float(result.summary[grid.rank_by])
+        if value is not None and metric.larger_is_better:
+            value = -value
+        privacy = {
+            key: setting for key, setting in result.configuration["privacy"].items() if key != "k"
+        }
+        contestants.append(
+            Contestant(
+                (json.dumps(privacy, sort_keys=True),),
+                result.configuration["privacy"]["k"],
+                0 if result.refused else result.summary["rows_suppressed"],
+                value,
+            )
+        )
+    rows = []
+    found = zip(results, contestants, places(contestants), dominated(contestants), strict=True)
+    for result, contestant, place, worse in found:
+        row: dict[str, Any] = {
+            "cell": result.cell,
+            "status": "refused" if result.refused else "done",
+            "reason": result.reason,
+            **{axis_column(key): _scalar(result.settings.get(key)) for key in grid.axes},
+            "place": place,
+            "dominated": worse,
+            "model": result.configuration["model"]["name"],
+            "k": contestant.k,
+        }
+        row |= {name: value for name, value in result.summary.items() if name not in _LEFT_OUT}
+        rows.append((contestant.protection, contestant.k, place is None, place or 0, row))
+    return [row for *_, row in sorted(rows, key=lambda one: one[:4])]
+
+
+def write_tables(files: FileSystem, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the rows as ``metrics`` (Parquet) and ``metrics.csv``; no Spark job."""
+    schema = _schema(grid, rows)
+    output = grid.output.rstrip("/")
+    write_rows(files, rows, schema, f"{output}/metrics")
+    text = io.StringIO(newline="")
+    names = [part.split()[0] for part in schema.split(", ")]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write_text(f"{output}/metrics.csv", text.getvalue())
+
+
+def _scalar(value: Any) -> Any:
+    """Return a setting as a table can hold it: lists and mappings as JSON."""
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> str:
+    axes = []
+    for column in map(axis_column, grid.axes):
+        values = [row[column] for row in rows if row[column] is not None]
+        kind = _kind(values)
+        axes.append(f"{column} {kind}")
+        if kind == "string":
+            for row in rows:
+                row[column] = row[column] if row[column] is None else _text(row[column])
+        elif kind == "double":
+            for row in rows:
+                row[column] = row[column] if row[column] is None else float(row[column])
+    summary = [part for part in SUMMARY_SCHEMA.split(", ") if part.split()[0] not in _LEFT_OUT]
+    first = ["cell string", "status string", "reason string"]
+    return ", ".join([*first, *axes, "place int", "dominated boolean", *summary])
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _kind(values: Sequence[Any]) -> str:
+    """Return the type of a column that holds all values of an axis."""
+    for kind, types in (("boolean", (bool,)), ("long", (int,)), ("double", (int, float))):
+        booleans = sum(isinstance(value, bool) for value in values)
+        if all(isinstance(value, types) for value in values) and (
+            (bool not in types and not booleans) or booleans == len(values)
+        ):
+            return kind
+    return "string"
