@@ -44,7 +44,7 @@ def compare(keys, normalized, record, attributes, thresholds, point):
     Parameters
     ----------
     keys : int64 ndarray of shape (n, width)
-        See :func:`anonspark.columns.key_matrix`.
+        See :func:`anonspark.record_keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
         Normalized positions; without rows where no key is a distance.
     record : int

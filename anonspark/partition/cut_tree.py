@@ -126,7 +126,7 @@ class CutTree:
         Parameters
         ----------
         keys : int64 ndarray of shape (n, width)
-            See :func:`anonspark.columns.key_matrix`.
+            See :func:`anonspark.record_keys.key_matrix`.
         normalized : float64 ndarray of shape (n, d) or None
             The records' normalized positions, where they are known already.
         """

@@ -160,7 +160,7 @@ def describe_values(
     if table.num_rows > MOST_VALUES:
         return None
     # Missing values last, as :class:`SensitiveValues` has them.
-    table = table.take(pc.sort_indices(table, [("value", "ascending")], null_placement="at_end"))
+    table = table.take(pc.sort_indices(table, [("value", "ascending")]))
     values = table.column("value").combine_chunks()
     counts = table.column("records").to_numpy().astype(np.int64)
     none = np.zeros(0, np.int64)

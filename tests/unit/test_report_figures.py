@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.report import figure_sections, proof_sections
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import GroupAxis, OrderedAxis, read_intervals, read_sets
 from anonspark.report.bins import Bins, merge_bins, plan_bins
+from anonspark.report.blocks import Table
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.evidence import Evidence
-from anonspark.report.figure_sections import class_sizes
 from anonspark.report.figures import Associations, Figures
 from anonspark.report.groups import beginnings, levels_of, plan_groups
 from anonspark.verification.regions import PublishedAttribute, leaves_by_label
@@ -299,7 +300,7 @@ def test_sums_do_not_depend_on_the_order_of_records() -> None:
 def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
     nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
     manifest = {"configuration": {"privacy": {"k": 10}}}
-    section = class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
+    section = figure_sections.class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
     assert section is not None
     rows = section.blocks[1].table.rows  # type: ignore[union-attr]
     total = sum(size * classes for size, classes in sizes)
@@ -310,3 +311,92 @@ def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
         own = [int(number.replace(",", "")) for number in numbers]
         assert sum(own) == total
         assert min(own) >= 10
+
+
+# Sections
+
+
+def evidence(**parts: Any) -> Evidence:
+    nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
+    manifest = {
+        "configuration": {
+            "privacy": {"k": 10},
+            "output": {"style": "interval"},
+            "attributes": {"age": {"role": "quasi_identifier"}},
+        },
+        "published": {"quasi_identifiers": [{"name": "age", "kind": "integer"}]},
+        "fingerprints": {"output": "f"},
+        **parts.pop("manifest", {}),
+    }
+    return Evidence("release", manifest, parts.pop("verification", {}), nothing, **parts)
+
+
+def cells(section: Any, table: int = 0) -> list[list[str]]:
+    tables = [getattr(block, "table", block) for block in section.blocks]
+    found = [one for one in tables if isinstance(one, Table)][table]
+    return [[str(getattr(cell, "holds", cell)) for cell in row] for row in found.rows]
+
+
+def test_gates_say_by_how_much_they_are_missed() -> None:
+    gates = [
+        {"metric": "gcp", "found": 0.04, "min": None, "max": 0.05},
+        {"metric": "iloss", "found": 0.25, "min": None, "max": 0.2},
+        {"metric": "classes", "found": 90.0, "min": 100.0, "max": None},
+        {"metric": "rows_suppressed", "found": 3.0, "min": None, "max": 0.0},
+        {"metric": "entropy", "found": None, "min": None, "max": 1.0},
+    ]
+    section = proof_sections.gates(evidence(manifest={"gates": gates}))
+    assert cells(section) == [
+        ["gcp", "at most 0.05", "0.04", "", "True"],
+        ["iloss", "at most 0.2", "0.25", "0.05 too high", "False"],
+        ["classes", "at least 100", "90", "10 too low", "False"],
+        ["rows_suppressed", "at most 0", "fewer than 10", "too high", "False"],
+        ["entropy", "at most 1", "not measured", "", "False"],
+    ]
+    assert proof_sections.gates(evidence()) is None
+
+
+def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() -> None:
+    summary = {"rows_in": 1000, "rows_dropped_missing": 3, "rows_suppressed": 0, "rows_left_out": 0}
+    section = proof_sections.published(
+        evidence(manifest={"summary": summary}, verification={"rows": 997, "classes": 90})
+    )
+    rows = dict(cells(section))
+    assert rows["left out because a quasi-identifier is missing"] == "fewer than 10"
+    assert rows["records published"] == "997"
+    assert rows["records of the input"] == "about 1,000"
+
+
+def test_few_records_left_over_are_not_told_by_the_rounds() -> None:
+    rounds = [
+        {"round": 1, "normal_rows": 80, "outlier_rows": 24, "classes": 8, "gcp_total": 4.0},
+        {"round": 2, "normal_rows": 20, "outlier_rows": 4, "classes": 2, "gcp_total": 3.0},
+    ]
+    section = figure_sections.rounds(evidence(rounds=rounds))
+    assert cells(section) == [
+        ["round 1", "100", "80", "20", "8", "5.0 %"],
+        ["round 2", "20", "20", "0", "2", "15.0 %"],
+    ]
+
+
+def test_few_missing_values_are_not_told_by_those_of_others() -> None:
+    figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
+    rows = [
+        {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
+        for name, missing in (("age", 4), ("hours", 13), ("income", 0))
+    ]
+    section = figure_sections.loss(evidence(attributes=rows))
+    assert [row[-1] for row in cells(section)] == ["some", "some", "0"]
+
+
+def test_records_that_were_left_out_are_no_falsehood() -> None:
+    truth = {"holds": True, "left_out": 20, "without_counterpart": 20, "unmatched": 20}
+    section = proof_sections.guarantee(
+        evidence(verification={"smallest": 10, "truthfulness": truth})
+    )
+    assert cells(section)[1][1:] == ["0", "0", "True"]
+    truth |= {"holds": False, "without_counterpart": 23, "not_proven": 40}
+    section = proof_sections.guarantee(
+        evidence(verification={"smallest": 10, "truthfulness": truth})
+    )
+    assert cells(section)[1][1:] == ["0", "fewer than 10; 40 not proven", "False"]

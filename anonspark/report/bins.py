@@ -1,0 +1,235 @@
+"""Bins of numbers and times: edges that no single person gave, each bin with k people or more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Bins", "Scale", "merge_bins", "plan_bins"]
+
+Figures = npt.NDArray[np.float64]
+
+Scale = Literal["whole", "real", "date", "timestamp"]
+"""What the values are: whole numbers, any numbers, days or microseconds since 1970-01-01 UTC."""
+
+_MOST_BINS = 12
+_EDGE_SHARE = 0.02
+_DAY = 86_400_000_000
+_SECOND = 1_000_000
+
+# Widths of bins of time, in days and in microseconds. Months and years are cut by the calendar.
+_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
+_DAYS = (1, 2, 5, 10)
+_MOMENTS = tuple(
+    [_SECOND * seconds for seconds in (1, 5, 15, 30, 60, 300, 900, 1800)]
+    + [_SECOND * 3600 * hours for hours in (1, 3, 6, 12)]
+)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of an ordered attribute; the first and the last one are open.
+
+    Parameters
+    ----------
+    scale : Scale
+    edges : tuple of float
+        Ascending; bin i holds the values from edge i - 1, included, to edge i, not included.
+    """
+
+    scale: Scale
+    edges: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.edges) + 1
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the bins, none of which tells the smallest or largest value."""
+        if not self.edges:
+            return ["all values"]
+        times = self.scale in ("date", "timestamp")
+        before, after = ("before {}", "{} and later") if times else ("below {}", "{} and more")
+        names = [before.format(self._text(self.edges[0]))]
+        for low, high in pairwise(self.edges):
+            names.append(self._label(low, high))
+        return [*names, after.format(self._text(self.edges[-1]))]
+
+    def places(self, values: Figures) -> npt.NDArray[np.int64]:
+        """Return the bin of each value."""
+        return np.searchsorted(np.array(self.edges), values, "right").astype(np.int64)
+
+    def spread(self, low: Figures, high: Figures) -> Figures:
+        """Return the part of each interval that lies in each bin.
+
+        Parameters
+        ----------
+        low, high : float64 ndarray of shape (n,)
+            Ends; where they are equal the interval is one value.
+
+        Returns
+        -------
+        float64 ndarray of shape (n, bins)
+            Rows add up to 1.
+        """
+        edges = np.array(self.edges)
+        width = (high - low)[:, None]
+        below = np.divide(
+            edges - low[:, None],
+            width,
+            out=(edges > low[:, None]).astype(np.float64),
+            where=width > 0,
+        )
+        below = np.clip(below, 0.0, 1.0)
+        ends = np.ones((len(low), 1))
+        return np.diff(np.hstack([np.zeros((len(low), 1)), below, ends]), axis=1)
+
+    def _label(self, low: float, high: float) -> str:
+        if self.scale == "whole":
+            first, last = int(low), int(high) - 1
+            return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+        if self.scale == "date":
+            return _days_label(int(low), int(high))
+        return f"{self._text(low)} to below {self._text(high)}"
+
+    def _text(self, edge: float) -> str:
+        match self.scale:
+            case "date":
+                day = date(1970, 1, 1) + timedelta(days=int(edge))
+                return str(day.year) if (day.month, day.day) == (1, 1) else day.isoformat()
+            case "timestamp":
+                moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(edge))
+                midnight = int(edge) % _DAY == 0
+                return moment.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M:%S")
+            case "whole":
+                return f"{int(edge):,}"
+            case _:
+                return f"{edge:,.10g}"
+
+
+def _days_label(low: int, high: int) -> str:
+    first = date(1970, 1, 1) + timedelta(days=low)
+    last = date(1970, 1, 1) + timedelta(days=high - 1)
+    if (first.month, first.day, last.month, last.day) == (1, 1, 12, 31):
+        return str(first.year) if first.year == last.year else f"{first.year} to {last.year}"
+    return f"{first} to {last}"
+
+
+def plan_bins(scale: Scale, values: Figures, counts: Figures, k: int) -> Bins:
+    """Choose bins with round edges.
+
+    Parameters
+    ----------
+    scale : Scale
+    values : float64 ndarray of shape (n,)
+        Where the records lie, such as the middles of their classes.
+    counts : float64 ndarray of shape (n,)
+        Records at each value.
+    k : int
+        At least k records lie below the first edge, or at it, and as many above the last one.
+
+    Returns
+    -------
+    Bins
+        At most 14; edges are round numbers, months, years, or parts of the clock.
+    """
+    order = np.argsort(values, kind="stable")
+    values, reached = values[order], np.cumsum(counts[order])
+    total = float(reached[-1]) if len(reached) else 0.0
+    for outside in (max(k, math.ceil(_EDGE_SHARE * total)), k):
+        if 2 * outside > total:
+            continue
+        low = float(values[np.searchsorted(reached, outside)])
+        high = float(values[np.searchsorted(reached, total - outside, "right")])
+        edges = [edge for edge in _round_edges(scale, low, high) if low < edge <= high]
+        if edges:
+            return Bins(scale, tuple(float(edge) for edge in edges))
+    return Bins(scale, ())
+
+
+def _round_edges(scale: Scale, low: float, high: float) -> Sequence[float]:
+    """Return round numbers of one step from low to high, and perhaps beyond."""
+    span = high - low
+    if span <= 0 or not math.isfinite(span):
+        return []
+    if scale == "date":
+        return _date_edges(low, high)
+    if scale == "timestamp":
+        if span > _MOST_BINS * _MOMENTS[-1]:
+            return [edge * _DAY for edge in _date_edges(low / _DAY, high / _DAY)]
+        moments = next(step for step in _MOMENTS if span <= _MOST_BINS * step)
+        return [float(moments * place) for place in _multiples(low, high, moments)]
+    step = _round_step(span / _MOST_BINS)
+    if scale == "whole":
+        step = max(step, 1.0)
+    if step == 0.0:
+        return []
+    # By way of the text: 3 steps of 0.1 are 0.3.
+    return [float(f"{step * place:.12g}") for place in _multiples(low, high, step)]
+
+
+def _multiples(low: float, high: float, step: float) -> range:
+    return range(math.floor(low / step), math.ceil(high / step) + 1)
+
+
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 5, 10, ... that is not below a number."""
+    power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 0.0
+    return next((power * digit for digit in (1, 2, 5, 10) if power * digit >= least), power * 10)
+
+
+def _date_edges(low: float, high: float) -> list[float]:
+    span = high - low
+    for days in _DAYS:
+        if span <= _MOST_BINS * days:
+            return [float(days * place) for place in _multiples(low, high, days)]
+    months = next((step for step in _MONTHS if span <= _MOST_BINS * step * 30.5), _MONTHS[-1])
+    epoch = date(1970, 1, 1)
+    # Years that the calendar has: 1 to 9999.
+    first = epoch + timedelta(days=max(math.floor(low), -719_162))
+    last = epoch + timedelta(days=min(math.ceil(high), 2_932_896))
+    places = range(first.year * 12 // months, (last.year * 12 + 11) // months + 1)
+    starts = (divmod(place * months, 12) for place in places)
+    return [
+        float((date(year, month + 1, 1) - epoch).days)
+        for year, month in starts
+        if 1 <= year <= date.max.year
+    ]
+
+
+def merge_bins(bins: Bins, counts: Sequence[Figures], k: int) -> tuple[Bins, list[list[int]]]:
+    """Join neighbouring bins until each has k records in every table.
+
+    Parameters
+    ----------
+    bins : Bins
+    counts : sequence of float64 ndarray of shape (bins,)
+        One an array a table.
+    k : int
+
+    Returns
+    -------
+    bins : Bins
+    members : list of list of int
+        The old bins in each new one. Where a table has fewer than k records in all, one.
+    """
+    members: list[list[int]] = []
+    current: list[int] = []
+    for place in range(len(bins)):
+        current.append(place)
+        if all(sum(table[one] for one in current) >= k for table in counts):
+            members.append(current)
+            current = []
+    if current and members:
+        members[-1] += current
+    elif current:
+        members = [current]
+    edges = tuple(bins.edges[group[0] - 1] for group in members[1:])
+    return Bins(bins.scale, edges), members

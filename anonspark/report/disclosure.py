@@ -1,0 +1,87 @@
+"""What a report may tell of people: no count below k, and nothing that reveals one.
+
+Counts of the original are shown rounded to multiples of k, as statistical offices round to a base
+(Hundepool and others, Statistical Disclosure Control, 2012, section 5.4.1): a figure of the report
+less another one, or less one of the release, then tells of no fewer than k people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Disclosure"]
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """The rules for one release.
+
+    Parameters
+    ----------
+    k : int
+        Smallest number of people that may be shown, at least 1.
+    """
+
+    k: int
+
+    @property
+    def few(self) -> str:
+        """What is shown instead of a count that is too small."""
+        return f"fewer than {self.k:,}"
+
+    def hides(self, people: float) -> bool:
+        """Return whether a count of people must not be shown; none at all may be."""
+        return 0 < people < self.k
+
+    def count(self, people: int) -> str:
+        """Return a count as text."""
+        return self.few if self.hides(people) else f"{people:,}"
+
+    def rounded(self, people: float) -> int:
+        """Return a count of the original, rounded to a multiple of k."""
+        return self.k * int(people / self.k + 0.5)
+
+    def shares(self, people: Sequence[float]) -> list[float]:
+        """Return the shares of some counts in their total, made of rounded counts.
+
+        Parameters
+        ----------
+        people : sequence of float
+            Counts that make up a table.
+        """
+        rounded = [self.rounded(count) for count in people]
+        total = sum(rounded)
+        return [count / total if total else 0.0 for count in rounded]
+
+    def share(self, share: float, people: int) -> str:
+        """Return a share of some people as text.
+
+        Parameters
+        ----------
+        share : float
+            In [0, 1].
+        people : int
+            How many all of them are.
+        """
+        some = share * people
+        # A share is a quotient of counts: half a person is rounding.
+        if 0.5 <= some < self.k - 0.5:
+            return f"{self.few} records"
+        if 0.5 <= people - some < self.k - 0.5:
+            return f"all but {self.few} records"
+        return percent(share)
+
+    def rounded_share(self, share: float, people: int) -> float:
+        """Return a share of some people for a chart: a multiple of k people."""
+        return min(self.rounded(share * people) / people, 1.0) if people else 0.0
+
+
+def percent(share: float) -> str:
+    """Return a share as text, with three digits or so: 100 %, 12.3 %, 0.0123 %."""
+    value = 100 * share
+    if value == 0 or value == 100:
+        return f"{value:.0f} %"
+    if 99.95 <= value < 100:
+        return "more than 99.9 %"
+    return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"

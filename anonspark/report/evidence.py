@@ -1,0 +1,72 @@
+"""Everything that a report is made of, before it is told in sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonspark.report.disclosure import Disclosure
+from anonspark.report.figures import Figures
+
+__all__ = ["Evidence", "Row", "figure_text"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that the report is made of.
+
+    Parameters
+    ----------
+    release : str
+        Path of the release, as it was given.
+    manifest : mapping
+    verification : mapping
+        What ``anonspark verify --json`` prints.
+    figures : Figures
+    summary, rounds, attributes : sequence of mapping
+        Rows of the metrics tables; empty where a release came without them.
+    original : str or None
+        Path of the original, as it was given; None without one.
+    risk_before : sequence of mapping
+        Rows as those of the table ``risk``, of the original.
+    """
+
+    release: str
+    manifest: Mapping[str, Any]
+    verification: Mapping[str, Any]
+    figures: Figures
+    summary: Sequence[Row] = ()
+    rounds: Sequence[Row] = ()
+    attributes: Sequence[Row] = ()
+    original: str | None = None
+    risk_before: Sequence[Row] = ()
+    rules: Disclosure = field(init=False)
+
+    def __post_init__(self) -> None:
+        k = int(self.manifest["configuration"]["privacy"]["k"])
+        object.__setattr__(self, "rules", Disclosure(k))
+
+    @property
+    def counts(self) -> Row:
+        """The figures of the whole release: those of the manifest, or of the metrics."""
+        return self.manifest.get("summary") or (self.summary[0] if self.summary else {})
+
+    @property
+    def k(self) -> int:
+        """Smallest class size that was required."""
+        return self.rules.k
+
+
+def figure_text(value: object, digits: int = 4) -> str:
+    """Return a figure as text."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    number = float(str(value))
+    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:,.{digits}g}"

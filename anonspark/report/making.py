@@ -1,0 +1,187 @@
+"""Making the report of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from anonspark.configuration import Configuration
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.filesystem import FileSystem
+from anonspark.prepare.reading import open_input
+from anonspark.publish.manifest import read_manifest
+from anonspark.publish.originals import open_original
+from anonspark.report.document import render
+from anonspark.report.evidence import Evidence
+from anonspark.report.figures import measure
+from anonspark.report.sections import all_sections
+from anonspark.spark_errors import reading_input
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims import claim_of_manifest
+from anonspark.verification.regions import require_readable
+from anonspark.verification.risk import attacks, risk_row
+
+__all__ = ["REPORT", "make_report", "report_release", "report_run"]
+
+REPORT = "report.html"
+"""Name of the report beside the data of a release."""
+
+
+def make_report(
+    spark: SparkSession,
+    release: str,
+    original: DataFrame | None = None,
+    original_path: str | None = None,
+) -> str:
+    """Return the report of a release.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    release : str
+        The directory that ``output.path`` named.
+    original : DataFrame or None
+        The table that the release was made of.
+    original_path : str or None
+        Where that is, for the command that repeats the proof.
+
+    Returns
+    -------
+    str
+        An HTML page; the same for the same release and original.
+
+    Raises
+    ------
+    DataError
+        If there is no complete release, or the original lacks columns.
+    ConfigurationError
+        If a hierarchy or population that the release names cannot be read.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.audit.audit_table` and of
+    :func:`anonspark.report.figures.measure`. A release whose guarantee fails has a report, too,
+    which says so.
+    """
+    release = release.rstrip("/")
+    manifest = read_manifest(FileSystem(spark), release)
+    claim = claim_of_manifest(spark, release, manifest, matched=True)
+    where = f"{release}/data"
+    paths = (where,) if original_path is None else (where, original_path)
+    with reading_input(paths, key=""):
+        data = spark.read.parquet(where)
+        matched = original if _tells_regions(claim.attributes) else None
+        verification = audit_table(data, claim, original=matched, name=release, where=where)
+        figures = measure(data, manifest, claim.hierarchies, original)
+    before = []
+    if figures.original is not None and figures.original.sizes:
+        found = attacks(figures.original.sizes, claim.risk.threshold)
+        before = [risk_row(attack, claim.risk) for attack in found]
+    evidence = Evidence(
+        release,
+        manifest,
+        verification.as_dict(),
+        figures,
+        summary=_metrics(spark, release, "summary"),
+        rounds=_metrics(spark, release, "rounds", "round"),
+        attributes=_metrics(spark, release, "attributes", "position"),
+        original=original_path if matched is not None else None,
+        risk_before=before,
+    )
+    counts = evidence.counts
+    return render(
+        title=f"Anonymization report: {manifest.get('run_id', release)}",
+        subtitle=(
+            f"{release} · model {counts.get('model', manifest['configuration']['model']['name'])} "
+            f"· k = {evidence.k:,} · {str(manifest.get('started', '')).replace('+00:00', ' UTC')}"
+        ),
+        sections=all_sections(evidence),
+        footer=(
+            f"Made by anonspark {manifest.get('versions', {}).get('anonspark', '')}. Aggregates "
+            f"only: no record is in this file, and no count of people below k = {evidence.k:,}."
+        ),
+    )
+
+
+def report_release(
+    spark: SparkSession, release: str, original: str | None = None, out: str | None = None
+) -> str:
+    """Write the report of a release; costs and errors as :func:`make_report`.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    release : str
+        The directory that ``output.path`` named.
+    original : str or None
+        Path of the table that it was made of, in the format that the manifest tells.
+    out : str or None
+        Where to write it; None writes it into the release.
+
+    Returns
+    -------
+    str
+        Where it is.
+
+    Raises
+    ------
+    PublishingError
+        If it cannot be written.
+    """
+    table = None
+    if original is not None:
+        manifest = read_manifest(FileSystem(spark), release)
+        table = open_original(spark, original, manifest)
+    path = out or f"{release.rstrip('/')}/{REPORT}"
+    _write(spark, path, make_report(spark, release, table, original))
+    return path
+
+
+def report_run(spark: SparkSession, configuration: Configuration) -> str:
+    """Write the report of the release that a configuration made, beside its input.
+
+    Returns and raises as :func:`report_release`.
+    """
+    paths = configuration.input.paths
+    release = configuration.output.path
+    table = open_input(spark, configuration.input)
+    path = f"{release.rstrip('/')}/{REPORT}"
+    report = make_report(spark, release, table, paths[0] if len(paths) == 1 else None)
+    _write(spark, path, report)
+    return path
+
+
+def _write(spark: SparkSession, path: str, report: str) -> None:
+    try:
+        FileSystem(spark).write_text(path, report)
+    except (Py4JError, PySparkException) as error:
+        raise PublishingError(
+            f"report: {path} cannot be written; check that its folder can be written to, and the "
+            "space on the disk. The release itself is complete"
+        ) from error
+
+
+def _tells_regions(attributes: Any) -> bool:
+    """Return whether records can be matched with the release: means hide their classes."""
+    try:
+        require_readable(attributes)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _metrics(
+    spark: SparkSession, release: str, name: str, order: str | None = None
+) -> list[Mapping[str, Any]]:
+    """Read a small table of metrics; nothing where the release came without it."""
+    path = f"{release}/metrics/{name}"
+    if not FileSystem(spark).exists(path):
+        return []
+    with reading_input((path,), key=""):
+        table = spark.read.parquet(path)
+        rows = (table if order is None else table.orderBy(order)).collect()
+    return [row.asDict() for row in rows]

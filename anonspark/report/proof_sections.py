@@ -1,0 +1,311 @@
+"""Sections of the report about the promise and the run: proof, gates, columns, configuration."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import yaml
+
+from anonspark.report.blocks import Block, Code, Section, Table, Text, Verdict
+from anonspark.report.charts import Bars, Series
+from anonspark.report.drawing import bars
+from anonspark.report.evidence import Evidence, Row, figure_text
+
+__all__ = ["configuration", "gates", "guarantee", "published", "timings"]
+
+# Of each criterion beyond k: what is measured in the worst class, and how it is bounded.
+_CRITERIA = {
+    "distinct": ("l-diversity: different values in the worst class", "at least"),
+    "entropy": ("entropy l-diversity: exponential of the smallest entropy", "at least"),
+    "recursive": ("recursive (c, l)-diversity: c of the worst class", "below"),
+    "alpha": ("(alpha, k)-anonymity: largest share of one value in a class", "at most"),
+    "equal distance": ("t-closeness: largest distance of a class, equal distances", "at most"),
+    "ordered distance": ("t-closeness: largest distance of a class, ordered values", "at most"),
+    "hierarchical distance": ("t-closeness: largest distance of a class, hierarchy", "at most"),
+}
+
+_ROLES = {
+    "identifier": "not published",
+    "quasi_identifier": "generalized",
+    "sensitive": "published as it is",
+    "insensitive": "published as it is",
+}
+
+
+def guarantee(evidence: Evidence) -> Section:
+    """Show what was required and what was measured, and how to repeat the proof."""
+    proof, rules = evidence.verification, evidence.rules
+    required = int(proof.get("k", rules.k))
+    smallest = int(proof.get("smallest", 0))
+    rows: list[list[str | Verdict]] = [
+        [
+            "k-anonymity: records in the smallest class",
+            f"at least {required:,}",
+            rules.count(smallest),
+            Verdict(smallest >= required),
+        ]
+    ]
+    rows += [_criterion_row(one) for one in proof.get("criteria") or ()]
+    rows += _presence_rows(evidence)
+    promised = evidence.manifest["fingerprints"]["output"]
+    if "fingerprint" in proof:
+        rows.append(
+            [
+                "the files are those that were published",
+                "the manifest's fingerprint",
+                "the same" if proof["fingerprint"] == promised else "another one",
+                Verdict(proof["fingerprint"] == promised),
+            ]
+        )
+    rows += _attack_rows(evidence)
+    holds = bool(proof.get("holds", True))
+    if holds:
+        verdict = (
+            f"The guarantee holds: every published record shares its quasi-identifiers with at "
+            f"least {required - 1:,} others, and every other requirement is met."
+        )
+    else:
+        verdict = (
+            "The guarantee does not hold. The release must not be used; "
+            "anonspark verify tells what is wrong with it."
+        )
+    blocks: list[Block] = [
+        Text(verdict, "good" if holds else "bad"),
+        Table(
+            "What was required, and what was measured in the published files",
+            ("requirement", "required", "measured", "verdict"),
+            rows,
+        ),
+        Text(
+            "Measured for this report from the published files alone, not from what the "
+            "anonymizer said of them. Anybody who has the files can repeat the proof:"
+        ),
+        Code(_command(evidence), "Command that proves the guarantee"),
+        Text(
+            "k-anonymity means that nobody is singled out by the quasi-identifiers. What it does "
+            "not protect against is in the documentation of anonspark, docs/privacy.md."
+        ),
+    ]
+    return Section("guarantee", "Guarantee and proof", blocks)
+
+
+def _command(evidence: Evidence) -> str:
+    command = f"anonspark verify {shlex.quote(evidence.release)}"
+    if evidence.original is not None:
+        command += f" --original {shlex.quote(evidence.original)}"
+    return command
+
+
+def _criterion_row(one: Row) -> list[str | Verdict]:
+    what, bound = _CRITERIA.get(one["criterion"], (one["criterion"], "required"))
+    limit = one["required"]
+    if one["criterion"] == "recursive":
+        what = what.replace("(c, l)", f"(c, {figure_text(limit)})")
+        limit = one.get("c")
+    name = f"{one['attribute']}: {what}" if one.get("attribute") else what
+    measured = "unbounded" if one.get("measured") is None else figure_text(one["measured"])
+    holds = not one.get("violating_classes", 0)
+    return [name, f"{bound} {figure_text(limit)}", measured, Verdict(holds)]
+
+
+def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
+    presence = evidence.verification.get("presence")
+    wanted = evidence.manifest["configuration"]["privacy"].get("delta_presence")
+    if not presence or not wanted:
+        return []
+    holds = not presence.get("out_of_bounds") and not presence.get("classes_not_covered")
+    return [
+        [
+            "delta-presence: how sure one can be that somebody is in the release",
+            f"{figure_text(wanted.get('min', 0.0))} to {figure_text(wanted.get('max', 1.0))}",
+            f"{figure_text(presence['smallest'])} to {figure_text(presence['largest'])}",
+            Verdict(holds),
+        ]
+    ]
+
+
+def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
+    """Return what was found with the original: truthfulness, and the linkage attack."""
+    rows: list[list[str | Verdict]] = []
+    rules = evidence.rules
+    truth = evidence.verification.get("truthfulness")
+    if truth:
+        rows.append(
+            [
+                "truthfulness: records without a counterpart, beside those left out",
+                "0",
+                _untruthful(truth, evidence),
+                Verdict(bool(truth.get("holds", True))),
+            ]
+        )
+    for name, attack in (evidence.verification.get("linkage") or {}).items():
+        rows.append(
+            [
+                f"linkage attack with the {name}: people with fewer than {rules.k:,} candidates",
+                "0",
+                rules.count(int(attack.get("fewer_than_k", 0))),
+                Verdict(bool(attack.get("holds", True))),
+            ]
+        )
+    return rows
+
+
+def _untruthful(truth: Row, evidence: Evidence) -> str:
+    """Return how many records of the original or the release do not fit, and how many may not."""
+    lost = max(int(truth.get(name, 0)) for name in ("missing", "without_counterpart", "unmatched"))
+    beyond = max(0, lost - int(truth.get("left_out", 0)))
+    for name in ("surplus", "without_original", "unmatched_published"):
+        beyond += int(truth.get(name, 0))
+    text = evidence.rules.count(beyond)
+    unknown = int(truth.get("not_proven", 0))
+    return f"{text}; {evidence.rules.count(unknown)} not proven" if unknown else text
+
+
+def gates(evidence: Evidence) -> Section | None:
+    """Show the bounds that the configuration sets on figures; None where it sets none."""
+    found = evidence.manifest.get("gates") or []
+    if not found:
+        return None
+    rows = [_gate_row(evidence, one) for one in found]
+    held = all(holds for _, holds in rows)
+    return Section(
+        "gates",
+        "Quality gates",
+        [
+            Text(
+                "All quality gates hold." if held else "A quality gate does not hold.",
+                "good" if held else "bad",
+            ),
+            Table(
+                "Bounds that the configuration sets, and the figures of the release",
+                ("figure", "bound", "measured", "missed by", "verdict"),
+                [row for row, _ in rows],
+            ),
+        ],
+    )
+
+
+def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]:
+    """Return a gate as cells, and whether it holds."""
+    name, figure = str(gate["metric"]), gate.get("found")
+    low, high = gate.get("min"), gate.get("max")
+    bounds = [
+        f"{word} {figure_text(bound)}"
+        for word, bound in (("at least", low), ("at most", high))
+        if bound is not None
+    ]
+    if figure is None:
+        return [name, ", ".join(bounds), "not measured", "", Verdict(False)], False
+    missed = ""
+    counts_people = name.rpartition(".")[2].startswith("rows_") or name.endswith("_rows")
+    hidden = counts_people and evidence.rules.hides(figure)
+    for bound, way in ((low, "too low"), (high, "too high")):
+        beyond = 0.0 if bound is None else (figure - bound) * (-1 if way == "too low" else 1)
+        if beyond > 0:
+            missed = way if hidden else f"{figure_text(beyond)} {way}"
+    shown = evidence.rules.few if hidden else figure_text(figure)
+    return [name, ", ".join(bounds), shown, missed, Verdict(not missed)], not missed
+
+
+def published(evidence: Evidence) -> Section:
+    """Show how many records and which columns were published."""
+    rules, counts = evidence.rules, evidence.counts
+    published = int(evidence.verification.get("rows", counts.get("rows_published", 0)))
+    dropped = int(counts.get("rows_dropped_missing", 0))
+    suppressed = int(counts.get("rows_suppressed", 0))
+    left_out = int(counts.get("rows_left_out", 0))
+    total = int(counts.get("rows_in", published))
+    # The exact total would tell the part that is not shown.
+    hidden = rules.hides(dropped) or rules.hides(left_out)
+    rows = [
+        ["records of the input", f"about {rules.rounded(total):,}" if hidden else f"{total:,}"],
+        ["left out because a quasi-identifier is missing", rules.count(dropped)],
+        ["left out because they found no class", rules.count(left_out)],
+        ["published with all quasi-identifiers suppressed", rules.count(suppressed - left_out)],
+        ["records published", f"{published:,}"],
+        ["classes by published values", f"{int(evidence.verification.get('classes', 0)):,}"],
+    ]
+    configured = evidence.manifest["configuration"].get("attributes", {})
+    kinds = {
+        one["name"]: one["kind"] for one in evidence.manifest["published"]["quasi_identifiers"]
+    }
+    columns = [
+        [
+            name,
+            str(attribute["role"]).replace("_", "-"),
+            _ROLES.get(attribute["role"], ""),
+            str(kinds.get(name, "")),
+        ]
+        for name, attribute in sorted(
+            configured.items(), key=lambda item: list(_ROLES).index(item[1]["role"])
+        )
+    ]
+    style = evidence.manifest["configuration"]["output"]["style"]
+    return Section(
+        "published",
+        "What was published",
+        [
+            Table("Records", ("what", "records"), rows),
+            Table("Columns by role", ("column", "role", "in the release", "kind"), columns),
+            Text(f"Quasi-identifiers are published in the style {style}. Columns of the input that "
+                 "are not listed here were neither read nor published."),
+        ],
+    )  # fmt: skip
+
+
+def timings(evidence: Evidence) -> Section | None:
+    """Show how long each stage of the run took."""
+    seconds = evidence.manifest.get("seconds") or {}
+    if not seconds:
+        return None
+    labels, values = list(seconds), [float(value) for value in seconds.values()]
+    chart = bars(
+        "timings",
+        Bars("Seconds of each stage", labels, [Series("seconds", values)], "seconds (s)", "stage"),
+        f"Bar chart: seconds of {len(labels)} stages of the run, {sum(values):,.1f} together.",
+        Table(
+            "Seconds of each stage",
+            ("stage", "seconds"),
+            [[label, f"{value:,.1f}"] for label, value in zip(labels, values, strict=True)],
+        ),
+    )
+    return Section("timings", "Time it took", [chart])
+
+
+def configuration(evidence: Evidence) -> Section:
+    """Show the configuration, fingerprints and versions."""
+    manifest = evidence.manifest
+    prints = [[name, str(value)] for name, value in manifest["fingerprints"].items()]
+    versions = [[name, str(value)] for name, value in manifest.get("versions", {}).items()]
+    run = [
+        ["run", str(manifest.get("run_id", ""))],
+        ["started (UTC)", str(manifest.get("started", ""))],
+    ]
+    text = yaml.safe_dump(
+        _without_values(manifest["configuration"]), sort_keys=False, allow_unicode=True, width=88
+    )
+    return Section(
+        "configuration",
+        "Configuration and fingerprints",
+        [
+            Table("Run", ("what", "value"), run),
+            Table("Fingerprints: equal where the content is", ("of", "fingerprint"), prints),
+            Table("Versions", ("of", "version"), versions),
+            Text("Configuration, with all defaults:"),
+            Code(text, "Configuration"),
+        ],
+    )
+
+
+def _without_values(configuration: Row) -> dict[str, Any]:
+    """Return the configuration without the values that orders of attributes list."""
+    plain: dict[str, Any] = dict(configuration)
+    plain["attributes"] = {
+        name: {
+            key: f"({len(value):,} values)" if key == "order" and isinstance(value, list) else value
+            for key, value in attribute.items()
+        }
+        for name, attribute in configuration.get("attributes", {}).items()
+    }
+    return plain

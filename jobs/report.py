@@ -1,0 +1,10 @@
+"""Entry of ``spark-submit jobs/report.py OUTPUT [--original PATH] [--out FILE]``."""
+
+from __future__ import annotations
+
+import sys
+
+from anonspark.command_line.application import main
+
+if __name__ == "__main__":
+    sys.exit(main(["report", *sys.argv[1:]]))

@@ -1,0 +1,404 @@
+"""The report of a small release, opened in a real browser."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from helpers import command
+
+from anonspark.command_line.application import main
+from anonspark.demonstration.people import EDUCATION_ORDER, write_people
+from anonspark.errors import DataError
+from anonspark.filesystem import FileSystem
+from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.publish.manifest import read_manifest
+from anonspark.report.figures import Marginal, measure
+from anonspark.report.making import _tells_regions, make_report
+from anonspark.verification.regions import published_attributes
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+    from pyspark.sql import SparkSession
+
+CHROMIUM = Path("/usr/bin/chromium")
+K = 5
+QUASI_IDENTIFIERS = ("birth_date", "sex", "postal_code", "education", "income", "hours_per_week")
+
+
+class Made(NamedTuple):
+    """A release of invented people and its report."""
+
+    people: Path
+    release: Path
+    report: str
+
+
+@pytest.fixture(scope="module")
+def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("report")
+    people, release = folder / "people", folder / "release"
+    write_people(spark_session, 600, str(people))
+    document = {
+        "input": {"path": str(people)},
+        "attributes": {
+            "person_id": "identifier",
+            "full_name": "identifier",
+            **dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+            "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
+            "diagnosis": "sensitive",
+        },
+        # A few are left out: their number must not be told.
+        "missing": "drop",
+        "privacy": {"k": K, "l_diversity": {"attribute": "diagnosis", "l": 2}},
+        "output": {"path": str(release)},
+    }
+    path = folder / "configuration.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    assert main(["run", str(path), "--report", "--quiet", "--run-id", "demo"]) == 0
+    return Made(people, release, (release / "report.html").read_text())
+
+
+def people_of(made: Made) -> list[dict[str, Any]]:
+    return pq.read_table(made.people).to_pylist()
+
+
+def as_text(value: object) -> set[str]:
+    """Ways in which a value may be written."""
+    if isinstance(value, (int, float)):
+        return {f"{value}", f"{value:,}", f"{value:.2f}", f"{value:,.2f}", f"{value:g}"}
+    return {value.isoformat() if isinstance(value, datetime.date) else str(value)}
+
+
+# Content
+
+
+def test_the_report_begins_with_the_proof_and_has_all_sections(made: Made) -> None:
+    titles = [unescape(title) for title in re.findall(r"<h2[^>]*>(.*?)</h2>", made.report)]
+    assert titles == [
+        "Guarantee and proof",
+        "What was published",
+        "How useful it is",
+        "Class sizes",
+        "Loss of each attribute",
+        "Rounds",
+        "Values before and after",
+        "Correlations before and after",
+        "Risk before and after",
+        "Time it took",
+        "Configuration and fingerprints",
+    ]
+    assert "The guarantee holds" in made.report
+    assert f"anonspark verify {made.release} --original {made.people}" in made.report
+    manifest = json.loads((made.release / "manifest.json").read_text())
+    for fingerprint in manifest["fingerprints"].values():
+        assert fingerprint in made.report
+
+
+def test_the_same_release_has_the_same_report(
+    made: Made, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "again.html"
+    outcome = command(capsys, "report", made.release, "--original", made.people, "--out", out)
+    assert outcome.code == 0, outcome.err
+    assert str(out) in outcome.out
+    assert out.read_text() == made.report
+
+
+def test_the_file_is_small(made: Made) -> None:
+    assert len(made.report.encode()) < 3_000_000
+
+
+# Privacy
+
+
+def test_no_identifier_is_in_the_report(made: Made) -> None:
+    for person in people_of(made):
+        assert person["full_name"] not in made.report
+        assert person["person_id"] not in made.report
+
+
+def test_no_tuple_of_quasi_identifiers_is_in_the_report(made: Made) -> None:
+    words = set(re.findall(r"[^<>\s\"]+", unescape(made.report)))
+    whole = unescape(made.report)
+    for person in people_of(made):
+        values = [person[name] for name in QUASI_IDENTIFIERS if person[name] is not None]
+        assert not all(
+            any(text in (words if " " not in text else whole) for text in as_text(value))
+            for value in values
+        )
+
+
+def test_no_value_of_few_people_is_in_the_report(made: Made) -> None:
+    """Dates of birth, codes and incomes are those of one or two people each."""
+    plain = re.sub(r"<(svg|style)\b.*?</\1>", "", made.report, flags=re.DOTALL)
+    words = set(re.findall(r"[\w.,-]+", plain))
+    words |= set(re.findall(r"<text[^>]*>([^<]*)</text>", made.report))
+    people = people_of(made)
+    for name in ("birth_date", "income"):
+        values = [person[name] for person in people]
+        extremes = (min(values), max(values))
+        rare = {value for value in values if values.count(value) < K}
+        # Edges are round numbers, which somebody may have by chance.
+        shown = {value for value in rare if as_text(value) & words}
+        assert not shown.intersection(extremes)
+        assert len(shown) <= 1
+
+
+def test_few_people_are_not_counted(made: Made) -> None:
+    manifest = json.loads((made.release / "manifest.json").read_text())
+    dropped = manifest["summary"]["rows_dropped_missing"]
+    assert dropped > 0
+    shown = f"{dropped}" if dropped >= K else f"fewer than {K}"
+    assert (
+        f'<th scope="row">left out because a quasi-identifier is missing</th><td>{shown}</td>'
+        in made.report
+    )
+    for table in re.findall(r"<caption>Distribution of.*?</table>", made.report, re.S):
+        for counts in re.findall(r"<td>([\d,]+)</td>", table):
+            assert int(counts.replace(",", "")) % K == 0
+
+
+# Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        message = f"{CHROMIUM} is missing: install Debian's package chromium to test the report"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message, pytrace=False)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        flags = (
+            "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+            "--disable-background-networking --disable-component-update --disable-sync"
+        )
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags.split())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, made: Made, tmp_path: Path) -> Iterator[Page]:
+    # As it comes out of a mail: alone, under another name.
+    attachment = tmp_path / "attachment.html"
+    attachment.write_text(made.report)
+    page = browser.new_page()
+    complaints: list[str] = []
+    requests: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        complaints.append(message.text)
+
+    def ask(request: Request) -> None:
+        requests.append(request.url)
+
+    page.on("console", note)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", ask)
+    page.goto(attachment.as_uri())
+    yield page
+    page.close()
+    assert not complaints
+    assert [url for url in requests if not url.startswith("data:")] == [attachment.as_uri()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_overflows(page: Page, width: int, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # No text of a chart is cut off.
+    cut = page.evaluate(
+        """[...document.querySelectorAll('svg text')].filter(text => {
+            const inner = text.getBoundingClientRect();
+            const outer = text.ownerSVGElement.getBoundingClientRect();
+            return inner.left < outer.left - 1 || inner.right > outer.right + 1
+                || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+        }).map(text => text.textContent)"""
+    )
+    assert cut == []
+    overlapping = page.evaluate(
+        """[...document.querySelectorAll('svg')].flatMap(chart => {
+            const boxes = [...chart.querySelectorAll('text')].map(one => {
+                const box = one.getBoundingClientRect();
+                return [one.textContent, box.left + 1, box.right - 1, box.top + 2, box.bottom - 2];
+            });
+            return boxes.flatMap((one, place) => boxes.slice(place + 1)
+                .filter(two => one[1] < two[2] && two[1] < one[2]
+                    && one[3] < two[4] && two[3] < one[4])
+                .map(two => [one[0], two[0]]));
+        })"""
+    )
+    assert overlapping == []
+
+
+def test_every_chart_has_its_table_and_its_words(page: Page) -> None:
+    charts = page.locator("svg")
+    assert charts.count() >= len(QUASI_IDENTIFIERS) + 8
+    assert page.locator("figure").count() == charts.count()
+    for number in range(charts.count()):
+        figure = page.locator("figure").nth(number)
+        chart = figure.locator("svg")
+        assert chart.get_attribute("role") == "img"
+        assert len(chart.get_attribute("aria-label") or "") > 20
+        table = figure.locator("details table")
+        assert table.locator("caption").count() == 1
+        assert table.locator("tbody tr").count() >= 1
+        assert table.locator("thead th[scope=col]").count() >= 2
+        assert table.locator("tbody tr th[scope=row]").count() == table.locator("tbody tr").count()
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_text_is_readable_in_light_and_dark_and_printed(page: Page) -> None:
+    for media, scheme in (("screen", "light"), ("screen", "dark"), ("print", "dark")):
+        page.emulate_media(media=media, color_scheme=scheme)  # type: ignore[arg-type]
+        for selector in ("p", "svg text", "caption", ".good", "figure summary, nav a"):
+            found = page.evaluate(
+                """selector => {
+                    const one = document.querySelector(selector), style = getComputedStyle(one);
+                    const text = one.namespaceURI.endsWith('svg') ? style.fill : style.color;
+                    let behind = one, colour;
+                    do {
+                        colour = getComputedStyle(behind).backgroundColor;
+                        behind = behind.parentElement;
+                    } while (behind && /, 0\\)|transparent/.test(colour));
+                    return [text, colour];
+                }""",
+                selector,
+            )
+            assert contrast(*found) >= 4.5, (media, scheme, selector, found)
+
+
+def contrast(*colours: str) -> float:
+    """Contrast ratio of two colours (WCAG 2.1)."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    darker, lighter = sorted(map(luminance, colours))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+# Other releases
+
+
+def test_hierarchies_masks_and_suppressed_values(spark: SparkSession) -> None:
+    attributes = {
+        "job": {"role": "quasi_identifier", "hierarchy": "jobs.csv"},
+        "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
+        "day": {"role": "quasi_identifier", "hierarchy": {"calendar": ["year"]}},
+        "age": {"role": "quasi_identifier"},
+    }
+    manifest = {
+        "configuration": {
+            "input": {"missing_markers": ["?"]},
+            "attributes": attributes,
+            "missing": "category",
+            "privacy": {"k": 4},
+            "output": {"style": "interval"},
+        },
+        "published": {
+            "quasi_identifiers": [
+                {"name": "job", "kind": "category"},
+                {"name": "code", "kind": "category"},
+                {"name": "day", "kind": "category"},
+                {"name": "age", "kind": "integer", "type": "int64"},
+            ],
+            "quasi_identifier_columns": ["job", "code", "day", "age"],
+        },
+    }
+    hierarchy = Hierarchy.from_rows(
+        [("nurse", "care", "*"), ("doctor", "care", "*"), ("smith", "craft", "*")]
+    )
+    released = [("care", "061**", "2001", "[20-29]")] * 6 + [("smith", "07200", "*", "*")] * 4
+    data = spark.createDataFrame(released, "job string, code string, day string, age string")
+    day = datetime.date(2001, 3, 4)
+    raw = [("nurse", "06110", day, 20)] * 3 + [("doctor", "06120", day, 29)] * 3
+    raw += [("smith", "07200", datetime.date(1970, 1, 1), 77)] * 4
+    original = spark.createDataFrame(raw, "job string, code string, day date, age int")
+
+    def by_label(one: Marginal) -> dict[str, tuple[float | None, float]]:
+        before = one.before or (None,) * len(one.labels)
+        return dict(zip(one.labels, zip(before, one.after, strict=True), strict=True))
+
+    figures = measure(data, manifest, {"job": hierarchy}, original)
+    job, code, day_of, age = map(by_label, figures.marginals)
+    # Nurses and doctors are three each: together they are told, under the name of their group.
+    assert job == {"care": (6, 6.0), "craft": (4, 4.0)}
+    assert sum(before or 0 for before, _ in code.values()) == 10
+    assert not {"06110", "06120"} & set(code)
+    assert sum(after for _, after in day_of.values()) == pytest.approx(10)
+    assert day_of["any value (*)"] == (0, 4.0)
+    assert age["any value (*)"] == (0, 4.0)
+    assert figures.original is not None
+    assert figures.original.sizes == {3: 2, 4: 1}
+
+    alone = measure(data, manifest, {"job": hierarchy})
+    assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
+    assert alone.associations.before is None
+
+
+def test_a_release_that_does_not_hold_says_so(
+    spark: SparkSession, made: Made, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(made.release, release)
+    table = pq.read_table(release / "data")
+    shutil.rmtree(release / "data")
+    (release / "data").mkdir()
+    pq.write_table(table.slice(2), release / "data" / "part.parquet")
+    shutil.rmtree(release / "metrics")
+    report = make_report(spark, str(release))
+    assert "The guarantee does not hold" in report
+    assert f"<td>fewer than {K}</td>" in report
+    assert "another one" in report
+    assert not re.search(rf"<td>{K - 2}</td>", report)
+
+
+def test_an_original_without_the_columns_is_refused(spark: SparkSession, made: Made) -> None:
+    manifest = read_manifest(FileSystem(spark), str(made.release))
+    data = spark.read.parquet(str(made.release / "data"))
+    with pytest.raises(DataError, match="--original: lacks the columns 'birth_date'"):
+        measure(data, manifest, {}, spark.read.parquet(str(made.people)).drop("birth_date"))
+
+
+def test_means_count_where_they_lie(spark: SparkSession) -> None:
+    manifest = {
+        "configuration": {
+            "attributes": {"age": {"role": "quasi_identifier"}},
+            "privacy": {"k": 5},
+            "output": {"style": "mean"},
+        },
+        "published": {
+            "quasi_identifiers": [{"name": "age", "kind": "integer", "type": "int64"}],
+            "quasi_identifier_columns": ["age"],
+        },
+    }
+    means = [(mean,) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
+    (marginal,) = measure(spark.createDataFrame(means, "age double"), manifest, {}).marginals
+    assert marginal.before is None
+    assert sum(marginal.after) == 30
+    assert set(marginal.after) <= {10.0, 20.0}
+    # They hide the regions that attacks look in.
+    assert not _tells_regions(published_attributes(manifest))
