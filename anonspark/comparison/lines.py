@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anonspark.report.charts import _COLOURS, _WIDTH, _clean, _shortened, _styled, _to_svg
+from anonspark.report.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
 
 __all__ = ["Line", "Lines", "draw_lines"]
 
@@ -60,19 +60,19 @@ def draw_lines(chart: Lines, name: str, description: str) -> str:
 
     places = sorted({x for line in chart.lines for x, _ in line.points})
     height = 3.1 + 0.2 * len(chart.lines)
-    with _styled():
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    with styled():
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         axes = figure.add_subplot()
         for number, line in enumerate(chart.lines):
             axes.plot(
                 [x for x, _ in line.points],
                 [y for _, y in line.points],
-                color=_COLOURS["second" if number % 2 else "first"],
+                color=COLOURS["second" if number % 2 else "first"],
                 linestyle=_DASHES[number // 2 % len(_DASHES)],
                 marker=_MARKERS[number % len(_MARKERS)],
                 markersize=5.5,
                 linewidth=1.4,
-                label=_shortened(line.name, 60),
+                label=shortened(line.name, 60),
             )
         if chart.logarithmic:
             axes.set_xscale("log")
@@ -81,9 +81,9 @@ def draw_lines(chart: Lines, name: str, description: str) -> str:
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.grid(axis="both")
-        axes.set_xlabel(_clean(chart.across))
-        axes.set_ylabel(_shortened(chart.up, 48))
-        axes.set_title(_clean(chart.title))
+        axes.set_xlabel(clean(chart.across))
+        axes.set_ylabel(shortened(chart.up, 48))
+        axes.set_title(clean(chart.title))
         if len(chart.lines) > 1:
             figure.legend(loc="outside lower left", ncols=1, handlelength=3.2)
-        return _to_svg(figure, name, description)
+        return to_svg(figure, name, description)

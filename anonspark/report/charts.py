@@ -1,84 +1,21 @@
-"""Charts as SVG that belongs into an HTML page: text as text, colours as variables of the page.
-
-The same figures make the same bytes: no dates, no random names.
-"""
+"""Bars and matrices as SVG that belongs into an HTML page."""
 
 from __future__ import annotations
 
-import io
-import re
-import unicodedata
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from anonspark.report.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Bars", "HeatMap", "Series", "draw_bars", "draw_heat_map"]
-
-# Colours that matplotlib takes, and what they become in the page.
-_COLOURS = {
-    "ink": "#010203",
-    "grid": "#010204",
-    "paper": "#010205",
-    "first": "#010206",
-    "second": "#010207",
-}
-_VARIABLES = {colour: f"var(--{name})" for name, colour in _COLOURS.items()}
-
-_STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": _COLOURS["grid"],
-    "axes.facecolor": "none",
-    "axes.labelcolor": _COLOURS["ink"],
-    "axes.labelsize": 9,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": _COLOURS["ink"],
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "figure.facecolor": "none",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "grid.color": _COLOURS["grid"],
-    "grid.linewidth": 0.6,
-    "hatch.color": _COLOURS["paper"],
-    "hatch.linewidth": 1.2,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "legend.labelcolor": _COLOURS["ink"],
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "anonspark",
-    "text.color": _COLOURS["ink"],
-    # A dollar sign in a column's name is no formula.
-    "text.parse_math": False,
-    "xtick.color": _COLOURS["ink"],
-    "xtick.labelsize": 9,
-    "ytick.color": _COLOURS["ink"],
-    "ytick.labelsize": 9,
-}
-
-_WIDTH = 4.5  # inches of 72 px: what a telephone shows without shrinking the text
-_LONGEST_LABEL = 26
-
-_ID = re.compile(r'\bid="([^"]+)"')
-_REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
-_COLOUR = re.compile("|".join(_VARIABLES))
-_OPENING = re.compile(r"<svg\b[^>]*>", re.DOTALL)
-_VIEW = re.compile(r'viewBox="([^"]+)"')
-_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# It would style the whole page.
-_STYLE_SHEET = re.compile(r"\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -171,7 +108,7 @@ def draw_bars(chart: Bars, name: str, description: str) -> str:
     inside = max(len(chart.labels) * (0.16 + 0.14 * beside), 0.075 * min(len(chart.rows), 36) + 0.1)
     height = 0.95 + inside
     height += 0.22 * (len(chart.series) > 1 or bool(chart.marks))
-    with _styled():
+    with styled():
         figure, axes = _figure(height)
         thickness = 0.78 / beside
         places = np.arange(len(chart.labels), dtype=np.float64)
@@ -185,12 +122,12 @@ def draw_bars(chart: Bars, name: str, description: str) -> str:
                 values,
                 height=thickness * 0.94,
                 left=start if chart.stacked else None,
-                color=_COLOURS["second" if second else "first"],
+                color=COLOURS["second" if second else "first"],
                 # Seen without colours, too.
                 hatch="////" if second else None,
-                edgecolor=_COLOURS["paper"] if second else "none",
+                edgecolor=COLOURS["paper"] if second else "none",
                 linewidth=0,
-                label=_clean(series.name),
+                label=clean(series.name),
             )
             if chart.stacked:
                 start = start + values
@@ -207,9 +144,9 @@ def draw_bars(chart: Bars, name: str, description: str) -> str:
                 axes.margins(x=0.16)
         for place, text in chart.marks:
             axes.axvline(
-                place, color=_COLOURS["ink"], linewidth=1.2, linestyle="--", label=_clean(text)
+                place, color=COLOURS["ink"], linewidth=1.2, linestyle="--", label=clean(text)
             )
-        axes.set_yticks(places, [_shortened(label) for label in chart.labels])
+        axes.set_yticks(places, [shortened(label) for label in chart.labels])
         axes.set_ylim(len(chart.labels) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(left=0)
@@ -218,12 +155,12 @@ def draw_bars(chart: Bars, name: str, description: str) -> str:
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=chart.limit is None and _whole(chart)))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
         axes.grid(axis="x")
-        axes.set_xlabel(_clean(chart.axis))
-        axes.set_ylabel(_shortened(chart.rows, 36))
+        axes.set_xlabel(clean(chart.axis))
+        axes.set_ylabel(shortened(chart.rows, 36))
         _set_title(figure, chart.title)
         if len(chart.series) > 1 or chart.marks:
             figure.legend(loc="outside lower left", ncols=3, handlelength=1.4, columnspacing=1.2)
-        return _to_svg(figure, name, description)
+        return to_svg(figure, name, description)
 
 
 def draw_heat_map(chart: HeatMap, name: str, description: str) -> str:
@@ -232,13 +169,13 @@ def draw_heat_map(chart: HeatMap, name: str, description: str) -> str:
 
     n = len(chart.labels)
     size = 7.5 if n <= 10 else 6.0
-    with _styled():
+    with styled():
         figure, axes = _figure(1.4 + 0.29 * n)
         for row, column in np.ndindex(chart.matrix.shape):
             value = float(chart.matrix[row, column])
             if np.isnan(value):
                 continue
-            colour = _COLOURS["second" if value < 0 else "first"]
+            colour = COLOURS["second" if value < 0 else "first"]
             square = Rectangle(
                 (column - 0.5, row - 0.5), 1, 1, facecolor=colour, alpha=abs(value) * 0.55
             )
@@ -246,14 +183,14 @@ def draw_heat_map(chart: HeatMap, name: str, description: str) -> str:
             axes.text(column, row, _two_places(value), ha="center", va="center", fontsize=size)
         axes.set_xlim(-0.5, n - 0.5)
         axes.set_ylim(n - 0.5, -0.5)
-        labels = [_shortened(label, 16) for label in chart.labels]
+        labels = [shortened(label, 16) for label in chart.labels]
         axes.set_xticks(range(n), labels, rotation=90)
         axes.set_yticks(range(n), labels)
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
         _set_title(figure, chart.title)
-        return _to_svg(figure, name, description)
+        return to_svg(figure, name, description)
 
 
 def _two_places(value: float) -> str:
@@ -271,58 +208,12 @@ def _whole(chart: Bars) -> bool:
     return all(float(value).is_integer() for one in chart.series for value in one.values)
 
 
-@contextmanager
-def _styled() -> Iterator[None]:
-    from matplotlib import rc_context
-
-    with warnings.catch_warnings(), rc_context(_STYLE):
-        # A letter that this font lacks is drawn in the reader's font.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
-
-
 def _figure(height: float) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
 def _set_title(figure: Figure, title: str) -> None:
-    figure.suptitle(_clean(title), x=0.02, ha="left", fontsize=10, fontweight="bold")
-
-
-def _clean(text: str) -> str:
-    """Return a text without characters that cannot be in a page."""
-    return "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
-
-
-def _shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
-    text = _clean(text)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _to_svg(figure: Figure, name: str, description: str) -> str:
-    written = io.StringIO()
-    figure.savefig(
-        written,
-        format="svg",
-        metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"), None),
-    )
-    text = written.getvalue()
-    text = _METADATA.sub("", _COMMENT.sub("", text[text.index("<svg") :]))
-    text = _STYLE_SHEET.sub("", text)
-    text = _ID.sub(rf'id="{name}-\1"', text)
-    text = _REFERENCE.sub(rf"\1{name}-\2", text)
-    text = _COLOUR.sub(lambda match: _VARIABLES[match[0]], text)
-    view = _VIEW.search(text)
-    if view is None:
-        raise ValueError("matplotlib wrote an SVG without a view box")
-    attributes = f'class="chart" viewBox="{view[1]}" role="img" aria-label="{_quoted(description)}"'
-    return _OPENING.sub(lambda _: f"<svg {attributes}>", text, count=1).strip()
-
-
-def _quoted(text: str) -> str:
-    from markupsafe import escape
-
-    return str(escape(_clean(text)))
+    figure.suptitle(clean(title), x=0.02, ha="left", fontsize=10, fontweight="bold")
