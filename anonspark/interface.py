@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 import uuid
-import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -35,8 +36,9 @@ _GIVEN = "the given DataFrame"
 class Release:
     """An anonymized table with its metrics, as lazy DataFrames over private files.
 
-    It is a context manager: at its end, and when the interpreter ends, the files are removed; so
-    write or cache what you keep.
+    It is a context manager: at its end, or with :meth:`close`, the files are removed; those in a
+    temporary directory of this machine also when the interpreter ends. So write or cache what you
+    keep.
 
     Parameters
     ----------
@@ -59,6 +61,7 @@ class Release:
     privacy: DataFrame
     risk: DataFrame
     manifest: dict[str, Any]
+    _temporary: str | None = field(default=None, repr=False)
 
     def verify(
         self, *, original: DataFrame | None = None, population: DataFrame | None = None
@@ -82,6 +85,8 @@ class Release:
     def close(self) -> None:
         """Remove the files; the DataFrames are of no use any more."""
         FileSystem(self.data.sparkSession).delete(self.path)
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def __enter__(self) -> Release:
         return self
@@ -136,27 +141,32 @@ def anonymize(
             "staging: none is given, and Spark runs on a cluster; expected a private directory "
             "that all executors reach, such as hdfs:///tmp/anonspark"
         )
-    directory = staging or tempfile.mkdtemp(prefix="anonspark-")
-    path = f"{directory.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
+    temporary = None
+    if staging is None:
+        temporary = tempfile.mkdtemp(prefix="anonspark-")
+        # Not before: DataFrames that were made from the release may outlive it.
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        # With its scheme, for Spark may take other paths for those of another file system.
+        staging = Path(temporary).as_uri()
+    path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
         pipeline.run(spark, _configuration(config, path), table=table)
-        release = _open(spark, path)
+        return _open(spark, path, temporary)
     except BaseException:
-        if staging is None:
-            shutil.rmtree(directory, ignore_errors=True)
+        FileSystem(spark).delete(path)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
         raise
-    if staging is None:
-        weakref.finalize(release, shutil.rmtree, directory, ignore_errors=True)
-    return release
 
 
-def _open(spark: SparkSession, path: str) -> Release:
+def _open(spark: SparkSession, path: str, temporary: str | None) -> Release:
     tables = ("classes", "rounds", "summary", "attributes", "privacy", "risk")
     return Release(
         path=path,
         data=spark.read.parquet(f"{path}/data"),
         **{name: spark.read.parquet(f"{path}/metrics/{name}") for name in tables},
         manifest=read_manifest(FileSystem(spark), path),
+        _temporary=temporary,
     )
 
 
@@ -166,7 +176,7 @@ def verify(
     *,
     quasi_identifiers: Sequence[str] = (),
     sensitive: Sequence[str] = (),
-    k: int = 2,
+    k: int | None = None,
     original: DataFrame | None = None,
     population: DataFrame | None = None,
 ) -> Verification:
@@ -182,7 +192,7 @@ def verify(
         Without a configuration, the attributes of these roles; each quasi-identifier is a column,
         or two: ``<name>_min`` and ``<name>_max``.
     k : int
-        Without a configuration, the smallest class size required.
+        Without a configuration, the smallest class size required; 2 if it is not given.
     original : DataFrame or None
         The table that it was made of, for truthfulness and the linkage attack.
     population : DataFrame or None
@@ -196,7 +206,7 @@ def verify(
     Raises
     ------
     ConfigurationError
-        If neither configuration nor quasi-identifiers are given, or a file cannot be used.
+        If neither configuration nor quasi-identifiers are given, or both, or a file cannot be used.
     DataError
         If columns are missing, or cannot be read.
 
@@ -205,7 +215,13 @@ def verify(
     The jobs of :func:`anonspark.verification.audit.audit_release`.
     """
     if config is None:
-        claim = claim_of_roles(Roles(tuple(quasi_identifiers), tuple(sensitive), k), table.columns)
+        roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
+        claim = claim_of_roles(roles, table.columns)
+    elif quasi_identifiers or sensitive or k is not None:
+        raise ConfigurationError(
+            "quasi_identifiers, sensitive, k: found together with a configuration, which says the "
+            "same; leave one of the two out"
+        )
     else:
         matched = original is not None or population is not None
         claim = claim_of_configuration(

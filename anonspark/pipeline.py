@@ -224,7 +224,7 @@ def prepare(
     ----------
     spark : SparkSession
     configuration : Configuration
-        Of it count input, attributes, policy for missing values, seed and k.
+        Of it count input, attributes, policy for missing values and seed.
     directory : str
         Where to stage; holds raw values, so it has to be private and removed afterwards.
     table : DataFrame or None
@@ -271,7 +271,7 @@ def run(
         The input; None opens what the configuration names.
     snapshot : Snapshot or None
         The input as :func:`prepare` staged it for a configuration that differs in nothing that
-        counts there but k; None stages it.
+        counts there; None stages it.
 
     Returns
     -------

@@ -23,6 +23,7 @@ def open_table(
     *,
     path_key: str,
     section: str | None = None,
+    schema: str | None = None,
 ) -> DataFrame:
     """Open a table.
 
@@ -38,6 +39,8 @@ def open_table(
         What named the paths, for messages.
     section : str or None
         The configuration's section with format and options; None where they were found otherwise.
+    schema : str or None
+        Names and types of the columns, as DDL; None reads or infers them.
 
     Returns
     -------
@@ -65,9 +68,10 @@ def open_table(
         # Where columns are pruned, a record with too few or too many of them passes for sound.
         defaults["columnPruning"] = "false"
     try:
-        return (
-            spark.read.format(data_format).options(**defaults).options(**options).load(list(paths))
-        )
+        reader = spark.read.format(data_format).options(**defaults).options(**options)
+        if schema is not None:
+            reader = reader.schema(schema)
+        return reader.load(list(paths))
     except AnalysisException as error:
         remedy = "its format" if section is None else f"{section}.format and {section}.options"
         raise DataError(

@@ -39,8 +39,13 @@ class Gate(Section):
     max : float or None
     """
 
-    min: float | None = Field(default=None, description="Smallest figure that is published.")
-    max: float | None = Field(default=None, description="Largest figure that is published.")
+    # Nothing is below or above what is not a number.
+    min: float | None = Field(
+        default=None, allow_inf_nan=False, description="Smallest figure that is published."
+    )
+    max: float | None = Field(
+        default=None, allow_inf_nan=False, description="Largest figure that is published."
+    )
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:

@@ -726,6 +726,19 @@ class Configuration(Section):
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return _sha256(canonical)
 
+    def input_fingerprint(self) -> str:
+        """Return what tells whether two configurations prepare the same records.
+
+        Returns
+        -------
+        str
+            SHA-256 of what :func:`anonspark.pipeline.prepare` depends on, in hexadecimal digits.
+        """
+        document = self.model_dump(mode="json", include={"input", "attributes", "missing"})
+        document["attributes"] = list(document["attributes"].items())
+        document["seed"] = self._seed_hash()
+        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
     def public_dict(self) -> dict[str, Any]:
         """Return the configuration as the manifest shows it, without its secrets.
 

@@ -35,12 +35,13 @@ class GateResult:
         """Tell by how much the figure is out of bounds, None where it is within."""
         if self.found is None:
             return f"gates.{self.metric}: this run has no such figure; remove the gate"
-        if self.min is not None and self.found < self.min:
+        # So written that a figure that is not a number is out of all bounds.
+        if self.min is not None and not self.found >= self.min:
             return (
                 f"gates.{self.metric}: found {self.found:g}, expected at least {self.min:g}, "
                 f"{self.min - self.found:g} more"
             )
-        if self.max is not None and self.found > self.max:
+        if self.max is not None and not self.found <= self.max:
             return (
                 f"gates.{self.metric}: found {self.found:g}, expected at most {self.max:g}, "
                 f"{self.found - self.max:g} less"

@@ -16,7 +16,7 @@ from anonspark.columns import (
     quasi_identifier_column,
 )
 from anonspark.configuration import Configuration
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.fingerprints import content_hash, table_fingerprint
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -60,6 +60,8 @@ class Snapshot:
         What every class has to satisfy.
     hierarchies : dict
         Attribute name to hierarchy, of those that come from files.
+    origin : str
+        ``Configuration.input_fingerprint`` of the configuration that it was prepared for.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
     """
@@ -71,6 +73,7 @@ class Snapshot:
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     hierarchies: dict[str, Hierarchy]
+    origin: str
     fingerprint: str
 
 
@@ -154,7 +157,7 @@ def take_snapshot(
     Raises
     ------
     DataError
-        With everything that is wrong with the values, or their number below k.
+        With everything that is wrong with the values.
 
     Notes
     -----
@@ -195,6 +198,7 @@ def take_snapshot(
         quasi_identifiers=_describe(records, plans, found, configuration),
         criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
+        origin=configuration.input_fingerprint(),
         fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
     )
 
@@ -204,6 +208,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
 
     Raises
     ------
+    ConfigurationError
+        If the snapshot was prepared for another input, attributes, missing values or seed.
     DataError
         If the table has fewer than k records, or a sensitive attribute cannot be used.
     GuaranteeError
@@ -213,6 +219,11 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion.
     """
+    if snapshot.origin != configuration.input_fingerprint():
+        raise ConfigurationError(
+            "input, attributes, missing, execution.seed: found others than those that the records "
+            "were prepared for; prepare the input anew"
+        )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
     criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
     return replace(snapshot, criteria=criteria)

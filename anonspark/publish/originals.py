@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from anonspark.columns import quoted
 from anonspark.filesystem import FileSystem
 from anonspark.tables import open_table
 
@@ -56,7 +57,9 @@ def open_original(
     )
 
 
-def open_by_suffix(spark: SparkSession, path: str, key: str) -> DataFrame:
+def open_by_suffix(
+    spark: SparkSession, path: str, key: str, texts: Sequence[str] = ()
+) -> DataFrame:
     """Open a table by how its file's name ends, Parquet where that tells nothing.
 
     Parameters
@@ -66,6 +69,8 @@ def open_by_suffix(spark: SparkSession, path: str, key: str) -> DataFrame:
         A file or directory; CSV files have a header, and their types are inferred.
     key : str
         What named the path, for messages.
+    texts : sequence of str
+        Columns of a CSV file that are read as they are written, but for bounds.
 
     Raises
     ------
@@ -76,8 +81,24 @@ def open_by_suffix(spark: SparkSession, path: str, key: str) -> DataFrame:
     if told is None:
         inside = FileSystem(spark).matches(f"{path.rstrip('/')}/*")
         told = next(filter(None, map(_format_of_name, inside)), "parquet")
-    options = _CSV_OPTIONS if told == "csv" else {}
-    return open_table(spark, [path], told, options, path_key=key)
+    if told != "csv":
+        return open_table(spark, [path], told, {}, path_key=key)
+    table = open_table(spark, [path], told, _CSV_OPTIONS, path_key=key)
+    if not texts:
+        return table
+    schema = ", ".join(
+        f"{quoted(column.name)} "
+        f"{'string' if _is_label(column.name, texts) else column.dataType.simpleString()}"
+        for column in table.schema
+    )
+    return open_table(spark, [path], told, {"header": "true"}, path_key=key, schema=schema)
+
+
+def _is_label(column: str, texts: Sequence[str]) -> bool:
+    """Return whether a column is read as text; bounds are compared as what they are."""
+    return column in texts and not (
+        column.endswith(("_min", "_max", "_missing")) and column.rpartition("_")[0] not in texts
+    )
 
 
 def _format_of_name(path: str) -> str | None:

@@ -35,16 +35,19 @@ from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.inference import infer_attributes
 from anonspark.verification.linkage import Linkage, measure_linkage
-from anonspark.verification.population import broken_presence, measure_delta_presence
+from anonspark.verification.population import (
+    broken_presence,
+    measure_delta_presence,
+    open_population,
+)
 from anonspark.verification.presence import Presence, RegionCounts, count_regions
+from anonspark.verification.published import TEXT_TYPES
 from anonspark.verification.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
 
 __all__ = ["SensitiveFigures", "Verification", "audit_release", "audit_table", "verify_release"]
-
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 
 @dataclass(frozen=True)
@@ -262,6 +265,11 @@ def audit_release(
     manifest: dict[str, Any] | None = None
     if files.exists(f"{release}/{MANIFEST}") or (configuration is None and roles is None):
         manifest = _manifest(files, release)
+        if roles is not None:
+            raise ConfigurationError(
+                "--quasi-identifier, --sensitive, --k: found for a release with a manifest, which "
+                "says the same; leave them out, or require more with --config"
+            )
     claim = None if manifest is None else claim_of_manifest(
         spark, release, manifest, matched=matched and configuration is None
     )  # fmt: skip
@@ -279,6 +287,9 @@ def audit_release(
             claim = claim_of_roles(roles, data.columns)
         if claim is None:
             raise ConfigurationError(f"{release}: nothing says what to require of it")
+        if manifest is None:
+            # Classes are formed by what is written: 01234 and 1234 are two values.
+            data = open_by_suffix(spark, release, "release", texts=claim.columns)
     described = manifest or {}
     if manifest is None and configuration is not None:
         described = {"configuration": configuration.model_dump(mode="json")}
@@ -334,7 +345,8 @@ def audit_table(
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     criteria, figures = _measure_sensitive(data, claim)
-    failures = broken_promises(published, k=claim.privacy.k, measured=criteria)
+    failures = [*claim.failures, *_unwanted_columns(data, claim, where)]
+    failures += broken_promises(published, k=claim.privacy.k, measured=criteria)
     if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
         failures.append(
             f"{where}: its records are not those that were published (the fingerprint "
@@ -345,9 +357,13 @@ def audit_table(
     }
     presence = None
     wanted = claim.privacy.delta_presence
-    if wanted is not None and claim.attributes is not None:
+    if wanted is not None:
+        spark = data.sparkSession
+        attributes = claim.attributes
+        if attributes is None:
+            attributes = infer_attributes(data, claim.names, open_population(spark, wanted))
         presence = measure_delta_presence(
-            data.sparkSession, data, wanted, claim.attributes, leaves, claim.missing_markers
+            spark, data, wanted, attributes, leaves, claim.missing_markers
         )
         failures += broken_presence(presence, wanted)
     counts = presence.counts if presence is not None else None
@@ -388,6 +404,21 @@ def audit_table(
         classes_not_covered=not_covered,
         failures=failures,
     )
+
+
+def _unwanted_columns(data: DataFrame, claim: Claim, where: str) -> list[str]:
+    """Tell which columns must not be there: identifiers, and what is not listed."""
+    if claim.publishable is None:
+        return []
+    # As Spark compares names.
+    publishable = {name.lower() for name in claim.publishable}
+    unwanted = [name for name in data.columns if name.lower() not in publishable]
+    if not unwanted:
+        return []
+    return [
+        f"{where}: publishes the columns {', '.join(map(repr, unwanted))}, which are identifiers "
+        "or are not listed; the release must not be used"
+    ]
 
 
 def _measure_sensitive(
@@ -470,13 +501,21 @@ def _kept(original: DataFrame, claim: Claim) -> Column:
         return kept
     types = {one.name: one.dataType for one in original.schema}
     markers = [marker.strip() for marker in claim.missing_markers]
+    numbers = {
+        one.name
+        for one in claim.attributes or ()
+        if one.kind in ("float", "integer", "decimal") or one.rule == "intervals"
+    }
     for name in claim.names:
         if name not in types:
             continue
         column = sf.col(quoted(name))
         kept &= column.isNotNull()
-        if isinstance(types[name], _TEXT_TYPES):
+        if isinstance(types[name], TEXT_TYPES):
             kept &= ~sf.trim(column.cast("string")).isin(markers)
+            if name in numbers:
+                read = sf.expr(f"try_cast(trim({quoted(name)}) AS double)")
+                kept &= ~sf.coalesce(sf.isnan(read), sf.lit(False))
         elif isinstance(types[name], (st.FloatType, st.DoubleType)):
             kept &= ~sf.isnan(column)
     return kept

@@ -79,6 +79,10 @@ class Claim:
         Of the records that were published.
     risk : RiskOptions
         From where on a risk is called high.
+    publishable : tuple of str or None
+        All columns that a release may have; None where nobody said.
+    failures : tuple of str
+        What was found not to hold while the promise was read.
     """
 
     privacy: PrivacyOptions
@@ -95,6 +99,8 @@ class Claim:
     uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
     fingerprint: str | None = None
     risk: RiskOptions = field(default_factory=RiskOptions)
+    publishable: tuple[str, ...] | None = None
+    failures: tuple[str, ...] = ()
 
 
 def claim_of_manifest(
@@ -117,8 +123,6 @@ def claim_of_manifest(
         If the manifest is damaged.
     ConfigurationError
         If a hierarchy that is needed cannot be read.
-    GuaranteeError
-        If what the release tells of records left out contradicts the manifest.
     """
     configured = manifest["configuration"]
     try:
@@ -146,6 +150,8 @@ def claim_of_manifest(
         uncertainty=left_out.uncertainty,
         fingerprint=manifest["fingerprints"]["output"],
         risk=risk,
+        publishable=_publishable(attributes),
+        failures=left_out.failures,
     )
 
 
@@ -190,13 +196,18 @@ def claim_of_configuration(
         missing_markers=configuration.input.missing_markers,
         drops_missing=configuration.missing == "drop",
         risk=configuration.evaluate.risk,
+        publishable=_publishable(attributes),
     )
     if promise is None:
         return required
-    same = promise.attributes is not None and names == promise.names
+    same = set(names) == set(promise.names)
     return replace(
         required,
         attributes=promise.attributes if same else None,
+        # What was done with missing values is no matter of what is required now.
+        missing_markers=promise.missing_markers,
+        drops_missing=promise.drops_missing,
+        failures=promise.failures,
         rows_left_out=promise.rows_left_out,
         left_out=promise.left_out,
         uncertainty=promise.uncertainty,
@@ -243,6 +254,16 @@ def claim_of_roles(roles: Roles, found: Sequence[str]) -> Claim:
 
 def _with_role(attributes: Mapping[str, Any], role: str) -> tuple[str, ...]:
     return tuple(name for name, one in attributes.items() if one["role"] == role)
+
+
+def _publishable(attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return all columns that a release may have, whatever its style."""
+    names = list(_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"))
+    for name in _with_role(attributes, "quasi_identifier"):
+        names += [name, f"{name}_min", f"{name}_max", f"{name}_missing"]
+    # An identifier may be called like a column that a style would generate.
+    identifiers = _with_role(attributes, "identifier")
+    return tuple(name for name in names if name not in identifiers)
 
 
 def _orders(attributes: Mapping[str, Any]) -> dict[str, Sequence[str]]:

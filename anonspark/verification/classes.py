@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
 from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.verification.published import value_of
 
 __all__ = ["PublishedClasses", "count_published_classes"]
 
@@ -64,7 +65,7 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
     columns = [sf.col(quoted(name)) for name in data.columns]
     # Numbered, so that no published name clashes with ours.
     tuple_columns = [
-        sf.col(quoted(name)).alias(published_column(index))
+        value_of(name, data.schema[name].dataType).alias(published_column(index))
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]

@@ -10,11 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import published_column, quoted
+from anonspark.columns import published_column
 from anonspark.privacy.criterion import Criterion
 from anonspark.verification import measures
-from anonspark.verification.measures import Figures, ValueCounts
-from anonspark.verification.sensitive import SensitiveValues, value_of
+from anonspark.verification.measures import Figures, Integers, ValueCounts
+from anonspark.verification.published import value_of
+from anonspark.verification.sensitive import SensitiveValues
 
 __all__ = ["MeasuredCriterion", "Uncertainty", "measure_criteria"]
 
@@ -76,7 +77,7 @@ class _MeasureClasses:
             codes = self.attribute.encode(pairs.field("value"))
             order = np.lexsort((codes, owners))
             counts = pairs.field("count").to_numpy()
-            table = ValueCounts(owners[order], codes[order], counts[order])
+            table = _joined(owners[order], codes[order], counts[order])
             worst, violating, records = [], [], []
             for criterion in self.criteria:
                 figures, holds = _measure(criterion, table, self.attribute, self.uncertainty)
@@ -92,6 +93,14 @@ class _MeasureClasses:
                     "records": pa.array(records, pa.int64()),
                 }
             )
+
+
+def _joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
+    """Return a table in which a value that was written in several ways is one."""
+    first = np.ones(len(codes), bool)
+    first[1:] = (owners[1:] != owners[:-1]) | (codes[1:] != codes[:-1])
+    starts = np.flatnonzero(first)
+    return ValueCounts(owners[starts], codes[starts], np.add.reduceat(counts, starts))
 
 
 def _measure(
@@ -164,7 +173,7 @@ def measure_criteria(
     """
     found: dict[Criterion, MeasuredCriterion] = {}
     tuple_columns = [
-        sf.col(quoted(name)).alias(published_column(index))
+        value_of(name, data.schema[name].dataType).alias(published_column(index))
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]

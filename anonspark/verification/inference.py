@@ -11,11 +11,10 @@ from pyspark.sql import types as st
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.kinds import Kind
+from anonspark.verification.published import TEXT_TYPES
 from anonspark.verification.regions import PublishedAttribute
 
 __all__ = ["infer_attributes"]
-
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _MASKED = r"^[^*]+\*+$"
 
@@ -52,7 +51,7 @@ def infer_attributes(
             "every quasi-identifier of the release, under its name"
         )
     published = {field.name: field.dataType for field in data.schema}
-    texts = [name for name in names if isinstance(published.get(name), _TEXT_TYPES)]
+    texts = [name for name in names if isinstance(published.get(name), TEXT_TYPES)]
     masked: set[str] = set()
     if texts:
         row = data.agg(

@@ -13,7 +13,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonspark.errors import GuaranteeError
 from anonspark.filesystem import FileSystem
 from anonspark.verification.criteria import Uncertainty
 
@@ -33,10 +32,13 @@ class LeftOut:
         Columns ``attribute``, ``value`` and ``records``.
     uncertainty : mapping of str to Uncertainty
         Of every attribute that they do not tell of: what may be different in the whole input.
+    failures : tuple of str
+        What contradicts the manifest.
     """
 
     values: DataFrame | None
     uncertainty: Mapping[str, Uncertainty]
+    failures: tuple[str, ...] = ()
 
 
 def read_left_out(
@@ -52,24 +54,20 @@ def read_left_out(
     manifest : mapping
         Of the release; read are ``published.rows``, ``published.rows_left_out`` and
         ``published.sensitive_values``.
-
-    Raises
-    ------
-    GuaranteeError
-        If it does not tell of as many records as were left out.
     """
     published = manifest["published"]
     rows = int(published.get("rows_left_out", 0))
     path = f"{release}/{LEFT_OUT}"
     values, told = None, frozenset[str]()
+    failures: tuple[str, ...] = ()
     if files.exists(path):
         values = spark.read.parquet(path)
         totals = values.groupBy("attribute").agg(sf.sum("records").alias("records")).collect()
         told = frozenset(row["attribute"] for row in totals)
         if any(row["records"] != rows for row in totals):
-            raise GuaranteeError(
+            failures = (
                 f"{path}: tells of another number of records than the {rows:,} that the manifest "
-                "says were left out; restore the release or publish it again"
+                "says were left out; restore the release or publish it again",
             )
     # Without their sensitive values, the distribution of the whole input is known but for the
     # share of the records left out, and their own values may be further ones.
@@ -79,4 +77,4 @@ def read_left_out(
         for name, number in published.get("sensitive_values", {}).items()
         if rows and name not in told
     }
-    return LeftOut(values, uncertainty)
+    return LeftOut(values, uncertainty, failures)

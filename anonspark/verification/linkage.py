@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.verification.published import collect_arrow
 from anonspark.verification.region_matching import (
     RegionSearch,
     build_search,
-    collect_arrow,
     collect_classes,
     prepare_table,
     require_all_read,

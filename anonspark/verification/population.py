@@ -13,9 +13,21 @@ from anonspark.tables import open_table
 from anonspark.verification.presence import Presence, measure_presence
 from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
 
-__all__ = ["broken_presence", "measure_delta_presence", "require_population"]
+__all__ = ["broken_presence", "measure_delta_presence", "open_population", "require_population"]
 
 _SECTION = "privacy.delta_presence"
+
+
+def open_population(spark: SparkSession, wanted: DeltaPresence) -> DataFrame:
+    """Open the population table; errors as :func:`anonspark.tables.open_table`."""
+    return open_table(
+        spark,
+        [wanted.population],
+        wanted.format,
+        wanted.options,
+        path_key=f"{_SECTION}.population",
+        section=_SECTION,
+    )
 
 
 def require_population(
@@ -36,14 +48,7 @@ def require_population(
         If the population cannot be opened or lacks columns, or the release publishes means.
     """
     require_readable(attributes)
-    population = open_table(
-        spark,
-        [wanted.population],
-        wanted.format,
-        wanted.options,
-        path_key=f"{_SECTION}.population",
-        section=_SECTION,
-    )
+    population = open_population(spark, wanted)
     lacking = [one.name for one in attributes if one.name not in population.columns]
     if lacking:
         raise DataError(

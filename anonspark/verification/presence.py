@@ -21,11 +21,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.verification.published import collect_arrow
 from anonspark.verification.region_matching import (
     PreparedTable,
     RegionSearch,
     build_search,
-    collect_arrow,
     collect_classes,
     prepare_table,
     require_all_read,

@@ -31,6 +31,7 @@ from anonspark.kernels.region_search import (
     match_groups,
     sum_shares,
 )
+from anonspark.verification.published import TEXT_TYPES, collect_arrow, value_of
 from anonspark.verification.regions import (
     CategoryRegion,
     Interval,
@@ -42,12 +43,10 @@ from anonspark.verification.regions import (
 )
 
 __all__ = [
-    "TEXT_TYPES",
     "PreparedTable",
     "RegionSearch",
     "build_search",
     "class_key",
-    "collect_arrow",
     "collect_classes",
     "hashable",
     "prepare_table",
@@ -68,8 +67,6 @@ _TEXT_PLACES = 18
 
 # Those that the labels of a hierarchy are free of at their ends, too.
 _BLANKS = " \t\n\r\v\f"
-
-TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _INT64 = np.iinfo(np.int64)
 
@@ -264,7 +261,7 @@ def collect_classes(release: DataFrame, attributes: Sequence[PublishedAttribute]
             if name not in release.columns:
                 raise DataError(f"release: lacks the published column {name!r}")
             names.append(f"published_{index}_{place}")
-            columns.append(sf.col(quoted(name)).alias(names[-1]))
+            columns.append(value_of(name, release.schema[name].dataType).alias(names[-1]))
     key = class_key(release, attributes).alias("key")
     grouped = (
         release.select(*columns, key)
@@ -284,7 +281,9 @@ def class_key(release: DataFrame, attributes: Sequence[PublishedAttribute]) -> C
     """Return a 64-bit hash of the published tuple of a record."""
     types = {field.name: field.dataType for field in release.schema}
     names = [name for attribute in attributes for name in attribute.columns]
-    return content_hash([hashable(sf.col(quoted(name)), types[name]) for name in names], sf.lit(0))
+    return content_hash(
+        [hashable(value_of(name, types[name]), types[name]) for name in names], sf.lit(0)
+    )
 
 
 def hashable(column: Column, data_type: st.DataType) -> Column:
@@ -292,14 +291,6 @@ def hashable(column: Column, data_type: st.DataType) -> Column:
     if isinstance(data_type, st.ArrayType | st.MapType | st.StructType):
         return sf.to_json(sf.struct(column.alias("value")))
     return column
-
-
-def collect_arrow(table: DataFrame) -> pa.Table:
-    """Collect a small table as Arrow."""
-    if hasattr(table, "toArrow"):
-        return table.toArrow()
-    # Before Spark 4.
-    return pa.Table.from_batches(table._collect_as_arrow())  # type: ignore[operator]
 
 
 @dataclass(frozen=True)

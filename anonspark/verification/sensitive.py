@@ -10,19 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import quoted
 from anonspark.errors import DataError
+from anonspark.verification.published import TEXT_TYPES, collect_arrow, value_of
 
 __all__ = ["MOST_VALUES", "SensitiveValues", "Taxonomy", "describe_values"]
 
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
-
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _COMPARABLE_TYPES = (
     st.NumericType,
@@ -30,7 +28,7 @@ _COMPARABLE_TYPES = (
     st.TimestampType,
     st.TimestampNTZType,
     st.BooleanType,
-    *_TEXT_TYPES,
+    *TEXT_TYPES,
 )
 
 
@@ -154,7 +152,7 @@ def describe_values(
             told = sf.date_from_unix_date(told.cast("int"))
         own = left_out.filter(sf.col("attribute") == name)
         counted = counted.union(own.select(told.cast(target), "records"))
-    table = collect(
+    table = collect_arrow(
         counted.groupBy("value").agg(sf.sum("records").alias("records")).limit(MOST_VALUES + 1)
     )
     if table.num_rows > MOST_VALUES:
@@ -171,7 +169,7 @@ def describe_values(
         parents, heights, listed = tree.parents, tree.heights, hierarchy.leaves
     if listed is not None:
         values, counts = _as_listed(name, values, counts, listed)
-    is_text = isinstance(data_type, _TEXT_TYPES)
+    is_text = isinstance(data_type, TEXT_TYPES)
     return SensitiveValues(
         name=name,
         values=values,
@@ -181,12 +179,6 @@ def describe_values(
         as_text=listed is not None,
         is_ordered=listed is not None or not is_text,
     )
-
-
-def value_of(name: str, data_type: st.DataType) -> Column:
-    """Return a column without a collation: texts are told apart as they are published."""
-    column = sf.col(quoted(name))
-    return column.cast("string") if isinstance(data_type, _TEXT_TYPES) else column
 
 
 def _as_listed(
@@ -207,11 +199,3 @@ def _as_listed(
     in_order = np.zeros(len(order), np.int64)
     np.add.at(in_order, [places[text] for text in texts], counts)
     return pa.array(order, pa.string()), in_order
-
-
-def collect(table: DataFrame) -> pa.Table:
-    """Collect a small table of aggregates with its own types."""
-    if hasattr(table, "toArrow"):
-        return table.toArrow()
-    # Before Spark 4.
-    return pa.Table.from_batches(table._collect_as_arrow())  # type: ignore[operator]

@@ -31,8 +31,8 @@ from pyspark.sql import types as st
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.fingerprints import content_hash
+from anonspark.verification.published import TEXT_TYPES
 from anonspark.verification.region_matching import (
-    TEXT_TYPES,
     PreparedTable,
     RegionSearch,
     build_search,
