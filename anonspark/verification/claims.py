@@ -241,7 +241,7 @@ def claim_of_roles(roles: Roles, found: Sequence[str]) -> Claim:
     lacking = [name for name in roles.sensitive if name not in found]
     if lacking:
         raise DataError(
-            f"sensitive attributes: the release lacks the columns {', '.join(map(repr, lacking))}; "
+            f"release: lacks the sensitive columns {', '.join(map(repr, lacking))}; "
             "check their spelling"
         )
     columns = _published_columns(
@@ -303,7 +303,7 @@ def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:
         columns += own
     if lacking:
         raise DataError(
-            f"quasi-identifiers: the release lacks the columns {', '.join(map(repr, lacking))} (or "
+            f"release: lacks the published columns {', '.join(map(repr, lacking))} (or "
             "<name>_min and <name>_max); check their spelling"
         )
     return columns

@@ -168,7 +168,8 @@ def describe_values(
         tree = hierarchy.tree()
         parents, heights, listed = tree.parents, tree.heights, hierarchy.leaves
     if listed is not None:
-        values, counts = _as_listed(name, values, counts, listed)
+        key = f"attributes.{name}.{'order' if hierarchy is None else 'hierarchy'}"
+        values, counts = _as_listed(key, values, counts, listed)
     is_text = isinstance(data_type, TEXT_TYPES)
     return SensitiveValues(
         name=name,
@@ -182,7 +183,7 @@ def describe_values(
 
 
 def _as_listed(
-    name: str, values: pa.Array, counts: npt.NDArray[np.int64], listed: Sequence[str]
+    key: str, values: pa.Array, counts: npt.NDArray[np.int64], listed: Sequence[str]
 ) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """Return the listed values, missing last, and how often each occurs."""
     texts: list[Any] = pc.utf8_trim_whitespace(values.cast(pa.string())).to_pylist()
@@ -193,8 +194,8 @@ def _as_listed(
     lacking = sum(text not in places for text in texts)
     if lacking:
         raise DataError(
-            f"attributes.{name}: its order or hierarchy lacks {lacking:,} of the {len(texts):,} "
-            "different values that the release holds; complete it"
+            f"{key}: lacks {lacking:,} of the {len(texts):,} different values of the release; "
+            "complete it"
         )
     in_order = np.zeros(len(order), np.int64)
     np.add.at(in_order, [places[text] for text in texts], counts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import tempfile
 from pathlib import Path
@@ -55,7 +54,6 @@ def test_the_example_of_the_documentation(
     code = "".join(blocks).replace("opening.__exit__(None, None, None)", "")
     exec(compile(code, "docs/python.md", "exec"), {})  # noqa: S102 - our own page
     assert "people are alone with their values" in capsys.readouterr().out
-    gc.collect()
     assert list(temporary.iterdir()) == []
 
 
@@ -82,7 +80,13 @@ def test_the_release(spark: SparkSession, temporary: Path) -> None:
         assert_df_equality(release.data, same.data, ignore_row_order=True)
         assert anonspark.verify(same.data, CONFIG, original=table).holds
         same.close()
-    assert not Path(release.path).exists()
+    assert list(temporary.iterdir()) == []
+
+
+def test_data_outlive_the_release_object(spark: SparkSession, temporary: Path) -> None:
+    data = anonspark.anonymize(people(spark), CONFIG).data
+    assert data.count() == 200
+    assert list(temporary.iterdir()) != []
 
 
 def test_a_configuration_that_was_loaded(spark: SparkSession, temporary: Path) -> None:
@@ -110,12 +114,14 @@ def test_what_to_require_has_to_be_said(spark: SparkSession) -> None:
     table = people(spark)
     with pytest.raises(ConfigurationError, match="quasi-identifiers: none is named"):
         anonspark.verify(table)
-    with pytest.raises(DataError, match="lacks the columns 'agee'"):
+    with pytest.raises(DataError, match="lacks the published columns 'agee'"):
         anonspark.verify(table, quasi_identifiers=["agee"])
-    with pytest.raises(DataError, match=r"sensitive attributes: .* 'illness'"):
+    with pytest.raises(DataError, match="lacks the sensitive columns 'illness'"):
         anonspark.verify(table, quasi_identifiers=["age"], sensitive=["illness"])
     with pytest.raises(ConfigurationError, match="k: found 0"):
         anonspark.verify(table, quasi_identifiers=["age"], k=0)
+    with pytest.raises(ConfigurationError, match="found together with a configuration"):
+        anonspark.verify(table, CONFIG, k=7)
     with pytest.raises(DataError, match="holds no records"):
         anonspark.verify(table.limit(0), quasi_identifiers=["age"])
     with pytest.raises(AttributeError, match="no attribute 'anonymise'"):

@@ -17,6 +17,9 @@ from pycanon import anonymity
 from pyspark.sql import SparkSession
 
 import anonspark
+from anonspark import pipeline
+from anonspark.configuration import parse_configuration
+from anonspark.errors import ConfigurationError
 from anonspark.verification.audit import Verification
 
 # section 2 of shared/spec/linkage-fixture.md
@@ -408,6 +411,10 @@ def test_a_manifest_knows_its_records(
     assert "expected at least 1000" in outcome.err
     assert "gates.risk.marketer.average: found" in outcome.err
     assert not (tmp_path / "other").exists()
+    # A release that says what it promises is not to be asked for less.
+    outcome = command(capsys, "verify", release, "--k", "2")
+    assert outcome.code == 2
+    assert "found for a release with a manifest" in outcome.err
     # A record that was changed behind the manifest's back.
     table = spark.read.parquet(str(release / "data")).toPandas()
     table.loc[0, "cost"] += 1
@@ -418,3 +425,75 @@ def test_a_manifest_knows_its_records(
     assert outcome.code == 4
     assert "its records are not those that were published" in outcome.err
     assert not json.loads(outcome.out)["holds"]
+
+
+def test_classes_are_formed_by_what_is_written(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """01234 and 1234 are two codes, and Ankara and ANKARA two towns, whatever Spark calls equal."""
+    (tmp_path / "codes.csv").write_text("code,low_min,low_max,x\n01234,1,2,a\n1234,1,2,b\n")
+    options = ("--quasi-identifier", "code", "--quasi-identifier", "low", "--json")
+    outcome = command(capsys, "verify", tmp_path / "codes.csv", *options)
+    assert outcome.code == 4
+    assert json.loads(outcome.out)["unique_records"] == 2
+    towns = spark.createDataFrame([("Ankara",), ("ANKARA",)], "town string COLLATE UTF8_LCASE")
+    assert anonspark.verify(towns, quasi_identifiers=["town"]).published.smallest == 1
+
+
+def test_columns_that_must_not_be_there(spark: SparkSession) -> None:
+    rows = [(30, "flu", "S1")] * 5
+    table = spark.createDataFrame(rows, "age int, sickness string, ssn string")
+    config: dict[str, Any] = {
+        "attributes": {"age": "quasi_identifier", "sickness": "insensitive"},
+        "privacy": {"k": 5},
+    }
+    assert anonspark.verify(table.drop("ssn"), config).holds
+    (failure,) = anonspark.verify(table, config).failures
+    assert "publishes the columns 'ssn', which are identifiers or are not listed" in failure
+    config["attributes"]["ssn"] = "identifier"
+    assert not anonspark.verify(table, config).holds
+
+
+def test_a_population_is_never_skipped(spark: SparkSession, tmp_path: Path) -> None:
+    write_table(tmp_path / "people.parquet", {"age": [30] * 10})
+    table = spark.createDataFrame([(30,)] * 5, "age int")
+    config: dict[str, Any] = {"attributes": {"age": "quasi_identifier"}}
+    presence = {"population": str(tmp_path / "people.parquet"), "max": 0.4}
+    privacy = {"k": 5, "delta_presence": presence}
+    (failure,) = anonspark.verify(table, {**config, "privacy": privacy}).failures
+    assert "for 10 of 10 records of the population" in failure
+    presence["max"] = 0.5
+    assert anonspark.verify(table, {**config, "privacy": privacy}).holds
+
+
+def test_one_value_written_in_two_ways(spark: SparkSession) -> None:
+    table = spark.createDataFrame(
+        [(30, "low"), (30, "low "), (30, " low"), (40, "low"), (40, "high")],
+        "age int, severity string",
+    )
+    config = {
+        "attributes": {
+            "age": "quasi_identifier",
+            "severity": {"role": "sensitive", "order": ["low", "high"]},
+        },
+        "privacy": {"k": 2, "l_diversity": {"attribute": "severity", "l": 2}},
+    }
+    found = anonspark.verify(table, config)
+    assert found.criteria[0].violating_records == 3
+    assert found.sensitive[0].homogeneous_classes == 1
+
+
+def test_a_snapshot_of_something_else(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "in.parquet", {"age": [1, 1, 2, 2]})
+    document = {
+        "input": {"path": str(path)},
+        "attributes": {"age": "quasi_identifier"},
+        "privacy": {"k": 2},
+        "output": {"path": str(tmp_path / "out")},
+    }
+    snapshot = pipeline.prepare(spark, parse_configuration(document), str(tmp_path / "staging"))
+    other = parse_configuration({**document, "missing": "category"})
+    with pytest.raises(ConfigurationError, match="found others than those that the records were"):
+        pipeline.run(spark, other, snapshot=snapshot)
+    same = parse_configuration({**document, "model": {"name": "canon"}})
+    assert pipeline.run(spark, same, snapshot=snapshot).summary["classes"] == 2

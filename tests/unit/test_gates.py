@@ -70,6 +70,7 @@ def test_every_figure_out_of_bounds_is_told() -> None:
         ({"gcp": {}}, "gates.gcp: found neither min nor max"),
         ({"gcp": {"min": 2, "max": 1}}, r"gates.gcp.min: .* more than max"),
         ({"gcp": {"max": "1"}}, r"gates.gcp.max: .*number"),
+        ({"gcp": {"max": float("nan")}}, r"gates.gcp.max: "),
         ({"gcp": {"most": 1}}, r"gates.gcp.most: "),
         ({"entropy": {"max": 1}}, "evaluate.information"),
         ({"attributes.age.entropy": {"max": 1}}, "evaluate.information"),
@@ -79,6 +80,13 @@ def test_every_figure_out_of_bounds_is_told() -> None:
 def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         configured(**gates)
+
+
+def test_a_figure_that_is_no_number_is_out_of_all_bounds() -> None:
+    figures = {**SUMMARY, "gcp": float("nan")}
+    for bound in ({"min": 0}, {"max": 1}):
+        with pytest.raises(GuaranteeError, match="found nan"):
+            require_passed(check_gates(configured(gcp=bound), figures, ATTRIBUTES, RISK))
 
 
 def test_figures_that_are_asked_for_can_be_gated() -> None:
