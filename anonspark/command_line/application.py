@@ -67,10 +67,12 @@ Result = TypeVar("Result")
 class _EndedError(BaseException):
     """A signal arrived: clean up and end."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(
+        self, number: int, what: str = "no release was published, staging is removed"
+    ) -> None:
+        self.number = number
         self.exit_code = 128 + number
-        name = _SIGNALS[signal.Signals(number)]
-        super().__init__(f"{name}; no release was published, staging is removed")
+        super().__init__(f"{_SIGNALS[signal.Signals(number)]}; {what}")
 
 
 def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Result:
@@ -141,23 +143,40 @@ def run(
     ] = False,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
-    from anonspark.command_line.display import show_release
-
     configuration = _load(config, overrides)
     progress = _progress(quiet=quiet)
+    published: list[Release] = []
 
-    def anonymize(spark: SparkSession) -> Release:
+    def anonymize(spark: SparkSession) -> None:
         from anonspark import pipeline
 
-        release = pipeline.run(spark, configuration, run_id=run_id, progress=progress)
+        published.append(pipeline.run(spark, configuration, run_id=run_id, progress=progress))
         if report:
             from anonspark.report.making import report_run
 
             with progress.stage("report"):
                 report_run(spark, configuration)
-        return release
 
-    release = _on_spark(master, anonymize)
+    try:
+        _on_spark(master, anonymize)
+    except (AnonsparkError, _EndedError) as error:
+        if not published:
+            raise
+        # A scheduler must not take a complete release for a run that failed without a trace.
+        _show_run(published[0], as_json=as_json)
+        complete = f"the release at {published[0].path} is complete, only its report failed"
+        if isinstance(error, _EndedError):
+            raise _EndedError(error.number, complete) from error
+        raise type(error)(f"report: {complete}: {error}") from error
+    _show_run(published[0], as_json=as_json)
+    if report and not as_json:
+        _OUT.print(f"Report: {published[0].path}/report.html")
+
+
+def _show_run(release: Release, *, as_json: bool) -> None:
+    """Tell what was published."""
+    from anonspark.command_line.display import show_release
+
     if as_json:
         _print_json(
             {
@@ -172,8 +191,6 @@ def run(
     else:
         show_release(_OUT, release)
         _OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")
-        if report:
-            _OUT.print(f"Report: {release.path}/report.html")
 
 
 @application.command()

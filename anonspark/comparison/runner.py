@@ -24,8 +24,9 @@ from anonspark.comparison.grid import Cell, Grid
 from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.configuration import Configuration
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
+from anonspark.prepare.inspection import require_enough_rows
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.progress import Progress
 from anonspark.publish.paths import require_usable_output
@@ -116,7 +117,6 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     """
     progress = progress or Progress()
     files = FileSystem(spark)
-    # If there are rows enough for the largest k, there are for all.
     shared = max((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
@@ -125,8 +125,16 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     with open_staging(files, output, _STAGING) as staging, writing_output():
         with progress.stage("prepare"):
             snapshot = pipeline.prepare(spark, shared, staging.records)
+        # Before any work: if there are rows enough for the largest k, there are for all.
+        require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = _fingerprint(snapshot)
-        there = {cell.id: read_result(files, output, cell, fingerprint) for cell in grid.cells}
+        there = {
+            cell.id: read_result(files, output, cell, fingerprint)
+            # A population may have changed since, and nothing would tell.
+            if cell.configuration.privacy.delta_presence is None
+            else None
+            for cell in grid.cells
+        }
         missing = sum(result is None for result in there.values())
         files.make_directory(cells_directory(output))
         for cell in grid.cells:
@@ -204,8 +212,8 @@ def _run_cell(
         )
     except GuaranteeError as error:
         reason = str(error)
-    except ConfigurationError as error:
-        raise ConfigurationError(
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(
             *(f"cell {cell.label}: {problem}" for problem in error.problems)
         ) from error
     else:

@@ -24,7 +24,7 @@ from helpers import command, configuration_file, contents, metrics, published, s
 from anonspark import __version__
 from anonspark.command_line import doctor
 from anonspark.command_line.application import main
-from anonspark.errors import EnvironmentProblem
+from anonspark.errors import DataError, EnvironmentProblem
 from anonspark.java import find_java
 
 if TYPE_CHECKING:
@@ -249,6 +249,25 @@ def test_verify_notices_tampering(
     assert "of the checks failed" in outcome.out
     if spoil is _with_one_record_alone:
         assert "smallest class" in outcome.err
+
+
+def test_a_report_that_fails_leaves_a_complete_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anonspark.report import making
+
+    def fail(*_: object) -> None:
+        raise DataError("input.path: it vanished")
+
+    monkeypatch.setattr(making, "report_run", fail)
+    write_table(tmp_path / "input.parquet", {"age": list(range(40))})
+    path = configuration_file(tmp_path, attributes={"age": "quasi_identifier"})
+    outcome = command(capsys, "run", path, "--report", "--json")
+    assert outcome.code == 3
+    assert f"report: the release at {tmp_path}/release is complete" in outcome.err
+    assert "it vanished" in outcome.err
+    assert json.loads(outcome.out)["summary"]["rows_published"] == 40
+    assert command(capsys, "verify", tmp_path / "release").code == 0
 
 
 def test_verify_requires_the_given_configuration(
