@@ -432,6 +432,7 @@ def demo(
         f"Metrics:       {release.path}/metrics (Parquet)\n"
         f"Manifest:      {release.path}/manifest.json\n"
         f"Prove it:      anonspark verify {release.path}\n"
+        f"See it:        anonspark report {release.path}\n"
         f"Change it:     anonspark run {path} --set privacy.k=50"
     )
 

@@ -49,6 +49,7 @@ __all__ = [
     "RiskOptions",
     "Role",
     "model_options_classes",
+    "redact_path",
 ]
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
@@ -761,21 +762,21 @@ class Configuration(Section):
                 attribute["order_entries"] = len(order)
                 attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
             if isinstance(attribute["hierarchy"], str):
-                attribute["hierarchy"] = _redact_path(attribute["hierarchy"])
+                attribute["hierarchy"] = redact_path(attribute["hierarchy"])
         sources = [document["input"]]
         presence = document["privacy"]["delta_presence"]
         if presence is not None:
             sources.append(presence)
-            presence["population"] = _redact_path(presence["population"])
+            presence["population"] = redact_path(presence["population"])
         for source in sources:
             for option in source["options"]:
                 if _SECRET_OPTION.search(option):
                     source["options"][option] = "(redacted)"
         path = self.input.path
         document["input"]["path"] = (
-            _redact_path(path) if isinstance(path, str) else [_redact_path(one) for one in path]
+            redact_path(path) if isinstance(path, str) else [redact_path(one) for one in path]
         )
-        document["output"]["path"] = _redact_path(self.output.path)
+        document["output"]["path"] = redact_path(self.output.path)
         return document
 
     def _seed_hash(self) -> str:
@@ -787,7 +788,14 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _redact_path(path: str) -> str:
+def redact_path(path: str) -> str:
+    """Return a path with ``(redacted)`` instead of a user and password in it.
+
+    Parameters
+    ----------
+    path : str
+        Perhaps with ``://user:password@``; a user alone is no secret.
+    """
     return _USER_INFORMATION.sub(lambda match: "(redacted)@" if ":" in match[0] else match[0], path)
 
 

@@ -36,7 +36,8 @@ class Part:
     name : str
         Of the attribute.
     ordered : bool
-        Whether its columns are presence, position and squared position; else parts of its groups.
+        Whether its columns are presence, position and squared position, which is the third one
+        and the fourth one by SCALE; else parts of its groups.
     columns : slice
     """
 
@@ -101,8 +102,8 @@ def _pearson(block: Figures) -> float:
     if n <= 0:
         return math.nan
     mean_first, mean_second = block[1, 0] / n, block[0, 1] / n
-    variance_first = block[2, 0] / n - mean_first**2
-    variance_second = block[0, 2] / n - mean_second**2
+    variance_first = (block[2, 0] + block[3, 0] / SCALE) / n - mean_first**2
+    variance_second = (block[0, 2] + block[0, 3] / SCALE) / n - mean_second**2
     if min(variance_first, variance_second) <= 1e-12:
         return math.nan
     covariance = block[1, 1] / n - mean_first * mean_second
@@ -111,7 +112,7 @@ def _pearson(block: Figures) -> float:
 
 def _correlation_ratio(block: Figures) -> float:
     """Return eta from the products of (presence, position, square) with each group."""
-    sizes, sums, squares = block[0], block[1], block[2]
+    sizes, sums, squares = block[0], block[1], block[2] + block[3] / SCALE
     n = sizes.sum()
     if n <= 0:
         return math.nan

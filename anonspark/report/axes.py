@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.report.association import SCALE
 from anonspark.report.bins import Bins
 from anonspark.report.groups import Groups
 from anonspark.verification.regions import (
@@ -21,12 +23,23 @@ from anonspark.verification.regions import (
     read_regions,
 )
 
-__all__ = ["GroupAxis", "Intervals", "OrderedAxis", "ValueSets", "read_intervals", "read_sets"]
+__all__ = [
+    "CodeRuns",
+    "Codes",
+    "GroupAxis",
+    "Intervals",
+    "OrderedAxis",
+    "ValueSets",
+    "read_codes",
+    "read_intervals",
+    "read_sets",
+]
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_EMPTY = np.empty(0)
+# Regions whose parts are held at a time.
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,18 @@ class Intervals:
     missing: npt.NDArray[np.bool_]
     untold: npt.NDArray[np.bool_]
 
+    def between(self, start: int, stop: int) -> Intervals:
+        """Return the regions from one, included, to another one, not included."""
+        first, last = np.searchsorted(self.owner, [start, stop])
+        return Intervals(
+            self.owner[first:last] - start,
+            self.low[first:last],
+            self.high[first:last],
+            self.middle[start:stop],
+            self.missing[start:stop],
+            self.untold[start:stop],
+        )
+
 
 @dataclass(frozen=True)
 class ValueSets:
@@ -68,6 +93,56 @@ class ValueSets:
     values: list[tuple[str, ...]]
     missing: npt.NDArray[np.bool_]
     untold: npt.NDArray[np.bool_]
+
+
+class Codes:
+    """All codes of an attribute, in the order in which those with one mask are neighbours.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Different ones.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = sorted(texts, key=code_key)
+        self._keys = [code_key(text) for text in self.texts]
+
+    def run(self, low: str, high: str) -> tuple[int, int]:
+        """Return where the codes between two keys, both included, begin and end."""
+        return bisect_left(self._keys, low), bisect_right(self._keys, high)
+
+
+@dataclass(frozen=True)
+class CodeRuns:
+    """Published regions of a masked code.
+
+    Parameters
+    ----------
+    codes : Codes
+        All that there are.
+    owner : int64 ndarray of shape (runs,)
+        Region of each run, ascending.
+    start, stop : int64 ndarray of shape (runs,)
+        Places among the codes; the stop is not included.
+    missing, untold : bool ndarray of shape (regions,)
+        Whether the value may be missing; whether it may be anything.
+    """
+
+    codes: Codes
+    owner: Integers
+    start: Integers
+    stop: Integers
+    missing: npt.NDArray[np.bool_]
+    untold: npt.NDArray[np.bool_]
+
+    @property
+    def values(self) -> list[tuple[str, ...]]:
+        """The codes of each region; each is listed as often as a region has it."""
+        values: list[list[str]] = [[] for _ in range(len(self.missing))]
+        for owner, start, stop in zip(self.owner, self.start, self.stop, strict=True):
+            values[owner] += self.codes.texts[start:stop]
+        return [tuple(own) for own in values]
 
 
 def read_intervals(
@@ -121,9 +196,8 @@ def read_sets(
     columns: Sequence[pa.Array | pa.ChunkedArray],
     attribute: PublishedAttribute,
     leaves: Leaves | None = None,
-    codes: Sequence[str] | None = None,
 ) -> tuple[ValueSets, Integers]:
-    """Read the published columns of a category, or of a masked code.
+    """Read the published columns of a category; the mask of a code stands for itself.
 
     Parameters
     ----------
@@ -131,9 +205,6 @@ def read_sets(
     attribute : PublishedAttribute
     leaves : mapping of str to collection of str, or None
         What the labels of its hierarchy's file stand for.
-    codes : sequence of str or None
-        Of a masked code: all codes there are, sorted by
-        :func:`~anonspark.verification.regions.code_key`. Without them a mask stands for itself.
 
     Returns
     -------
@@ -148,23 +219,52 @@ def read_sets(
         If labels cannot be read.
     """
     regions, numbers = read_regions(columns, attribute, leaves)
-    keys = [code_key(code) for code in codes or ()]
     values: list[tuple[str, ...]] = []
     for region in regions:
         if isinstance(region, CategoryRegion):
             values.append(region.values or ())
             continue
-        own: list[str] = []
-        for interval in region.intervals or ():
-            low, high = str(interval.low), str(interval.high)
-            if codes is None:
-                own.append(low[6:])
-            else:
-                own += codes[bisect_left(keys, low) : bisect_right(keys, high)]
-        values.append(tuple(own))
+        values.append(tuple(str(interval.low)[6:] for interval in region.intervals or ()))
     missing = np.array([region.missing for region in regions], bool)
     untold = np.array([_may_be_anything(region) for region in regions], bool)
     return ValueSets(values, missing, untold), numbers
+
+
+def read_codes(
+    columns: Sequence[pa.Array | pa.ChunkedArray], attribute: PublishedAttribute, codes: Codes
+) -> tuple[CodeRuns, Integers]:
+    """Read the published column of a masked code.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+    attribute : PublishedAttribute
+    codes : Codes
+        All that there are.
+
+    Returns
+    -------
+    regions : CodeRuns
+        The different regions.
+    numbers : int64 ndarray of shape (rows,)
+        The region of each row.
+
+    Raises
+    ------
+    DataError
+        If labels cannot be read.
+    """
+    regions, numbers = read_regions(columns, attribute)
+    runs = [
+        (number, *codes.run(str(interval.low), str(interval.high)))
+        for number, region in enumerate(regions)
+        if isinstance(region, OrderedRegion)
+        for interval in region.intervals or ()
+    ]
+    owner, start, stop = np.array(runs, np.int64).reshape(-1, 3).T
+    missing = np.array([region.missing for region in regions], bool)
+    untold = np.array([_may_be_anything(region) for region in regions], bool)
+    return CodeRuns(codes, owner, start, stop, missing, untold), numbers
 
 
 def _may_be_anything(region: OrderedRegion | CategoryRegion) -> bool:
@@ -190,8 +290,8 @@ class OrderedAxis:
 
     @property
     def width(self) -> int:
-        """Columns of :meth:`columns`: presence, position, squared position."""
-        return 3
+        """Columns of :meth:`columns`: presence, position, and two of the squared position."""
+        return 4
 
     def parts(self, regions: Intervals) -> Figures:
         """Return the part of each region in each bin, missing, and untold.
@@ -214,13 +314,45 @@ class OrderedAxis:
         parts[regions.untold, -1] = 1.0
         return parts
 
+    def totals(self, regions: Intervals, records: Figures) -> Figures:
+        """Return the records in each bin, missing, and untold.
+
+        Parameters
+        ----------
+        regions : Intervals
+        records : float64 ndarray of shape (regions,)
+            How many there are of each.
+
+        Returns
+        -------
+        float64 ndarray of shape (bins + 2,)
+
+        Notes
+        -----
+        The parts of 65,536 regions at a time are held.
+        """
+        totals = np.zeros(len(self.bins) + 2)
+        for start in range(0, len(records), _BLOCK):
+            stop = min(start + _BLOCK, len(records))
+            totals += records[start:stop] @ self.parts(regions.between(start, stop))
+        return totals
+
     def columns(self, values: Figures) -> Figures:
-        """Return presence, position and squared position; values are NaN where missing."""
-        present = ~np.isnan(values)
+        """Return presence, position and squared position; values are not finite where missing.
+
+        Returns
+        -------
+        float64 ndarray of shape (rows, 4)
+            Multiples of 1 / SCALE. The square is the third one, and the fourth one by SCALE:
+            rounded like the position it would be 0 where most values lie far from the largest.
+        """
+        present = np.isfinite(values)
         span = self.high - self.low
         position = np.where(present, values - self.low, 0.0) / (span if span > 0 else 1.0)
-        position = np.clip(position, 0.0, 1.0)
-        return np.stack([present.astype(np.float64), position, position**2], axis=1)
+        units = np.rint(np.clip(position, 0.0, 1.0) * SCALE).astype(np.int64)
+        high, low = np.divmod(units * units, SCALE)
+        columns: Figures = np.stack([present * SCALE, units, high, low], axis=1) / SCALE
+        return columns
 
 
 @dataclass(frozen=True)
@@ -230,16 +362,42 @@ class GroupAxis:
     Parameters
     ----------
     groups : Groups
+    codes : Codes or None
+        Where they are masked by a rule.
     """
 
     groups: Groups
+    codes: Codes | None = None
 
     @property
     def width(self) -> int:
         """Columns of :meth:`columns`: one a group."""
         return len(self.groups)
 
-    def parts(self, regions: ValueSets) -> Figures:
+    @cached_property
+    def _places(self) -> list[Integers]:
+        """Places of the codes of each group, ascending."""
+        texts = [] if self.codes is None else self.codes.texts
+        last = len(self.groups) - 1
+        group = np.array([self.groups.places.get(text, last) for text in texts], np.int64)
+        return [np.flatnonzero(group == number) for number in range(len(self.groups))]
+
+    def _spread(self, regions: ValueSets | CodeRuns) -> tuple[Figures, Figures]:
+        """Return the part of each region in each group, and how many values it has."""
+        if isinstance(regions, ValueSets):
+            sizes = np.array([len(values) for values in regions.values], np.float64)
+            return self.groups.spread(regions.values), sizes
+        n = len(regions.missing)
+        spread = np.zeros((n, len(self.groups)))
+        for number, places in enumerate(self._places):
+            inside = np.searchsorted(places, regions.stop) - np.searchsorted(places, regions.start)
+            spread[:, number] = np.bincount(regions.owner, inside, n)
+        sizes = spread.sum(axis=1)
+        # As sets of values that are not known.
+        spread[sizes == 0, -1] = 1.0
+        return spread / np.maximum(sizes, 1)[:, None], sizes
+
+    def parts(self, regions: ValueSets | CodeRuns) -> Figures:
         """Return the part of each region in each group, missing, and untold.
 
         Returns
@@ -247,9 +405,8 @@ class GroupAxis:
         float64 ndarray of shape (regions, groups + 2)
             Rows add up to 1. Missing, where it is possible, counts like one more value.
         """
-        parts = np.zeros((len(regions.values), len(self.groups) + 2))
-        parts[:, :-2] = self.groups.spread(regions.values)
-        sizes = np.array([len(values) for values in regions.values], np.float64)
+        parts = np.zeros((len(regions.missing), len(self.groups) + 2))
+        parts[:, :-2], sizes = self._spread(regions)
         missing = np.where(regions.missing, 1 / (sizes + 1), 0.0)
         parts[:, :-2] *= (1 - missing)[:, None]
         parts[:, -2] = missing

@@ -43,14 +43,14 @@ class Disclosure:
         return self.k * int(people / self.k + 0.5)
 
     def shares(self, people: Sequence[float]) -> list[float]:
-        """Return the shares of some counts in their total, made of rounded counts.
+        """Return the shares of some counts in their total, made of rounded counts; 0 if hidden.
 
         Parameters
         ----------
         people : sequence of float
             Counts that make up a table.
         """
-        rounded = [self.rounded(count) for count in people]
+        rounded = [0 if self.hides(round(count)) else self.rounded(count) for count in people]
         total = sum(rounded)
         return [count / total if total else 0.0 for count in rounded]
 
@@ -73,8 +73,13 @@ class Disclosure:
         return percent(share)
 
     def rounded_share(self, share: float, people: int) -> float:
-        """Return a share of some people for a chart: a multiple of k people."""
-        return min(self.rounded(share * people) / people, 1.0) if people else 0.0
+        """Return a share of some people for a chart: a multiple of k people, 0 or all if hidden."""
+        some = round(share * people)
+        if not people or self.hides(some):
+            return 0.0
+        if self.hides(people - some):
+            return 1.0
+        return min(self.rounded(some) / people, 1.0)
 
 
 def percent(share: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonspark.configuration.schema import redact_path
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures
 
@@ -21,7 +22,7 @@ class Evidence:
     Parameters
     ----------
     release : str
-        Path of the release, as it was given.
+        Path of the release, as it was given; credentials in it are redacted.
     manifest : mapping
     verification : mapping
         What ``anonspark verify --json`` prints.
@@ -29,7 +30,7 @@ class Evidence:
     summary, rounds, attributes : sequence of mapping
         Rows of the metrics tables; empty where a release came without them.
     original : str or None
-        Path of the original, as it was given; None without one.
+        Path of the original, likewise; None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
     """
@@ -48,11 +49,28 @@ class Evidence:
     def __post_init__(self) -> None:
         k = int(self.manifest["configuration"]["privacy"]["k"])
         object.__setattr__(self, "rules", Disclosure(k))
+        object.__setattr__(self, "release", redact_path(self.release))
+        if self.original is not None:
+            object.__setattr__(self, "original", redact_path(self.original))
 
     @property
     def counts(self) -> Row:
         """The figures of the whole release: those of the manifest, or of the metrics."""
         return self.manifest.get("summary") or (self.summary[0] if self.summary else {})
+
+    @property
+    def has_hidden_counts(self) -> bool:
+        """Whether a count is hidden that the number of records of the input would tell."""
+        names = ("rows_dropped_missing", "rows_left_out")
+        hidden = [int(self.counts.get(name) or 0) for name in names]
+        hidden += [int(row.get("missing_rows") or 0) for row in self.attributes]
+        return any(map(self.rules.hides, hidden))
+
+    @property
+    def kept(self) -> int:
+        """Records that were anonymized: those published, and those left out at the end."""
+        names = ("rows_published", "rows_left_out")
+        return sum(int(self.counts.get(name) or 0) for name in names)
 
     @property
     def k(self) -> int:

@@ -111,11 +111,6 @@ def loss(evidence: Evidence) -> Section | None:
     if not rows:
         return None
     missing = [int(row.get("missing_rows") or 0) for row in rows]
-    # With one of them hidden, the sum of all of them could tell it.
-    any_hidden = any(map(evidence.rules.hides, missing))
-    total = int(evidence.counts.get("rows_published", 0)) + int(
-        evidence.counts.get("rows_left_out", 0)
-    )
     names = [str(row["attribute"]) for row in rows]
     cells = [
         [
@@ -126,10 +121,10 @@ def loss(evidence: Evidence) -> Section | None:
             percent(row["iloss"]),
             _percent_or_nothing(row.get("loss")),
             figure_text(row.get("precision"), 3),
-            evidence.rules.share(row["generalized_share"], total),
-            ("some" if rows_missing else "0") if any_hidden else f"{rows_missing:,}",
+            evidence.rules.share(row["generalized_share"], evidence.kept),
+            rows_missing,
         ]
-        for row, rows_missing in zip(rows, missing, strict=True)
+        for row, rows_missing in zip(rows, _missing(missing, evidence.rules), strict=True)
     ]
     chart = bars(
         "loss",
@@ -160,6 +155,17 @@ def loss(evidence: Evidence) -> Section | None:
             chart,
         ],
     )  # fmt: skip
+
+
+def _missing(missing: Sequence[int], rules: Disclosure) -> list[str]:
+    """Return how many values of each attribute are missing, as text."""
+    # With one of them hidden, the sum of all of them could tell it.
+    if any(map(rules.hides, missing)):
+        return ["some" if one else "0" for one in missing]
+    # Less the records that were dropped, they would tell how many lack two values.
+    if len(missing) > 1:
+        return [f"about {rules.rounded(one):,}" if one else "0" for one in missing]
+    return [f"{one:,}" for one in missing]
 
 
 def _percent_or_nothing(value: Any) -> str:

@@ -19,9 +19,13 @@ from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import (
+    CodeRuns,
+    Codes,
     GroupAxis,
     Intervals,
     OrderedAxis,
+    ValueSets,
+    read_codes,
     read_intervals,
     read_sets,
 )
@@ -30,7 +34,6 @@ from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
 from anonspark.verification.regions import (
     Leaves,
     PublishedAttribute,
-    code_key,
     leaves_by_label,
     published_attributes,
 )
@@ -42,6 +45,9 @@ Axis = OrderedAxis | GroupAxis
 
 MISSING = "missing"
 UNTOLD = "any value (*)"
+
+# They are collected.
+_MOST_TEXTS = 1_000_000
 
 # More would not be readable.
 _MOST_ATTRIBUTES = 20
@@ -151,8 +157,6 @@ class _Attribute:
         That of a file.
     axis : OrderedAxis, GroupAxis or None
         Once it is known.
-    codes : list of str or None
-        Codes of the original, where they are masked by a rule.
     """
 
     name: str
@@ -160,7 +164,6 @@ class _Attribute:
     scale: Scale | None
     hierarchy: Hierarchy | None = None
     axis: Axis | None = None
-    codes: list[str] | None = None
 
     @property
     def kind(self) -> str:
@@ -198,7 +201,8 @@ def measure(
     Raises
     ------
     DataError
-        If the original lacks columns, or labels of the release cannot be read.
+        If the original lacks columns, a category of it has more than 1,000,000 different texts, or
+        labels of the release cannot be read.
 
     Notes
     -----
@@ -227,7 +231,7 @@ def measure(
     marginals = [
         _ordered_marginal(attribute, labels[place], counts.get(place), k)
         if place in labels
-        else _category_marginal(data, attribute, k, table, place)
+        else _category_marginal(data, attribute, k, table)
         for place, attribute in enumerate(attributes)
     ]
     others = _with_axes(data, others, k, counts, len(attributes))
@@ -307,7 +311,8 @@ def _number(value: Column, scale: Scale) -> Column:
     if scale == "timestamp":
         return sf.unix_micros(value.cast("timestamp")).cast("double")
     number = value.cast("double")
-    return sf.when(~sf.isnan(number), number)
+    # What is infinite has no place between the others.
+    return sf.when(~sf.isnan(number) & (sf.abs(number) != float("inf")), number)
 
 
 def _text(raw: Column, attribute: _Attribute, data_type: st.DataType) -> Column:
@@ -370,12 +375,24 @@ class _Original:
                 subset=[f"value_{place}" for place in range(len(attributes))]
             )
 
-    def values(self, place: int) -> tuple[list[str], Numbers, float]:
-        """Return the different texts of a category, their counts, and how many are missing."""
-        name = f"value_{place}"
-        rows = self.records.groupBy(name).agg(sf.count(sf.lit(1)).alias("records")).collect()
+    def values(self, attribute: str) -> tuple[list[str], Numbers, float]:
+        """Return the different texts of a category, their counts, and how many are missing.
+
+        Raises
+        ------
+        DataError
+            If there are more than 1,000,000 different ones.
+        """
+        name = f"value_{self.places[attribute]}"
+        counted = self.records.groupBy(name).agg(sf.count(sf.lit(1)).alias("records"))
+        # One more than are allowed, and missing.
+        rows = counted.limit(_MOST_TEXTS + 2).collect()
         counts = {row[name]: float(row["records"]) for row in rows}
         missing = counts.pop(None, 0.0)
+        if len(counts) > _MOST_TEXTS:
+            raise DataError(
+                f"--original: more than {_MOST_TEXTS:,} different texts in the column {attribute!r}"
+            )
         names = sorted(counts)
         return names, np.array([counts[name] for name in names]), missing
 
@@ -465,10 +482,11 @@ def _ordered_marginal(
     attribute: _Attribute, labels: _OrderedLabels, found: _BinCounts | None, k: int
 ) -> Marginal:
     regions = labels.regions
-    ends = [*regions.low.tolist(), *regions.high.tolist()]
-    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    low, high = (
+        (float(regions.low.min()), float(regions.high.max())) if len(regions.low) else (0.0, 0.0)
+    )
     missing = 0.0
-    after = labels.records @ OrderedAxis(labels.bins, low, high).parts(regions)
+    after = OrderedAxis(labels.bins, low, high).totals(regions, labels.records)
     tables = [after[:-2]]
     if found is not None:
         low, high, missing = min(low, found.low), max(high, found.high), found.missing
@@ -492,30 +510,33 @@ def _ordered_marginal(
 
 
 def _category_marginal(
-    data: DataFrame, attribute: _Attribute, k: int, table: _Original | None, place: int
+    data: DataFrame, attribute: _Attribute, k: int, table: _Original | None
 ) -> Marginal:
     published = attribute.published
     if published is None:
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
     columns, counts = _labels(data, published)
-    names, own, missing = ([], None, 0.0) if table is None else table.values(place)
+    names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
+    codes: Codes | None = None
+    regions: ValueSets | CodeRuns
     if published.rule == "prefix":
-        if table is not None:
-            attribute.codes = sorted(names, key=code_key)
-        else:
+        if table is None:
             masks, _ = read_sets(columns, published)
-            attribute.codes = _finest([code for region in masks.values for code in region])
-    regions, numbers = read_sets(columns, published, attribute.leaves, attribute.codes)
-    by_region = np.bincount(numbers, counts, len(regions.values)).astype(np.float64)
-    namings = _namings(attribute, names or sorted(set().union(*regions.values)))
+            names = _finest([code for region in masks.values for code in region])
+        codes = Codes(names)
+        regions, numbers = read_codes(columns, published, codes)
+    else:
+        regions, numbers = read_sets(columns, published, attribute.leaves)
+    by_region = np.bincount(numbers, counts, len(regions.missing)).astype(np.float64)
     if own is not None:
+        namings = _namings(attribute, names)
         groups = plan_groups([(name,) for name in names], own, k, namings, missing)
     else:
-        told = [place for place, values in enumerate(regions.values) if values]
-        sure = [regions.values[place] for place in told if not regions.missing[place]]
-        sizes = by_region[[place for place in told if not regions.missing[place]]]
-        groups = plan_groups(sure, sizes, k, namings)
-    attribute.axis = GroupAxis(groups)
+        values = regions.values
+        sure = [place for place, one in enumerate(values) if one and not regions.missing[place]]
+        namings = _namings(attribute, sorted(set().union(*values)))
+        groups = plan_groups([values[place] for place in sure], by_region[sure], k, namings)
+    attribute.axis = GroupAxis(groups, codes)
     after = by_region @ attribute.axis.parts(regions)
     before = None
     if own is not None:
@@ -559,15 +580,14 @@ def _marginal(
 
 
 def _finest(codes: Sequence[str]) -> list[str]:
-    """Return the codes that are not the beginning of another one, by length and text."""
+    """Return the codes that are not the beginning of another one."""
     different = sorted(set(codes))
     followers = [*different[1:], ""]
-    own = [
+    return [
         code
         for code, follower in zip(different, followers, strict=True)
         if not follower.startswith(code)
     ]
-    return sorted(own, key=code_key)
 
 
 def _namings(attribute: _Attribute, values: Sequence[str]) -> list[Naming]:
@@ -627,7 +647,7 @@ class _Reader:
         Of the table; none where it lacks the attribute.
     published : PublishedAttribute or None
         None where the columns hold values, as double or text.
-    leaves, codes
+    leaves : mapping of str to collection of str, or None
         See :func:`~anonspark.report.axes.read_sets`.
     """
 
@@ -636,7 +656,6 @@ class _Reader:
     columns: tuple[str, ...]
     published: PublishedAttribute | None = None
     leaves: Leaves | None = None
-    codes: tuple[str, ...] | None = None
 
     def read(self, batch: pa.RecordBatch) -> Numbers:
         """Return the columns of :mod:`~anonspark.report.association`, of shape (rows, width)."""
@@ -651,7 +670,10 @@ class _Reader:
             return self.axis.columns(intervals.middle)[numbers]
         if self.published is None:
             return self.axis.columns(arrays[0])
-        sets, numbers = read_sets(arrays, self.published, self.leaves, self.codes)
+        if self.axis.codes is not None:
+            runs, numbers = read_codes(arrays, self.published, self.axis.codes)
+            return self.axis.parts(runs)[:, :-2][numbers]
+        sets, numbers = read_sets(arrays, self.published, self.leaves)
         return self.axis.parts(sets)[:, :-2][numbers]
 
 
@@ -663,7 +685,6 @@ def _readers_of_release(attributes: Sequence[_Attribute]) -> list[_Reader]:
             attribute.published.columns if attribute.published else (attribute.name,),
             attribute.published,
             attribute.leaves,
-            None if attribute.codes is None else tuple(attribute.codes),
         )
         for attribute in attributes
         if attribute.axis is not None
@@ -703,9 +724,7 @@ def _products(table: DataFrame, readers: Sequence[_Reader]) -> tuple[Numbers, li
         names = tuple(f"column_{len(columns) + index}" for index in range(len(reader.columns)))
         for column, name in zip(reader.columns, names, strict=True):
             columns.append(_raw_or_text(table, column, reader).alias(name))
-        numbered.append(
-            _Reader(reader.name, reader.axis, names, reader.published, reader.leaves, reader.codes)
-        )
+        numbered.append(_Reader(reader.name, reader.axis, names, reader.published, reader.leaves))
     products = np.zeros((place, place))
     if not numbered:
         return products, parts

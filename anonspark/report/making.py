@@ -92,12 +92,12 @@ def make_report(
         original=original_path if matched is not None else None,
         risk_before=before,
     )
-    counts = evidence.counts
+    model = evidence.counts.get("model", manifest["configuration"]["model"]["name"])
     return render(
-        title=f"Anonymization report: {manifest.get('run_id', release)}",
+        title=f"Anonymization report: {manifest.get('run_id', evidence.release)}",
         subtitle=(
-            f"{release} · model {counts.get('model', manifest['configuration']['model']['name'])} "
-            f"· k = {evidence.k:,} · {str(manifest.get('started', '')).replace('+00:00', ' UTC')}"
+            f"{evidence.release} · model {model} · k = {evidence.k:,} · "
+            f"{str(manifest.get('started', '')).replace('+00:00', ' UTC')}"
         ),
         sections=all_sections(evidence),
         footer=(

@@ -32,6 +32,9 @@ _ROLES = {
     "insensitive": "published as it is",
 }
 
+# Figures that would tell a hidden count, less those that are shown or can be counted.
+_TELLING = ("rows_in", "rows_suppressed", "generalized_rows")
+
 
 def guarantee(evidence: Evidence) -> Section:
     """Show what was required and what was measured, and how to repeat the proof."""
@@ -198,14 +201,30 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
     if figure is None:
         return [name, ", ".join(bounds), "not measured", "", Verdict(False)], False
     missed = ""
-    counts_people = name.rpartition(".")[2].startswith("rows_") or name.endswith("_rows")
-    hidden = counts_people and evidence.rules.hides(figure)
+    shown, exact = _gate_figure(evidence, name.rpartition(".")[2], float(figure))
     for bound, way in ((low, "too low"), (high, "too high")):
         beyond = 0.0 if bound is None else (figure - bound) * (-1 if way == "too low" else 1)
         if beyond > 0:
-            missed = way if hidden else f"{figure_text(beyond)} {way}"
-    shown = evidence.rules.few if hidden else figure_text(figure)
+            missed = f"{figure_text(beyond)} {way}" if exact else way
     return [name, ", ".join(bounds), shown, missed, Verdict(not missed)], not missed
+
+
+def _gate_figure(evidence: Evidence, metric: str, figure: float) -> tuple[str, bool]:
+    """Return a figure as text that tells no more than other sections do, and whether exactly."""
+    rules = evidence.rules
+    if metric in ("generalized_rows", "generalized_share"):
+        people = evidence.kept
+        some = figure if metric == "generalized_rows" else figure * people
+        if rules.hides(round(some)):
+            return f"{rules.few} records", False
+        if rules.hides(round(people - some)):
+            return f"all but {rules.few} records", False
+    elif (metric.startswith("rows_") or metric == "missing_rows") and rules.hides(figure):
+        return rules.few, False
+    telling = evidence.has_hidden_counts and metric in _TELLING
+    if telling or (metric == "missing_rows" and len(evidence.attributes) > 1):
+        return f"about {rules.rounded(figure):,}", False
+    return figure_text(figure), True
 
 
 def published(evidence: Evidence) -> Section:
@@ -216,10 +235,11 @@ def published(evidence: Evidence) -> Section:
     suppressed = int(counts.get("rows_suppressed", 0))
     left_out = int(counts.get("rows_left_out", 0))
     total = int(counts.get("rows_in", published))
-    # The exact total would tell the part that is not shown.
-    hidden = rules.hides(dropped) or rules.hides(left_out)
     rows = [
-        ["records of the input", f"about {rules.rounded(total):,}" if hidden else f"{total:,}"],
+        [
+            "records of the input",
+            f"about {rules.rounded(total):,}" if evidence.has_hidden_counts else f"{total:,}",
+        ],
         ["left out because a quasi-identifier is missing", rules.count(dropped)],
         ["left out because they found no class", rules.count(left_out)],
         ["published with all quasi-identifiers suppressed", rules.count(suppressed - left_out)],

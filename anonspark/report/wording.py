@@ -64,10 +64,15 @@ def utility_sentences(
 
 def _score(counts: Mapping[str, Any], rules: Disclosure) -> str:
     """Return the score in words, without a count of few suppressed records."""
-    if not rules.hides(int(counts["rows_suppressed"])):
-        return describe_utility(counts)
-    whole = describe_utility({**counts, "rows_suppressed": 0})
-    return f"{whole}; {rules.few} records are lost altogether"
+    suppressed, left_out = int(counts["rows_suppressed"]), int(counts.get("rows_left_out") or 0)
+    if rules.hides(suppressed):
+        whole = describe_utility({**counts, "rows_suppressed": 0})
+        return f"{whole}; {rules.few} records are lost altogether"
+    if rules.hides(left_out):
+        # Those that are published can be counted: all of them would tell the others.
+        rows = {"rows_suppressed": suppressed - left_out, "rows_in": counts["rows_in"] - left_out}
+        return f"{describe_utility({**counts, **rows})}; {rules.few} records were left out"
+    return describe_utility(counts)
 
 
 def _distance(before: Sequence[float], after: Sequence[float]) -> float:

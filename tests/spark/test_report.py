@@ -303,7 +303,9 @@ def contrast(*colours: str) -> float:
 # Other releases
 
 
-def test_hierarchies_masks_and_suppressed_values(spark: SparkSession) -> None:
+def test_hierarchies_masks_and_suppressed_values(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     attributes = {
         "job": {"role": "quasi_identifier", "hierarchy": "jobs.csv"},
         "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
@@ -358,6 +360,10 @@ def test_hierarchies_masks_and_suppressed_values(spark: SparkSession) -> None:
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
     assert alone.associations.before is None
 
+    monkeypatch.setattr("anonspark.report.figures._MOST_TEXTS", 2)
+    with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
+        measure(data, manifest, {"job": hierarchy}, original)
+
 
 def test_a_release_that_does_not_hold_says_so(
     spark: SparkSession, made: Made, tmp_path: Path
@@ -381,6 +387,32 @@ def test_an_original_without_the_columns_is_refused(spark: SparkSession, made: M
     data = spark.read.parquet(str(made.release / "data"))
     with pytest.raises(DataError, match="--original: lacks the columns 'birth_date'"):
         measure(data, manifest, {}, spark.read.parquet(str(made.people)).drop("birth_date"))
+
+
+def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
+    manifest = {
+        "configuration": {
+            "attributes": {
+                "age": {"role": "quasi_identifier"},
+                "score": {"role": "insensitive"},
+            },
+            "privacy": {"k": 5},
+            "output": {"style": "mean"},
+        },
+        "published": {
+            "quasi_identifiers": [{"name": "age", "kind": "integer", "type": "int64"}],
+            "quasi_identifier_columns": ["age"],
+        },
+    }
+    records = [(mean, 100 - mean**2) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
+    expected = np.corrcoef(np.array(records).T)[0, 1]
+    infinite = [(22.5, float("inf")), (52.5, float("-inf")), (22.5, float("nan"))]
+    data = spark.createDataFrame(records + infinite, "age double, score double")
+    found = measure(data, manifest, {}, data).associations
+    assert found.names == ("age", "score")
+    assert found.before is not None
+    for matrix in (found.before, found.after):
+        assert matrix[0, 1] == pytest.approx(expected, abs=1e-4)
 
 
 def test_means_count_where_they_lie(spark: SparkSession) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -10,14 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.report import figure_sections, proof_sections
+from anonspark.report import axes, figure_sections, proof_sections
 from anonspark.report.association import SCALE, Part, associations, weighted_products
-from anonspark.report.axes import GroupAxis, OrderedAxis, read_intervals, read_sets
+from anonspark.report.axes import (
+    Codes,
+    GroupAxis,
+    OrderedAxis,
+    read_codes,
+    read_intervals,
+    read_sets,
+)
 from anonspark.report.bins import Bins, merge_bins, plan_bins
-from anonspark.report.blocks import Table
+from anonspark.report.blocks import Code, Table
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.evidence import Evidence
-from anonspark.report.figures import Associations, Figures
+from anonspark.report.figures import Associations, Figures, Marginal, OriginalFigures
 from anonspark.report.groups import beginnings, levels_of, plan_groups
 from anonspark.verification.regions import PublishedAttribute, leaves_by_label
 
@@ -57,8 +65,22 @@ def test_what_is_drawn_is_made_of_multiples_of_k(counts: list[int], k: int) -> N
         one % k == 0 and abs(one - count) <= k / 2
         for one, count in zip(rounded, counts, strict=True)
     )
-    total = sum(rounded)
-    assert rules.shares(counts) == [one / total if total else 0.0 for one in rounded]
+    drawn = [0 if count < k else one for one, count in zip(rounded, counts, strict=True)]
+    total = sum(drawn)
+    assert rules.shares(counts) == [one / total if total else 0.0 for one in drawn]
+
+
+@given(st.integers(1, 1000), st.integers(1, 100))
+def test_a_share_is_drawn_without_few_records(people: int, k: int) -> None:
+    rules = Disclosure(k)
+    for some in {0, 1, min(k - 1, people), min(k, people), people // 2, people - 1, people}:
+        drawn = rules.rounded_share(some / people, people)
+        if rules.hides(some):
+            assert drawn == 0
+        elif rules.hides(people - some):
+            assert drawn == 1
+        else:
+            assert abs(drawn - some / people) <= k / people / 2 + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -199,6 +221,17 @@ def test_bounds_and_means_are_read() -> None:
     np.testing.assert_allclose(axis.parts(regions)[numbers], [[1, 0, 0, 0], [0, 0, 1, 0]])
 
 
+def test_regions_are_summed_up_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = ["[17-26]", "20", "missing", "20 or missing", "*", "[0-99]"]
+    regions, numbers = read_intervals([pa.array(labels)], attribute("integer"))
+    axis = OrderedAxis(Bins("whole", (20.0, 40.0)), 0.0, 100.0)
+    records = np.arange(1.0, 1 + len(labels))[np.argsort(numbers)]
+    expected = records @ axis.parts(regions)
+    for size in (1, 2, 3, 100):
+        monkeypatch.setattr(axes, "_BLOCK", size)
+        np.testing.assert_allclose(axis.totals(regions, records), expected)
+
+
 def test_dates_are_days() -> None:
     labels = pa.array(["[1999-12-31/2000-01-01]"])
     regions, _ = read_intervals([labels], attribute("date"))
@@ -226,11 +259,17 @@ def test_sets_spread_evenly_over_their_values() -> None:
 
 
 def test_masked_codes_cover_the_codes_that_there_are() -> None:
-    codes = ["06100", "06123", "07000"]
-    regions, numbers = read_sets(
-        [pa.array(["061**", "07000"])], attribute("category", rule="prefix"), None, codes
+    codes = Codes(["07000", "06123", "9", "06100"])
+    labels = pa.array(["061**", "07000", "08***", "*****"])
+    regions, numbers = read_codes([labels], attribute("category", rule="prefix"), codes)
+    values = [("06100", "06123"), ("07000",), (), ("06100", "06123", "07000")]
+    assert [regions.values[number] for number in numbers] == values
+    groups = plan_groups([("06100",), ("07000",)], np.array([30.0, 20.0]), 10, [str])
+    # 06100, 07000, other values, missing, anything.
+    np.testing.assert_allclose(
+        GroupAxis(groups, codes).parts(regions)[numbers],
+        [[0.5, 0, 0.5, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0, 0]],
     )
-    assert [regions.values[number] for number in numbers] == [("06100", "06123"), ("07000",)]
 
 
 # Associations
@@ -240,7 +279,7 @@ def products(*columns: Any) -> tuple[Any, list[Part]]:
     parts, place = [], 0
     for index, column in enumerate(columns):
         stop = place + column.shape[1]
-        parts.append(Part(f"{index}", column.shape[1] == 3, slice(place, stop)))
+        parts.append(Part(f"{index}", column.shape[1] == 4, slice(place, stop)))
         place = stop
     return weighted_products(np.hstack(columns)) / SCALE**2, parts
 
@@ -251,16 +290,43 @@ def test_associations_are_what_numpy_says() -> None:
     y = 0.6 * x + 0.4 * random.random(5000)
     group = (random.random(5000) < x).astype(int) + (random.random(5000) < 0.3)
     axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
-    one_hot = np.eye(3)[group]
-    # An extra value, so that three columns are not taken for an ordered attribute.
-    categories = np.hstack([one_hot, np.zeros((5000, 1))])
-    found = associations(*products(axis.columns(x), axis.columns(y), categories))
+    found = associations(*products(axis.columns(x), axis.columns(y), np.eye(3)[group]))
     assert found[0, 1] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-4)
     means = np.array([x[group == one].mean() for one in range(3)])
     eta = np.sqrt(np.var(means[group]) / np.var(x))
     assert found[0, 2] == pytest.approx(eta, abs=1e-4)
     assert found[2, 0] == pytest.approx(eta, abs=1e-4)
     np.testing.assert_allclose(np.diag(found), 1.0, atol=1e-4)
+
+
+def test_skewed_values_vary_as_numpy_says() -> None:
+    random = np.random.default_rng(11)
+    x = random.lognormal(0.0, 1.0, 20_000)
+    x[0] = 2_000.0
+    y = x + random.normal(0.0, 1.0, len(x))
+    # The largest value is in a group of its own: nearly all others lie in 0.5 % of the range.
+    group = (x > np.median(x)).astype(int) + (np.arange(len(x)) < 40)
+    first = OrderedAxis(Bins("real", ()), float(x.min()), float(x.max()))
+    second = OrderedAxis(Bins("real", ()), float(y.min()), float(y.max()))
+    found = associations(*products(first.columns(x), second.columns(y), np.eye(3)[group]))
+    assert found[0, 1] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-4)
+    means = np.array([x[group == one].mean() for one in range(3)])
+    assert found[0, 2] == pytest.approx(np.sqrt(np.var(means[group]) / np.var(x)), abs=1e-4)
+
+
+def test_squares_are_exact() -> None:
+    axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
+    presence, position, high, low = axis.columns(np.array([0.0, 1e-5, 0.001, 0.5, 1.0])).T
+    assert (presence == 1).all()
+    assert (high + low / SCALE == position**2).all()
+    assert position[1] > 0
+
+
+def test_infinite_values_count_as_missing() -> None:
+    axis = OrderedAxis(Bins("real", ()), 0.0, 1.0)
+    columns = axis.columns(np.array([0.5, np.inf, -np.inf, np.nan]))
+    assert columns[0, 0] == 1
+    assert (columns[1:] == 0).all()
 
 
 def test_cramers_v_of_two_categories() -> None:
@@ -331,10 +397,27 @@ def evidence(**parts: Any) -> Evidence:
     return Evidence("release", manifest, parts.pop("verification", {}), nothing, **parts)
 
 
+RISK = {"attacker": "prosecutor", "highest": 0.1, "average": 0.1, "threshold": 0.2, "unique": 0.0}
+
+
 def cells(section: Any, table: int = 0) -> list[list[str]]:
     tables = [getattr(block, "table", block) for block in section.blocks]
     found = [one for one in tables if isinstance(one, Table)][table]
     return [[str(getattr(cell, "holds", cell)) for cell in row] for row in found.rows]
+
+
+def test_no_credentials_are_in_the_command() -> None:
+    whole = replace(
+        evidence(verification={"smallest": 10}),
+        release="s3a://me:secret@bucket/release",
+        original="s3a://me:secret@bucket/people.csv",
+    )
+    assert whole.release == "s3a://(redacted)@bucket/release"
+    (command,) = (one for one in proof_sections.guarantee(whole).blocks if isinstance(one, Code))
+    assert command.text == (
+        "anonspark verify 's3a://(redacted)@bucket/release' "
+        "--original 's3a://(redacted)@bucket/people.csv'"
+    )
 
 
 def test_gates_say_by_how_much_they_are_missed() -> None:
@@ -354,6 +437,92 @@ def test_gates_say_by_how_much_they_are_missed() -> None:
         ["entropy", "at most 1", "not measured", "", "False"],
     ]
     assert proof_sections.gates(evidence()) is None
+
+
+def test_gates_tell_no_count_that_other_sections_hide() -> None:
+    figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
+    rows = [
+        {"attribute": name, "kind": "integer", "missing_rows": missing, **figures}
+        for name, missing in (("age", 15), ("hours", 13))
+    ]
+    found = {
+        "rows_in": 1025.0,
+        "rows_published": 1000.0,
+        "rows_dropped_missing": 22.0,
+        "rows_suppressed": 43.0,
+        "rows_left_out": 3.0,
+        "attributes.age.missing_rows": 15.0,
+        "attributes.age.generalized_rows": 1001.0,
+        "attributes.hours.generalized_rows": 724.0,
+        "attributes.age.generalized_share": 0.999,
+        "attributes.hours.generalized_share": 0.004,
+    }
+    gates = [
+        {"metric": name, "found": one, "min": 5000.0, "max": None} for name, one in found.items()
+    ]
+    summary = {name: int(found[name]) for name in list(found)[:5]}
+    section = proof_sections.gates(
+        evidence(manifest={"gates": gates, "summary": summary}, attributes=rows)
+    )
+    assert {row[0]: (row[2], row[3]) for row in cells(section)} == {
+        "rows_in": ("about 1,030", "too low"),
+        "rows_published": ("1,000", "4,000 too low"),
+        "rows_dropped_missing": ("22", "4,978 too low"),
+        "rows_suppressed": ("about 40", "too low"),
+        "rows_left_out": ("fewer than 10", "too low"),
+        "attributes.age.missing_rows": ("about 20", "too low"),
+        "attributes.age.generalized_rows": ("all but fewer than 10 records", "too low"),
+        "attributes.hours.generalized_rows": ("about 720", "too low"),
+        "attributes.age.generalized_share": ("all but fewer than 10 records", "too low"),
+        "attributes.hours.generalized_share": ("fewer than 10 records", "too low"),
+    }
+    told = proof_sections.published(evidence(manifest={"summary": summary}, attributes=rows))
+    assert dict(cells(told))["records of the input"] == "about 1,030"
+
+
+def test_few_records_left_out_are_not_told_by_the_utility() -> None:
+    counts = {
+        "rows_in": 1003,
+        "rows_dropped_missing": 0,
+        "rows_suppressed": 103,
+        "rows_left_out": 3,
+        "utility_score": 90.0,
+    }
+    (first, *_) = figure_sections.utility(evidence(manifest={"summary": counts})).blocks
+    assert "10.00% of the records" in first.text  # type: ignore[union-attr]
+    assert first.text.endswith("; fewer than 10 records were left out.")  # type: ignore[union-attr]
+
+
+def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    draw = figure_sections.bars
+
+    def keep(name: str, chart: Any, *others: Any) -> Any:
+        drawn.append(chart)
+        return draw(name, chart, *others)
+
+    monkeypatch.setattr(figure_sections, "bars", keep)
+    marginal = Marginal("age", "integer", ("a", "b", "c"), (6, 34, 60), (9.2, 30.8, 60.0))
+    nothing = Associations((), (), None, np.zeros((0, 0)))
+    whole = evidence(
+        verification={"sizes": [[30, 1], [70, 1]], "rows": 100, "risk": [{**RISK, "at_risk": 0.0}]},
+        risk_before=[{**RISK, "at_risk": 0.06}],
+    )
+    whole = replace(
+        whole, figures=Figures((marginal,), nothing, OriginalFigures(100, {1: 8, 2: 1, 90: 1}))
+    )
+    section = figure_sections.marginals(whole)
+    assert [row[1:] for row in cells(section)] == [
+        ["fewer than 10", "0 %", "fewer than 10", "0 %"],
+        ["30", "33.3 %", "30", "33.3 %"],
+        ["60", "66.7 %", "60", "66.7 %"],
+    ]
+    assert [one.values[0] for one in drawn[0].series] == [0, 0]
+    section = figure_sections.risk(whole)
+    assert cells(section, 1)[0][1] == "fewer than 10"
+    assert drawn[1].series[0].values[2] == 0
+    assert drawn[2].series[0].values[:2] == [0, 0]
+    assert sum(drawn[2].series[0].values) == pytest.approx(100)
 
 
 def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() -> None:
@@ -387,6 +556,18 @@ def test_few_missing_values_are_not_told_by_those_of_others() -> None:
     ]
     section = figure_sections.loss(evidence(attributes=rows))
     assert [row[-1] for row in cells(section)] == ["some", "some", "0"]
+
+
+def test_missing_values_are_rounded_where_they_overlap() -> None:
+    figures = {"ncp": 0.1, "iloss": 0.1, "loss": 0.1, "precision": 1, "generalized_share": 1.0}
+    rows = [
+        {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
+        for name, missing in (("age", 14), ("hours", 13), ("income", 0))
+    ]
+    section = figure_sections.loss(evidence(attributes=rows))
+    assert [row[-1] for row in cells(section)] == ["about 10", "about 10", "0"]
+    section = figure_sections.loss(evidence(attributes=rows[:1]))
+    assert [row[-1] for row in cells(section)] == ["14"]
 
 
 def test_records_that_were_left_out_are_no_falsehood() -> None:
