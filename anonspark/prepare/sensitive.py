@@ -44,14 +44,13 @@ def describe_criteria(
     columns: Mapping[str, str],
     orders: Mapping[str, Sequence[str]],
     hierarchies: Mapping[str, Hierarchy],
-    left_out: DataFrame | None = None,
 ) -> Criteria:
     """Return what every class has to satisfy, with the values that occur in a table.
 
     Parameters
     ----------
     records : DataFrame
-        Records of the whole input, or of a whole release.
+        Records of the whole input.
     privacy : PrivacyOptions
     columns : mapping of str to str
         The column of each sensitive attribute.
@@ -59,9 +58,6 @@ def describe_criteria(
         Declared order of the values, of the attributes that have one.
     hierarchies : mapping of str to Hierarchy
         Of the attributes that have one.
-    left_out : DataFrame or None
-        Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well, of
-        records that are not in the table.
 
     Raises
     ------
@@ -83,7 +79,6 @@ def describe_criteria(
             criteria,
             orders.get(name),
             hierarchies.get(name),
-            left_out,
         )
         for name in names
     )
@@ -97,7 +92,6 @@ def _describe(
     criteria: Sequence[Criterion],
     listed: Sequence[str] | None,
     hierarchy: Hierarchy | None,
-    left_out: DataFrame | None,
 ) -> SensitiveAttribute:
     where = f"attributes.{name}"
     data_type = records.schema[column].dataType
@@ -107,14 +101,9 @@ def _describe(
             "use a number, date, timestamp, boolean or text column"
         )
     plain, arrow_type = plain_values(sf.col(quoted(column)), data_type)
-    counted = records.groupBy(plain.alias("value")).agg(sf.count(sf.lit(1)).alias("count"))
-    if left_out is not None:
-        value = sf.col("value").cast(counted.schema["value"].dataType)
-        own = left_out.filter(sf.col("attribute") == name).select(value, "records")
-        counted = counted.union(own)
     rows = (
-        counted.groupBy("value")
-        .agg(sf.sum("count").alias("count"))
+        records.groupBy(plain.alias("value"))
+        .agg(sf.count(sf.lit(1)).alias("count"))
         .orderBy(sf.col("value").asc_nulls_last())
         .limit(_MOST_VALUES + 1)
         .collect()
