@@ -1,4 +1,6 @@
-"""Layer 6: write the release aside, verify its files (:mod:`anonspark.verification`), then publish all of it with one rename.
+"""Layer 6: write the release aside, verify its files, then publish all of it with one rename.
+
+What verifies them is :mod:`anonspark.verification`.
 
 - :mod:`~anonspark.publish.paths` refuses output paths that endanger the input.
 - :mod:`~anonspark.publish.writing` writes the published records.
