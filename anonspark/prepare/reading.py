@@ -15,12 +15,11 @@ from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.kinds import Kind
+from anonspark.kinds import TEXT_TYPES, Kind
 from anonspark.tables import open_table
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 
-_CATEGORY_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _PUBLISHABLE_TYPES = (
     st.NumericType,
@@ -29,7 +28,7 @@ _PUBLISHABLE_TYPES = (
     st.TimestampNTZType,
     st.BooleanType,
     st.BinaryType,
-    *_CATEGORY_TYPES,
+    *TEXT_TYPES,
 )
 
 _CAST_TYPES = {
@@ -182,7 +181,7 @@ def _plan(
 ) -> ColumnPlan | str:
     value = sf.col(column)
     no = sf.lit(False)
-    is_text = isinstance(found, _CATEGORY_TYPES)
+    is_text = isinstance(found, TEXT_TYPES)
     missing = value.isNull()
     invalid = infinite = numeric_text = no
     kind = _kind_of(found)
@@ -272,6 +271,6 @@ def _kind_of(data_type: st.DataType) -> Kind | None:
         (st.DateType, "date"),
         ((st.TimestampType, st.TimestampNTZType), "timestamp"),
         (st.BooleanType, "boolean"),
-        (_CATEGORY_TYPES, "category"),
+        (TEXT_TYPES, "category"),
     ]
     return next((kind for types, kind in kinds if isinstance(data_type, types)), None)

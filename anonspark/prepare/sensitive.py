@@ -17,6 +17,7 @@ from anonspark.columns import quoted
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute, comparable
@@ -26,7 +27,6 @@ __all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfi
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
 
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _PLAIN_TYPES = (
     st.NumericType,
@@ -34,7 +34,7 @@ _PLAIN_TYPES = (
     st.TimestampType,
     st.TimestampNTZType,
     st.BooleanType,
-    *_TEXT_TYPES,
+    *TEXT_TYPES,
 )
 
 
@@ -130,7 +130,7 @@ def _describe(
     if listed is not None:
         values, counts = _in_order(values, counts, listed, f"{where}.order")
         return SensitiveAttribute(name, column, values, counts, none, none, True)
-    if "ordered distance" in kinds and isinstance(data_type, _TEXT_TYPES):
+    if "ordered distance" in kinds and isinstance(data_type, TEXT_TYPES):
         raise DataError(
             f"{where}: a text without an order, for which the ordered distance means nothing; "
             f"declare {where}.order, or choose another distance"
@@ -152,7 +152,7 @@ def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.Dat
         return sf.unix_micros(column.cast("timestamp")), pa.int64()
     if isinstance(data_type, st.DateType):
         return sf.unix_date(column), pa.int32()
-    if isinstance(data_type, _TEXT_TYPES):
+    if isinstance(data_type, TEXT_TYPES):
         # Without a collation: values are told apart as they are published.
         return column.cast("string"), pa.string()
     return column, to_arrow_type(data_type)

@@ -17,6 +17,7 @@ from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.kinds import TEXT_TYPES
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import (
     CodeRuns,
@@ -55,7 +56,6 @@ _MOST_ATTRIBUTES = 20
 # Free texts and keys: the groups would tell of few records.
 _LEAST_COVERED = 0.5
 
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 
 _SCALES: dict[str, Scale] = {
     "integer": "whole",
@@ -274,7 +274,7 @@ def _as_they_are(data: DataFrame, manifest: Mapping[str, Any]) -> list[_Attribut
         if attribute.get("role") not in ("sensitive", "insensitive") or name not in types:
             continue
         data_type = types[name]
-        if isinstance(data_type, (*_TEXT_TYPES, st.BooleanType)):
+        if isinstance(data_type, (*TEXT_TYPES, st.BooleanType)):
             found.append(_Attribute(name, None, None))
         elif (scale := _scale_of(data_type)) is not None:
             found.append(_Attribute(name, None, scale))
@@ -295,7 +295,7 @@ def _value(name: str, attribute: _Attribute, data_type: st.DataType, markers: li
     """Return a raw column as double or text, null where it is missing or cannot be read."""
     raw = sf.col(quoted(name))
     value = _text(raw, attribute, data_type)
-    if not isinstance(data_type, _TEXT_TYPES):
+    if not isinstance(data_type, TEXT_TYPES):
         return value if attribute.scale is None else _number(raw, attribute.scale)
     marked = sf.trim(raw).isin([marker.strip() for marker in markers])
     if attribute.scale is not None:
@@ -743,7 +743,7 @@ def _products(table: DataFrame, readers: Sequence[_Reader]) -> tuple[Numbers, li
 def _raw_or_text(table: DataFrame, column: str, reader: _Reader) -> Column:
     """Return a column as it is published, or as a value that its reader knows."""
     data_type = table.schema[column].dataType
-    if reader.published is not None or isinstance(data_type, (*_TEXT_TYPES, st.DoubleType)):
+    if reader.published is not None or isinstance(data_type, (*TEXT_TYPES, st.DoubleType)):
         return sf.col(quoted(column))
     scale = None if isinstance(reader.axis, GroupAxis) else _scale_of(data_type)
     return _value(column, _Attribute(column, None, scale), data_type, [])

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.columns import quoted
+from anonspark.kinds import TEXT_TYPES
 from anonspark.verification.regions import PublishedAttribute
 
 __all__ = ["Scale", "scale_of", "value_of"]
@@ -17,7 +18,6 @@ __all__ = ["Scale", "scale_of", "value_of"]
 Scale = Literal["number", "date", "timestamp", "text"]
 """What an attribute's values are compared as: dates are days, timestamps microseconds."""
 
-_TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -50,7 +50,7 @@ def scale_of(found: st.DataType, published: PublishedAttribute | None) -> Scale 
         return "date"
     if isinstance(found, st.TimestampType | st.TimestampNTZType):
         return "timestamp"
-    if isinstance(found, (*_TEXT_TYPES, st.BooleanType)):
+    if isinstance(found, (*TEXT_TYPES, st.BooleanType)):
         return "text"
     return None
 
@@ -80,7 +80,7 @@ def value_of(
         None where a column of this type has no values on this scale.
     """
     raw = sf.col(quoted(name))
-    is_text = isinstance(found, _TEXT_TYPES)
+    is_text = isinstance(found, TEXT_TYPES)
     text = f"trim({quoted(name)})" if is_text else quoted(name)
     match scale:
         case "text":
@@ -90,15 +90,15 @@ def value_of(
             if published is not None and published.kind == "boolean":
                 value = sf.expr(f"try_cast({text} AS boolean)").cast("string")
         case "date":
-            if not isinstance(found, (*_TEXT_TYPES, *_TIMES)):
+            if not isinstance(found, (*TEXT_TYPES, *_TIMES)):
                 return None
             value = sf.expr(f"unix_date(try_cast({text} AS date))").cast("double")
         case "timestamp":
-            if not isinstance(found, (*_TEXT_TYPES, *_TIMES)):
+            if not isinstance(found, (*TEXT_TYPES, *_TIMES)):
                 return None
             value = sf.expr(f"unix_micros(try_cast({text} AS timestamp))").cast("double")
         case "number":
-            if not isinstance(found, (*_TEXT_TYPES, st.NumericType)):
+            if not isinstance(found, (*TEXT_TYPES, st.NumericType)):
                 return None
             if isinstance(found, st.DecimalType):
                 # By way of the text, which is rounded as the labels are.

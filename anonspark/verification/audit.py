@@ -19,6 +19,7 @@ from anonspark.columns import quoted
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
+from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criterion import Criterion
 from anonspark.publish.manifest import MANIFEST, read_manifest
 from anonspark.publish.originals import open_by_suffix, open_original
@@ -41,7 +42,6 @@ from anonspark.verification.population import (
     open_population,
 )
 from anonspark.verification.presence import Presence, RegionCounts, count_regions
-from anonspark.verification.published import TEXT_TYPES
 from anonspark.verification.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values

@@ -10,8 +10,7 @@ from pyspark.sql import types as st
 
 from anonspark.columns import quoted
 from anonspark.errors import DataError
-from anonspark.kinds import Kind
-from anonspark.verification.published import TEXT_TYPES
+from anonspark.kinds import TEXT_TYPES, Kind
 from anonspark.verification.regions import PublishedAttribute
 
 __all__ = ["infer_attributes"]

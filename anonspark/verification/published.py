@@ -8,10 +8,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.columns import quoted
+from anonspark.kinds import TEXT_TYPES
 
-__all__ = ["TEXT_TYPES", "collect_arrow", "value_of"]
-
-TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
+__all__ = ["collect_arrow", "value_of"]
 
 
 def value_of(name: str, data_type: st.DataType) -> Column:

@@ -31,7 +31,8 @@ from anonspark.kernels.region_search import (
     match_groups,
     sum_shares,
 )
-from anonspark.verification.published import TEXT_TYPES, collect_arrow, value_of
+from anonspark.kinds import TEXT_TYPES
+from anonspark.verification.published import collect_arrow, value_of
 from anonspark.verification.regions import (
     CategoryRegion,
     Interval,

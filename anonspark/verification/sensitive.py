@@ -15,7 +15,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.errors import DataError
-from anonspark.verification.published import TEXT_TYPES, collect_arrow, value_of
+from anonspark.kinds import TEXT_TYPES
+from anonspark.verification.published import collect_arrow, value_of
 
 __all__ = ["MOST_VALUES", "SensitiveValues", "Taxonomy", "describe_values"]
 

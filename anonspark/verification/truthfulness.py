@@ -31,7 +31,7 @@ from pyspark.sql import types as st
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.fingerprints import content_hash
-from anonspark.verification.published import TEXT_TYPES
+from anonspark.kinds import TEXT_TYPES
 from anonspark.verification.region_matching import (
     PreparedTable,
     RegionSearch,

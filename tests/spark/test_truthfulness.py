@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, write_table
 from pyspark.sql import functions as sf
+from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.verification import truthfulness
@@ -196,26 +197,6 @@ def test_a_fault_that_only_a_matching_finds(
     assert found == Truthfulness(3, 3, 0, 0, 0, 0, 1, 2, 1, 1, 0)
 
 
-def _largest_matching(choices: list[list[int]], room: list[int]) -> int:
-    taken: list[list[int]] = [[] for _ in room]
-
-    def find_place(point: int, seen: set[int]) -> bool:
-        for place in choices[point]:
-            if place in seen:
-                continue
-            seen.add(place)
-            if len(taken[place]) < room[place]:
-                taken[place].append(point)
-                return True
-            for slot, other in enumerate(taken[place]):
-                if find_place(other, seen):
-                    taken[place][slot] = point
-                    return True
-        return False
-
-    return sum(find_place(point, set()) for point in range(len(choices)))
-
-
 def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     count = 300
@@ -260,7 +241,7 @@ def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyP
         expected["surplus"] += max(sum(room) - len(rows), 0)
         expected["without_counterpart"] += sum(not choice for choice in choices)
         expected["without_original"] += sum(max(a - b, 0) for a, b in zip(room, held, strict=True))
-        matched = _largest_matching(choices, room)
+        matched = slow_matching(choices, room)
         expected["matched"] += matched
         expected["unmatched"] += len(rows) - matched
         expected["unmatched_published"] += sum(room) - matched

@@ -666,3 +666,24 @@ def read_adult(path: Path) -> Table:
     columns = np.array(rows, np.int64)
     hashes = np.random.default_rng(0).integers(INT64.min, INT64.max, len(columns))
     return table_of(list(columns.T), hashes)
+
+
+def slow_matching(choices: list[list[int]], room: list[int]) -> int:
+    """Match points with places, one augmenting path at a time."""
+    taken: list[list[int]] = [[] for _ in room]
+
+    def find_place(point: int, seen: set[int]) -> bool:
+        for place in choices[point]:
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(taken[place]) < room[place]:
+                taken[place].append(point)
+                return True
+            for slot, other in enumerate(taken[place]):
+                if find_place(other, seen):
+                    taken[place][slot] = point
+                    return True
+        return False
+
+    return sum(find_place(point, set()) for point in range(len(choices)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from references import slow_matching
 
 from anonspark.kernels.region_search import (
     build_region_tree,
@@ -138,27 +139,6 @@ def test_regions_of_a_grid_are_found_in_few_steps() -> None:
     # One region each, so that the sum is its number.
     found = sum_shares(points, *regions, np.arange(len(low), dtype=np.float64)).astype(np.int64)
     assert (low[found] == points // 10 * 10).all()
-
-
-def slow_matching(choices: list[list[int]], room: list[int]) -> int:
-    """Match points with places, one augmenting path at a time."""
-    taken: list[list[int]] = [[] for _ in room]
-
-    def find_place(point: int, seen: set[int]) -> bool:
-        for place in choices[point]:
-            if place in seen:
-                continue
-            seen.add(place)
-            if len(taken[place]) < room[place]:
-                taken[place].append(point)
-                return True
-            for slot, other in enumerate(taken[place]):
-                if find_place(other, seen):
-                    taken[place][slot] = point
-                    return True
-        return False
-
-    return sum(find_place(point, set()) for point in range(len(choices)))
 
 
 @st.composite
