@@ -15,6 +15,7 @@ __all__ = [
     "EnvironmentProblem",
     "GuaranteeError",
     "PublishingError",
+    "TaskFailure",
 ]
 
 
@@ -78,3 +79,9 @@ class EnvironmentProblem(AnonsparkError):  # noqa: N818 - EnvironmentError is Py
     """Java, Python, Spark or the cluster is missing or does not fit."""
 
     exit_code = 6
+
+
+class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
+    """A task failed as often as Spark runs it; a fault of the cluster, or a bug of ours."""
+
+    exit_code = 1

@@ -98,18 +98,35 @@ class FileSystem:
         if not file_system.mkdirs(java_path):
             raise OSError(f"cannot create directory {path}")
 
+    def children(self, path: str) -> list[str]:
+        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        file_system, java_path = self._open(path)
+        with _reaching(path):
+            if not file_system.exists(java_path):
+                return []
+            found = file_system.listStatus(java_path)
+        return sorted(str(status.getPath().toString()) for status in found)
+
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist.
 
         Raises
         ------
         OSError
-            If the file system refuses.
+            If the file system refuses, or the target came into being meanwhile; source and target
+            are then as they were.
         """
         file_system, source_path = self._open(source)
         target_path = self._open(target)[1]
+        if file_system.exists(target_path):
+            raise OSError(f"cannot rename {source} to {target}: it is there already")
         if not file_system.rename(source_path, target_path):
             raise OSError(f"cannot rename {source} to {target}")
+        # Hadoop moves into a directory that came into being since the question above.
+        nested = self._open(f"{target}/{source_path.getName()}")[1]
+        if file_system.exists(nested):
+            file_system.rename(nested, source_path)
+            raise OSError(f"cannot rename {source} to {target}: it is there already")
 
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
@@ -123,9 +140,35 @@ class FileSystem:
         if file_system.exists(java_path) and not file_system.listFiles(java_path, True).hasNext():
             file_system.delete(java_path, True)
 
+    def create_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that must not be there: of several writers one succeeds.
+
+        Raises
+        ------
+        FileExistsError
+        """
+        file_system, java_path = self._open(path)
+        try:
+            stream = file_system.create(java_path, False)
+        except Py4JError as error:
+            if not file_system.exists(java_path):
+                raise
+            raise FileExistsError(path) from error
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file."""
         self.write_bytes(path, text.encode())
+
+    def write_atomically(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
+        directory, _, name = path.rpartition("/")
+        hidden = f"{directory}/.{name}.writing"
+        self.write_text(hidden, text)
+        self.rename(hidden, path)
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""

@@ -18,6 +18,7 @@ from anonspark import pipeline
 from anonspark.configuration import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
+from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
@@ -161,11 +162,12 @@ def anonymize(
 
 def _open(spark: SparkSession, path: str, temporary: str | None) -> Release:
     tables = ("classes", "rounds", "summary", "attributes", "privacy", "risk")
+    manifest = read_manifest(FileSystem(spark), path)
     return Release(
         path=path,
-        data=spark.read.parquet(f"{path}/data"),
+        data=open_published(spark, path, manifest),
         **{name: spark.read.parquet(f"{path}/metrics/{name}") for name in tables},
-        manifest=read_manifest(FileSystem(spark), path),
+        manifest=manifest,
         _temporary=temporary,
     )
 

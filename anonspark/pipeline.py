@@ -44,8 +44,9 @@ from anonspark.prepare.snapshot import (
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
+from anonspark.publish.formats import open_published, require_known_format
 from anonspark.publish.left_out import may_be_told, write_left_out
-from anonspark.publish.manifest import versions, write_manifest
+from anonspark.publish.manifest import MANIFEST, read_manifest, versions, write_manifest
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.schemas import (
     ATTRIBUTES_SCHEMA,
@@ -57,8 +58,8 @@ from anonspark.publish.schemas import (
 from anonspark.publish.tables import write_rows
 from anonspark.publish.writing import published_names, write_records
 from anonspark.rounds import StagedRounds, run_rounds
-from anonspark.spark_errors import reading_input, writing_output
-from anonspark.staging import open_staging
+from anonspark.spark_errors import reading_input, running_tasks, writing_output
+from anonspark.staging import find_resumable, open_staging, place_of, remove_staging, take_back
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
@@ -175,6 +176,7 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     """
     files = FileSystem(spark)
     require_usable_output(files, configuration)
+    require_known_format(spark, configuration.output.format)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
@@ -256,6 +258,7 @@ def run(
     progress: Progress | None = None,
     table: DataFrame | None = None,
     snapshot: Snapshot | None = None,
+    resume: bool = False,
 ) -> Release:
     """Anonymize a table and publish the release with its metrics.
 
@@ -272,21 +275,33 @@ def run(
     snapshot : Snapshot or None
         The input as :func:`prepare` staged it for a configuration that differs in nothing that
         counts there; None stages it.
+    resume : bool
+        Whether to continue a run that was killed: ``run_id``, or the only one of this output. Its
+        finished rounds are not computed again. Where none is left the run begins anew. Should this
+        run fail in a way that another attempt may not, its finished rounds are kept for that.
 
     Returns
     -------
     Release
+        Where the run of this id has published its release already, and ``output.mode`` is
+        ``error``: that one, without any work.
 
     Raises
     ------
     ConfigurationError, DataError, GuaranteeError, PublishingError
-        What was at the output path before is then unchanged, and no staging is left.
+        What was at the output path before is then unchanged, and no staging is left, unless the
+        run is to be resumed.
 
     Notes
     -----
-    The input is read once. Each round costs the model's passes over narrow columns, one shuffle
-    and one write of its records; publishing reads and writes all records once more.
+    The input is read once, again in each attempt: that proves that it has not changed. Each round
+    costs the model's passes over narrow columns, one shuffle and one write of its records;
+    publishing reads and writes all records once more.
     """
+    files = FileSystem(spark)
+    output, staging_path = configuration.output.path, configuration.execution.staging_path
+    if run_id is None and resume:
+        run_id = find_resumable(files, output, staging_path)
     run_id = run_id or uuid.uuid4().hex[:12]
     if not _RUN_ID.fullmatch(run_id):
         raise ConfigurationError(
@@ -295,14 +310,27 @@ def run(
         )
     progress = progress or Progress()
     started = datetime.now(UTC)
-    files = FileSystem(spark)
+    place = place_of(files, output, run_id, staging_path)
+    earlier = _released_before(spark, files, configuration, run_id)
+    if earlier is not None:
+        # Of a process that was killed between its last two steps.
+        remove_staging(files, place)
+        return earlier
+    if resume:
+        take_back(files, place)
     require_usable_output(files, configuration)
-    with open_staging(files, configuration.output.path, run_id) as staging, writing_output():
+    require_known_format(spark, configuration.output.format)
+    opening = open_staging(files, output, run_id, staging_path=staging_path, resume=resume)
+    with opening as staging, running_tasks(progress), writing_output():
+        staging.state.require_identity(
+            {"version": __version__, "configuration": configuration.fingerprint()}
+        )
         with progress.stage("prepare"):
             if snapshot is None:
                 snapshot = prepare(spark, configuration, staging.records, table=table)
             with reading_input(configuration.input.paths):
                 snapshot = require_criteria(snapshot, configuration)
+        staging.state.require_identity({"input": snapshot.content_fingerprint()})
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer, snapshot.criteria)
@@ -319,7 +347,7 @@ def run(
             model,
             snapshot,
             snapshot.criteria,
-            directory=f"{staging.records}/rounds",
+            staging=staging,
             files=files,
             progress=progress,
         )
@@ -334,7 +362,7 @@ def run(
             write_records(staged.finished, configuration, generalizer, data)
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
-            table = spark.read.parquet(data)
+            table = open_published(spark, staging.release, description)
             published = count_published_classes(table, names)
             measured = measure_criteria(
                 table, names, snapshot.criteria.criteria, _sensitive_values(snapshot.criteria)
@@ -416,16 +444,32 @@ def run(
             ):
                 write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
             manifest = _manifest(spark, description, snapshot.criteria, summary, gates, progress)
-            write_manifest(files, staging.release, manifest)
-        commit(
-            files,
-            staging,
-            files.qualified(configuration.output.path),
-            overwrite=configuration.output.mode == "overwrite",
-        )
+            manifest["attempt"] = staging.state.attempt
+            write_manifest(files, staging.manifest, manifest)
+        commit(files, staging, overwrite=configuration.output.mode == "overwrite")
     return Release(
         configuration.output.path, summary, rounds, attributes, privacy, risk, progress.seconds
     )
+
+
+def _released_before(
+    spark: SparkSession, files: FileSystem, configuration: Configuration, run_id: str
+) -> Release | None:
+    """Return the release that a run of the same id and configuration has published, if any."""
+    path = configuration.output.path.rstrip("/")
+    if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    manifest = read_manifest(files, path)
+    same = (run_id, configuration.fingerprint())
+    if (manifest.get("run_id"), manifest["fingerprints"].get("configuration")) != same:
+        return None
+    _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
+    tables = {
+        name: [row.asDict() for row in spark.read.parquet(f"{path}/metrics/{name}").collect()]
+        for name in ("summary", "rounds", "attributes", "privacy", "risk")
+    }
+    (summary,) = tables.pop("summary")
+    return Release(path=path, summary=summary, seconds=manifest["seconds"], **tables)
 
 
 def _generalizer(

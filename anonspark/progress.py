@@ -54,6 +54,16 @@ class Progress:
         if self._told is not None:
             self._told(detail)
 
+    def skip(self, name: str, rows: int) -> None:
+        """Say that a stage was finished before, by a process that was killed since."""
+        self._say(f"{name}: {rows:,} rows: finished before")
+
+    def _say(self, done: str) -> None:
+        if self.console is not None and self.console.is_terminal:
+            self.console.print(f"[green]✓[/] {done}", highlight=False)
+        else:
+            _LOGGER.info("%s", done)
+
     def _live(self, console: Console) -> LiveProgress:
         return LiveProgress(
             TextColumn("{task.description}"),
@@ -89,8 +99,4 @@ class Progress:
         finally:
             self._told = None
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
-        done = f"{told}: done in {time.monotonic() - start:.1f} s"
-        if self.console is not None and self.console.is_terminal:
-            self.console.print(f"[green]✓[/] {done}", highlight=False)
-        else:
-            _LOGGER.info("%s", done)
+        self._say(f"{told}: done in {time.monotonic() - start:.1f} s")

@@ -20,6 +20,11 @@ from anonspark.prepare.sensitive import count_values
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
+from anonspark.run_state import FinishedRound
+from anonspark.staging import Staging
+
+# Column that the folders of the attempts make, which nobody needs.
+_ATTEMPT = "attempt"
 
 __all__ = ["Residual", "StagedRounds", "run_rounds"]
 
@@ -72,7 +77,7 @@ def run_rounds(
     snapshot: Snapshot,
     criteria: Criteria,
     *,
-    directory: str,
+    staging: Staging,
     files: FileSystem,
     progress: Progress,
 ) -> StagedRounds:
@@ -86,8 +91,9 @@ def run_rounds(
     criteria : Criteria
         What classes have to satisfy; records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
-    directory : str
-        Where each round's result is staged; holds raw values.
+    staging : Staging
+        Where each round's result is staged, and the rounds that an earlier attempt has finished:
+        they are taken from there.
     files : FileSystem
     progress : Progress
 
@@ -110,32 +116,31 @@ def run_rounds(
     """
     results: list[RoundResult] = []
     spark = snapshot.records.sparkSession
-    weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
+    directory = staging.rounds
+    paths: list[str] = []
     table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell)
     remaining: tuple[DataFrame, int] | None = None
     while True:
-        path = f"{directory}/round={table.number}"
-        with progress.stage(f"round {table.number} of {model.rounds}", rows=table.rows):
-            result = _stage(model, path, table, weights, results)
-            if result is None:
+        name = f"round {table.number} of {model.rounds}"
+        finished = staging.state.finished_round(table.number)
+        if finished is not None:
+            progress.skip(name, rows=table.rows)
+        else:
+            with progress.stage(name, rows=table.rows):
+                finished = _run_round(model, snapshot, criteria, staging, files, table, results)
+            if finished is None:
                 remaining = table.records, table.rows
                 break
-            if result.left_over:
-                left_over = spark.read.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
-                left_over = left_over.select(*snapshot.records.columns)
-                if not model.leaves_residual and (
-                    _gains_too_little(result, results, model)
-                    or not criteria.satisfied_by(
-                        result.left_over, count_values(left_over, criteria)
-                    )
-                ):
-                    files.delete(path)
-                    table = replace(table, last=True)
-                    result = _stage(model, path, table, weights, results) or result
+            staging.state.finish_round(finished)
+        result = finished.result
+        path = f"{directory}/round={table.number}/{finished.path}"
+        paths.append(path)
+        if result.left_over:
+            left_over = _left_over(snapshot, path)
         results.append(result)
         if not result.left_over:
             break
-        if table.last or result.left_over < criteria.k:
+        if finished.last or result.left_over < criteria.k:
             remaining = left_over, result.left_over
             break
         number = table.number + 1
@@ -147,15 +152,64 @@ def run_rounds(
             last=number == model.rounds,
         )
     residual = None
-    paths = [f"{directory}/round={result.number}/{PART}={Part.FINISHED}" for result in results]
+    classes = [f"{path}/{PART}={Part.CLASSES}" for path in paths]
+    records = [f"{path}/{PART}={Part.FINISHED}" for path in paths]
     if remaining is not None:
         # Behind the rounds, so that it reads like one of them.
-        path = f"{directory}/round={results[-1].number + 1}/{PART}={Part.SUPPRESSED}"
+        number = results[-1].number + 1
+        path = f"{directory}/round={number}/{_attempt(staging)}/{PART}={Part.SUPPRESSED}"
         residual = _stage_residual(model, *remaining, criteria, path)
-        paths += [path] * residual.published
+        records += [path] * residual.published
     reader = spark.read.option("basePath", directory)
-    classes = [f"{directory}/round={result.number}/{PART}={Part.CLASSES}" for result in results]
-    return StagedRounds(results, reader.parquet(*paths), reader.parquet(*classes), residual)
+    return StagedRounds(
+        results,
+        reader.parquet(*records).drop(_ATTEMPT),
+        reader.parquet(*classes).drop(_ATTEMPT),
+        residual,
+    )
+
+
+def _run_round(
+    model: Model,
+    snapshot: Snapshot,
+    criteria: Criteria,
+    staging: Staging,
+    files: FileSystem,
+    table: Round,
+    before: Sequence[RoundResult],
+) -> FinishedRound | None:
+    """Run a round, once more as the last one where its records left over ask for that."""
+    weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
+    # Each attempt has its own place: one that was thought dead may still be writing.
+    name = _attempt(staging)
+    path = f"{staging.rounds}/round={table.number}/{name}"
+    result = _stage(model, path, table, weights, before)
+    if result is None:
+        return None
+    if (
+        result.left_over
+        and not model.leaves_residual
+        and (
+            _gains_too_little(result, before, model)
+            or not criteria.satisfied_by(
+                result.left_over, count_values(_left_over(snapshot, path), criteria)
+            )
+        )
+    ):
+        files.delete(path)
+        table = replace(table, last=True)
+        result = _stage(model, path, table, weights, before) or result
+    return FinishedRound(result, table.last, name)
+
+
+def _attempt(staging: Staging) -> str:
+    return f"{_ATTEMPT}={staging.state.attempt}"
+
+
+def _left_over(snapshot: Snapshot, path: str) -> DataFrame:
+    """Return the records that a staged round left over, as they were staged before it."""
+    left_over = snapshot.records.sparkSession.read.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
+    return left_over.select(*snapshot.records.columns)
 
 
 def _stage_residual(

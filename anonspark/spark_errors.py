@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from anonspark.errors import DataError, PublishingError
+from anonspark.errors import DataError, EnvironmentProblem, PublishingError, TaskFailure
 
-__all__ = ["condition_of", "reading_input", "writing_output"]
+if TYPE_CHECKING:
+    from anonspark.progress import Progress
+
+__all__ = ["condition_of", "reading_input", "running_tasks", "writing_output"]
 
 _NO_SPACE = re.compile(
     r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded",
@@ -25,6 +29,46 @@ _UNREADABLE = re.compile(
     r"FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
+)
+
+# What ran out of memory, and which setting is too small.
+_MEMORY = (
+    (
+        re.compile(r"java\.lang\.OutOfMemoryError|GC overhead limit exceeded"),
+        "Java ran out of memory: raise spark.executor.memory, or spark.driver.memory where Spark "
+        "runs embedded or the driver failed",
+    ),
+    (
+        re.compile(
+            r"exceeding (?:physical |virtual )?memory limits|OOMKilled|"
+            r"exit code (?:is )?137|exited with code 137|Exit status: 137"
+        ),
+        "an executor was killed for its memory: raise spark.executor.memoryOverhead, which Python "
+        "workers live in, or lower execution.task_rows",
+    ),
+    (
+        re.compile(r"MemoryError|Unable to allocate|malloc of size \d+ failed|\bbad_alloc\b"),
+        "a Python worker ran out of memory: lower execution.task_rows, or raise "
+        "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead",
+    ),
+    (
+        re.compile(r"Python worker exited unexpectedly|Python worker process terminated"),
+        "a Python worker was killed, as systems do when memory runs out: lower "
+        "execution.task_rows, or raise spark.executor.memoryOverhead",
+    ),
+)
+
+_LOST = re.compile(
+    r"ExecutorLostFailure|Master removed our application|All masters are unresponsive|"
+    r"Executor heartbeat timed out|Remote RPC client disassociated|"
+    r"Job \d+ cancelled because SparkContext was shut down"
+)
+
+_TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
+
+# The last line of a traceback begins with the exception's type; what follows may hold data.
+_PYTHON_TYPE = re.compile(
+    r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit))(?=:|$)", re.MULTILINE
 )
 
 
@@ -92,5 +136,47 @@ def writing_output() -> Iterator[None]:
                 "output.path: no space left on the device of the output or of spark.local.dir; "
                 "nothing was published. Free space there (a run needs about three times the "
                 "size of its input) and run again"
+            ) from error
+        raise
+
+
+@contextmanager
+def running_tasks(progress: Progress) -> Iterator[None]:
+    """Translate failures of tasks that Spark has run again in vain.
+
+    Parameters
+    ----------
+    progress : Progress
+        Knows the stage that was at work.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If memory ran out, or executors were lost.
+    TaskFailure
+        If a task failed as often as Spark runs it, for another reason.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        stage = next(reversed(progress.seconds), "start")
+        for pattern, problem in _MEMORY:
+            if pattern.search(text):
+                raise EnvironmentProblem(f"{stage}: {problem}; nothing was published") from error
+        if _LOST.search(text):
+            raise EnvironmentProblem(
+                f"{stage}: Spark lost executors more often than it tries again "
+                "(spark.task.maxFailures), or its master; nothing was published. Look at the "
+                "cluster, and run again with --resume"
+            ) from error
+        if _TASK.search(text):
+            types = _PYTHON_TYPE.findall(text)
+            kind = f" with {types[-1]} in Python" if types else ""
+            raise TaskFailure(
+                f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "
+                f"at last{kind}; nothing was published. If the cluster is sound this is a bug of "
+                "anonspark: please report it. --debug and the executors' logs show the details, "
+                "which may contain data"
             ) from error
         raise

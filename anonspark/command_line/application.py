@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from anonspark import __version__
-from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem, PublishingError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,9 +67,7 @@ Result = TypeVar("Result")
 class _EndedError(BaseException):
     """A signal arrived: clean up and end."""
 
-    def __init__(
-        self, number: int, what: str = "no release was published, staging is removed"
-    ) -> None:
+    def __init__(self, number: int, what: str = "no release was published") -> None:
         self.number = number
         self.exit_code = 128 + number
         super().__init__(f"{_SIGNALS[signal.Signals(number)]}; {what}")
@@ -136,6 +134,14 @@ def run(
     run_id: Annotated[
         str | None, typer.Option(help="Name of the run in metrics and manifest.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue this output's killed run, of --run-id if there are several; finished "
+            "rounds are kept should this one fail, too. Begins anew where none is left.",
+        ),
+    ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     report: Annotated[
@@ -150,7 +156,9 @@ def run(
     def anonymize(spark: SparkSession) -> None:
         from anonspark import pipeline
 
-        published.append(pipeline.run(spark, configuration, run_id=run_id, progress=progress))
+        published.append(
+            pipeline.run(spark, configuration, run_id=run_id, progress=progress, resume=resume)
+        )
         if report:
             from anonspark.report.making import report_run
 
@@ -234,6 +242,40 @@ def plan(
 
     planned = _on_spark(master, look_ahead)
     show_plan(_OUT, planned)
+
+
+@application.command()
+def clean(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    run_id: Annotated[str | None, typer.Option(help="Of this run only.")] = None,
+    master: Master = None,
+) -> None:
+    """Remove what killed runs of an output left: staged raw records, half a release."""
+    configuration = _load(config, overrides)
+
+    def remove(spark: SparkSession) -> list[tuple[str, bool]]:
+        from anonspark.filesystem import FileSystem
+        from anonspark.staging import find_stagings, remove_staging
+
+        files = FileSystem(spark)
+        staging_path = configuration.execution.staging_path
+        places = find_stagings(files, configuration.output.path, staging_path)
+        try:
+            return [
+                (place.private, remove_staging(files, place))
+                for place in places
+                if run_id in (None, place.run_id)
+            ]
+        except OSError as error:
+            raise PublishingError(f"output.path: {error}; see to it yourself") from error
+
+    found = _on_spark(master, remove)
+    for path, removed in found:
+        what = "removed" if removed else "kept: a process of this machine is at work on it:"
+        _OUT.print(f"{what} {path}", markup=False, highlight=False)
+    if not found:
+        _OUT.print(f"Nothing was left beside {configuration.output.path}")
 
 
 @application.command()

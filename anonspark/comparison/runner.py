@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,7 +125,7 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
             snapshot = pipeline.prepare(spark, shared, staging.records)
         # Before any work: if there are rows enough for the largest k, there are for all.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
-        fingerprint = _fingerprint(snapshot)
+        fingerprint = snapshot.content_fingerprint()
         there = {
             cell.id: read_result(files, output, cell, fingerprint)
             # A population may have changed since, and nothing would tell.
@@ -174,15 +172,6 @@ def _require_own_output(files: FileSystem, configuration: Configuration, output:
             f"output: what is at {output} is not a comparison (it has no folder 'cells'); choose "
             "another path or remove it yourself"
         )
-
-
-def _fingerprint(snapshot: Snapshot) -> str:
-    """Tell one prepared input from another: its records, and the hierarchies over their values."""
-    hierarchies = sorted(
-        (name, one.leaves, one.levels) for name, one in snapshot.hierarchies.items()
-    )
-    content = json.dumps([snapshot.fingerprint, hierarchies])
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _run_cell(

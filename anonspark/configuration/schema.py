@@ -57,6 +57,14 @@ AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
 CalendarLevel = Literal["month", "quarter", "year"]
 MissingPolicy = Literal["drop", "error", "category"]
 OutputMode = Literal["error", "overwrite"]
+# What cannot be read back as it was written, or moved.
+_NO_TYPES = "keeps no types, nor tells missing values from empty ones"
+_UNFIT_FORMATS = {
+    **dict.fromkeys(("csv", "json", "text", "xml"), _NO_TYPES),
+    "iceberg": "writes absolute paths into its files, so that a release could not be renamed",
+    "jdbc": "has no files, so that a release could not be renamed",
+}
+
 OutputStyle = Literal["interval", "bounds", "mean"]
 
 DEFAULT_MODEL = "su-mondrian"
@@ -526,6 +534,8 @@ class OutputOptions(Section):
         What happens if there is something at the path.
     style : str
         How generalized values are written.
+    format : str
+        Name of the Spark data source that the records are written with.
     """
 
     path: NonEmptyText = Field(description="Directory of the release; any Hadoop URI.")
@@ -540,6 +550,28 @@ class OutputOptions(Section):
             "<name>_min and <name>_max, mean as the mean of the class."
         ),
     )
+    format: NonEmptyText = Field(
+        default="parquet",
+        description=(
+            "Name of the Spark data source that the records are written with: parquet, orc, delta, "
+            "... It has to keep types and missing values, and to bear a rename of its directory."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_format(self) -> Self:
+        why = _UNFIT_FORMATS.get(self.format.lower())
+        if why is not None:
+            raise impossible(
+                [
+                    Finding(
+                        ("format",),
+                        f"found {found(self.format)}, which {why}; expected parquet, orc or delta; "
+                        "choose one, and convert the release afterwards",
+                    )
+                ]
+            )
+        return self
 
 
 class ExecutionOptions(Section):
@@ -551,6 +583,8 @@ class ExecutionOptions(Section):
         Largest number of rows that one task finishes on its own.
     seed : int
         Mixed into record hashes and random choices; a secret.
+    staging_path : str or None
+        Directory below which raw records are staged.
     """
 
     task_rows: int = Field(
@@ -565,6 +599,13 @@ class ExecutionOptions(Section):
         description=(
             "Mixed into record hashes and random choices. Keep it secret in production, and draw "
             "it at random from the whole range, so that its fingerprint does not give it away."
+        ),
+    )
+    staging_path: NonEmptyText | None = Field(
+        default=None,
+        description=(
+            "Private directory that all executors reach, below which a run keeps raw records and "
+            "its finished rounds until it ends. null: beside output.path."
         ),
     )
 
@@ -777,6 +818,9 @@ class Configuration(Section):
             redact_path(path) if isinstance(path, str) else [redact_path(one) for one in path]
         )
         document["output"]["path"] = redact_path(self.output.path)
+        staging_path = self.execution.staging_path
+        if staging_path is not None:
+            document["execution"]["staging_path"] = redact_path(staging_path)
         return document
 
     def _seed_hash(self) -> str:

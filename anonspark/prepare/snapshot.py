@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,6 +77,14 @@ class Snapshot:
     hierarchies: dict[str, Hierarchy]
     origin: str
     fingerprint: str
+
+    def content_fingerprint(self) -> str:
+        """Tell one prepared input from another: its records, and the hierarchies over them."""
+        hierarchies = sorted(
+            (name, one.leaves, one.levels) for name, one in self.hierarchies.items()
+        )
+        content = json.dumps([self.fingerprint, hierarchies])
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _open_and_plan(

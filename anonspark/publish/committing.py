@@ -2,51 +2,54 @@
 
 from __future__ import annotations
 
-from anonspark.errors import PublishingError
+from anonspark.errors import AnonsparkError, PublishingError
 from anonspark.filesystem import FileSystem
-from anonspark.staging import Staging
+from anonspark.publish.manifest import MANIFEST
+from anonspark.staging import Staging, restore_output
 
 __all__ = ["commit"]
 
 
-def commit(files: FileSystem, staging: Staging, output: str, *, overwrite: bool) -> None:
-    """Rename a staged release to the output path; raw records are deleted first.
+def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
+    """Rename a staged release to the output path, and its manifest into it last.
+
+    Where a rename moves one file after another, as object stores do, readers that ask for the
+    manifest first see a complete release or none.
 
     Parameters
     ----------
     files : FileSystem
     staging : Staging
         Holds the complete, verified release.
-    output : str
     overwrite : bool
-        Whether what is there is replaced. It is set aside by a rename and comes back should the
-        second rename fail.
+        Whether what is there is replaced. It is set aside by a rename and comes back should
+        anything go wrong; it is removed with the staging directory.
 
     Raises
     ------
     PublishingError
-        If the file system refuses; what was at the output path is there again.
+        If the file system refuses, or another process has taken the run over; what was at the
+        output path is there again.
     """
-    set_aside = f"{staging.root}/replaced"
-    replaced = False
+    place = staging.place
     try:
-        files.delete(staging.records)
-        if files.exists(output):
+        staging.state.require_newest()
+        files.write_text(f"{staging.release}/{place.mark_name}", "")
+        if files.exists(place.output):
             if not overwrite:
                 raise PublishingError(
-                    f"output.path: {output} appeared while the run was going on; nothing was "
+                    f"output.path: {place.output} appeared while the run was going on; nothing was "
                     "published. Choose another path or set output.mode to overwrite"
                 )
-            replaced = True
-            files.rename(output, set_aside)
-        files.rename(staging.release, output)
+            files.rename(place.output, place.replaced)
+        files.rename(staging.release, place.output)
+        files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
     except BaseException as error:
         # Ctrl-C, too, must not leave the output path empty.
-        if replaced and files.exists(set_aside) and not files.exists(output):
-            files.rename(set_aside, output)
-        if isinstance(error, Exception) and not isinstance(error, PublishingError):
+        restore_output(files, place)
+        if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
             raise PublishingError(
-                f"output.path: the release could not be renamed to {output}; what was there "
+                f"output.path: the release could not be renamed to {place.output}; what was there "
                 "before is unchanged. Check permissions and free space"
             ) from error
         raise

@@ -19,18 +19,23 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
     ------
     ConfigurationError
         If the output lies inside the input, holds it, exists and may not be replaced, or cannot be
-        named.
+        named; or the staging path lies inside one of them.
     DataError
         If the input's path cannot be reached.
     """
     output = configuration.output.path
-    if set(output) & set(f"{_GLOB_CHARACTERS}]}}"):
-        raise ConfigurationError(
-            f"output.path: {output} holds one of the characters * ? [ ] {{ }}, which Spark would "
-            "take for a pattern; choose another path"
-        )
-    problems = []
+    staging_path = configuration.execution.staging_path
+    written = {"output.path": output, "execution.staging_path": staging_path or ""}
+    problems = [
+        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+        "pattern; choose another path"
+        for key, path in written.items()
+        if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
+    ]
+    if problems:
+        raise ConfigurationError(*problems)
     target = files.resolved(output).rstrip("/")
+    staging = None if staging_path is None else files.resolved(staging_path).rstrip("/")
     for path in configuration.input.paths:
         fixed = path
         for character in _GLOB_CHARACTERS:
@@ -46,6 +51,16 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
                 f"output.path: {output} and the input {path} lie inside one another; "
                 "choose an output directory apart from the input"
             )
+        if staging is not None and f"{staging}/".startswith(f"{source}/"):
+            problems.append(
+                f"execution.staging_path: {staging_path} lies inside the input {path}; choose a "
+                "private directory apart from the input"
+            )
+    if staging is not None and f"{staging}/".startswith(f"{target}/"):
+        problems.append(
+            f"execution.staging_path: {staging_path} lies inside output.path; choose a private "
+            "directory apart from the output"
+        )
     if not problems and configuration.output.mode == "error" and files.exists(output):
         problems.append(
             f"output.path: {output} exists already; choose another path, remove it, or set "
@@ -67,5 +82,6 @@ def require_replaceable_output(files: FileSystem, configuration: Configuration) 
     if files.exists(output) and not files.exists(f"{output.rstrip('/')}/{MANIFEST}"):
         raise ConfigurationError(
             f"output.path: what is at {output} is not a release (it has no {MANIFEST}), so it is "
-            "not overwritten; choose another path or remove it yourself"
+            "not overwritten; if a run was killed while it published, anonspark clean puts it "
+            "right; else choose another path or remove it yourself"
         )

@@ -47,7 +47,7 @@ def write_records(
     configuration : Configuration
     generalizer : Generalizer
     path : str
-        Directory to write Parquet to.
+        Directory to write to.
 
     Notes
     -----
@@ -60,5 +60,6 @@ def write_records(
     (
         finished.sortWithinPartitions(CLASS_ID, keyed_hash)
         .select(*(column.alias(name) for name, column in columns))
-        .write.parquet(path)
+        .write.format(configuration.output.format)
+        .save(path)
     )

@@ -13,6 +13,7 @@ from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.prepare.reading import open_input
+from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.publish.originals import open_original
 from anonspark.report.document import render
@@ -73,7 +74,7 @@ def make_report(
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
     with reading_input(paths, key=""):
-        data = spark.read.parquet(where)
+        data = open_published(spark, release, manifest)
         matched = original if _tells_regions(claim.attributes) else None
         verification = audit_table(data, claim, original=matched, name=release, where=where)
         figures = measure(data, manifest, claim.hierarchies, original)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
 from anonspark.hierarchies.reading import read_hierarchy_files
+from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.publish.originals import open_original
 from anonspark.spark_errors import reading_input
@@ -285,7 +286,7 @@ def open_evaluation(
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
-    published = spark.read.parquet(f"{release}/data")
+    published = open_published(spark, release, manifest)
     table = open_original(spark, original, manifest)
     quasi_identifiers, others, records = describe_original(
         table,

@@ -21,6 +21,7 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
 from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criterion import Criterion
+from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import MANIFEST, read_manifest
 from anonspark.publish.originals import open_by_suffix, open_original
 from anonspark.spark_errors import reading_input
@@ -278,7 +279,7 @@ def audit_release(
         if manifest is None:
             data = open_by_suffix(spark, release, "release")
         else:
-            data = spark.read.parquet(where)
+            data = open_published(spark, release, manifest)
         if configuration is not None:
             claim = claim_of_configuration(
                 spark, configuration, data.columns, claim, matched=matched

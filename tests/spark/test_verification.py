@@ -102,6 +102,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         "anonspark.kernels.region_search",
         "anonspark.models.options",
         "anonspark.privacy.criterion",
+        "anonspark.publish.formats",
         "anonspark.publish.manifest",
         "anonspark.publish.originals",
         "anonspark.publish.schemas",

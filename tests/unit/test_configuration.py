@@ -437,7 +437,7 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
             "execution",
             None,
             "execution: found nothing (null); expected a mapping with the keys 'task_rows', "
-            "'seed'; give it a value or remove the key",
+            "'seed', 'staging_path'; give it a value or remove the key",
         ),
         (
             "execution.seed",
@@ -987,7 +987,7 @@ def test_the_fingerprint_is_that_of_the_meaning(file: Path) -> None:
 def test_the_fingerprint_is_stable() -> None:
     # A new field changes it; anything else that does is a mistake.
     fingerprint = parse_configuration(MINIMAL).fingerprint()
-    assert fingerprint == ("79a5c606febae8e2f701773e222b46da317409c11770e39214f148155603cbd4")
+    assert fingerprint == ("3a0a0374460368cb132e5431bd4a2b791d8d1c06b465e0fc8b9f5df72be5598c")
 
 
 @pytest.mark.parametrize(
@@ -1038,7 +1038,11 @@ def test_the_manifest_shows_no_secrets() -> None:
 def test_the_seed_fingerprint() -> None:
     # printf anonspark-seed:0 | sha256sum
     public = parse_configuration(MINIMAL).public_dict()
-    assert public["execution"] == {"task_rows": 250_000, "seed_fingerprint": "6bd895655eb8f5bf"}
+    assert public["execution"] == {
+        "task_rows": 250_000,
+        "seed_fingerprint": "6bd895655eb8f5bf",
+        "staging_path": None,
+    }
 
 
 # JSON Schema

@@ -1,0 +1,94 @@
+"""File systems that no local path leads to: everything has to go through Hadoop's API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.orc
+import pytest
+from helpers import command, configuration_file, published, summary, write_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTRIBUTES = {
+    "age": "quasi_identifier",
+    "town": {"role": "quasi_identifier", "hierarchy": "viewfs://anon/data/towns.csv"},
+    "disease": "sensitive",
+}
+
+
+@pytest.fixture
+def mounted(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
+    """Mount the folder at viewfs://anon/data, and write people and a hierarchy into it."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    key = "fs.viewfs.mounttable.anon.link./data"
+    hadoop.set(key, tmp_path.as_uri())
+    random = np.random.default_rng(5)
+    columns = {
+        "age": random.integers(0, 100, 300),
+        "town": random.choice(["Adana", "Bursa", "Konya", "Rize"], 300),
+        "disease": random.choice(["asthma", "fracture", "migraine"], 300),
+    }
+    write_table(tmp_path / "input.parquet", columns)
+    (tmp_path / "towns.csv").write_text(
+        "Adana,south,*\nBursa,north,*\nKonya,south,*\nRize,north,*\n"
+    )
+    yield tmp_path
+    hadoop.unset(key)
+
+
+def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Input, hierarchy, staging, output, verification and report."""
+    configuration = configuration_file(
+        mounted,
+        input={"path": "viewfs://anon/data/input.parquet"},
+        attributes=ATTRIBUTES,
+        output={"path": "viewfs://anon/data/release", "mode": "overwrite"},
+        execution={"staging_path": "viewfs://anon/data/private"},
+    )
+    for _ in ("first", "overwritten"):
+        outcome = command(capsys, "run", configuration, "--quiet", "--resume", "--report")
+        assert outcome.code == 0, outcome.err
+    assert {path.name for path in (mounted / "release").iterdir()} >= {
+        "data",
+        "manifest.json",
+        "metrics",
+        "report.html",
+    }
+    assert list((mounted / "private").iterdir()) == []
+    assert not list(mounted.glob(".release*"))
+    assert published(mounted / "release").num_rows == 300
+    original = "viewfs://anon/data/input.parquet"
+    outcome = command(capsys, "verify", "viewfs://anon/data/release", "--original", original)
+    assert outcome.code == 0, outcome.err
+
+    (mounted / "release" / "manifest.json").unlink()
+    outcome = command(capsys, "verify", "viewfs://anon/data/release")
+    assert outcome.code == 3
+    assert "no manifest.json there, so it is not a complete release" in outcome.err
+
+
+def test_another_format(mounted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configuration = configuration_file(
+        mounted, attributes={"age": "quasi_identifier", "disease": "sensitive"}
+    )
+    assert command(capsys, "run", configuration, "--quiet").code == 0
+    as_parquet = summary(mounted / "release")
+    other = ["--set", "output.path=" + str(mounted / "orc"), "--set", "output.format=orc"]
+    assert command(capsys, "run", configuration, "--quiet", *other).code == 0
+    assert summary(mounted / "orc")["output_fingerprint"] == as_parquet["output_fingerprint"]
+    files = (mounted / "orc" / "data").glob("*.orc")
+    assert sum(pyarrow.orc.read_table(path).num_rows for path in files) == 300
+    assert command(capsys, "verify", mounted / "orc").code == 0
+
+    unknown = ["--set", f"output.path={mounted / 'delta'}", "--set", "output.format=delta"]
+    outcome = command(capsys, "run", configuration, *unknown)
+    assert outcome.code == 2
+    assert "output.format: this Spark has no data source 'delta'" in outcome.err
+    outcome = command(capsys, "run", configuration, "--set", "output.format=csv")
+    assert outcome.code == 2
+    assert "output.format: found 'csv', which keeps no types" in outcome.err

@@ -1,0 +1,381 @@
+"""Runs that are continued: finished rounds are kept, and nothing else is taken over."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+
+from anonspark import pipeline
+from anonspark.errors import PublishingError
+from anonspark.filesystem import FileSystem
+from anonspark.models.mondrian import Mondrian
+from anonspark.run_state import RunState
+from anonspark.staging import find_stagings, open_staging
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
+
+
+def write_people(path: Path, seed: int = 7) -> Path:
+    random = np.random.default_rng(seed)
+    columns = {
+        "age": random.integers(0, 100, 600),
+        "income": random.lognormal(10, 1, 600),
+        "disease": [f"Kryptonitis {number}" for number in random.integers(0, 50, 600)],
+    }
+    return write_table(path, columns)
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    write_people(tmp_path / "input.parquet")
+    return configuration_file(
+        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
+    )
+
+
+@pytest.fixture
+def rounds_computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect the number of each round that is computed."""
+    computed: list[int] = []
+    anonymize = Mondrian.anonymize
+
+    def record(self: Mondrian, table: Any) -> Any:
+        computed.append(table.number)
+        return anonymize(self, table)
+
+    monkeypatch.setattr(Mondrian, "anonymize", record)
+    return computed
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, after: int = 0) -> Callable[[], None]:
+    """Let a function of the pipeline fail, after some calls that succeed; return what ends that."""
+    works = getattr(pipeline, name)
+    calls: list[None] = []
+
+    def fail(*arguments: Any, **named: Any) -> Any:
+        calls.append(None)
+        if len(calls) > after:
+            raise OSError("the machine is gone")
+        return works(*arguments, **named)
+
+    monkeypatch.setattr(pipeline, name, fail)
+    return lambda: monkeypatch.setattr(pipeline, name, works)
+
+
+def write_earlier_release(release: Path) -> None:
+    (release / "data").mkdir(parents=True)
+    (release / "manifest.json").write_text("{}")
+
+
+def staging_directories(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.anonspark-*"))
+
+
+@pytest.fixture
+def expected(configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Return the release of an undisturbed run."""
+    path = tmp_path / "undisturbed"
+    outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--quiet")
+    assert outcome.code == 0, outcome.err
+    return path
+
+
+def assert_equal_releases(release: Path, expected: Path) -> None:
+    order = [(name, "ascending") for name in published(expected).column_names]
+    assert published(release).sort_by(order).equals(published(expected).sort_by(order))
+    own, other = summary(release), summary(expected)
+    changing = {"run_id", "started", "seconds", "configuration_fingerprint"}
+    assert {name: own[name] for name in own if name not in changing} == {
+        name: other[name] for name in other if name not in changing
+    }
+    for name in ("rounds", "attributes", "privacy", "risk"):
+        ours, theirs = metrics(release, name), metrics(expected, name)
+        for row in (*ours, *theirs):
+            del row["run_id"]
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("staged_elsewhere", [False, True])
+def test_finished_rounds_are_not_computed_again(
+    configuration: Path,
+    expected: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rounds_computed: list[int],
+    staged_elsewhere: bool,
+) -> None:
+    options: list[str] = ["--quiet"]
+    where = tmp_path
+    if staged_elsewhere:
+        where = tmp_path / "private"
+        where.mkdir()
+        options += ["--set", f"execution.staging_path={where}"]
+    end = failing(monkeypatch, "write_records")
+    outcome = command(capsys, "run", configuration, "--resume", "--run-id", "night", *options)
+    assert outcome.code == 1, outcome.err
+    assert rounds_computed == [1, 2, 3]
+    assert "3 finished rounds" in outcome.err
+    (kept,) = staging_directories(where)
+    assert "night" in kept.name
+    for folder in (kept, kept / "state"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {path.name for path in kept.iterdir()} <= {"rounds", "state"}
+    assert not (tmp_path / "release").exists()
+
+    end()
+    # The last round was killed before it was noted down.
+    for file in kept.glob("state/*round-3.json*"):
+        file.unlink()
+    rounds_computed.clear()
+    # The id of the only run that can be continued is found.
+    outcome = command(capsys, "run", configuration, "--resume", *options)
+    assert outcome.code == 0, outcome.err
+    assert rounds_computed == [3]
+    assert summary(tmp_path / "release")["run_id"] == "night"
+    assert_equal_releases(tmp_path / "release", expected)
+    assert staging_directories(where) == []
+    assert staging_directories(tmp_path) == []
+
+
+def test_nothing_is_kept_without_resume(
+    configuration: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = set(contents(tmp_path))
+    failing(monkeypatch, "write_records")
+    assert command(capsys, "run", configuration, "--quiet").code == 1
+    assert set(contents(tmp_path)) == before
+
+
+def test_a_changed_run_is_refused(
+    configuration: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    end = failing(monkeypatch, "write_records")
+    command(capsys, "run", configuration, "--resume", "--run-id", "night", "--quiet")
+    end()
+    (kept,) = staging_directories(tmp_path)
+    rounds = {name for name in contents(kept) if name.startswith("rounds")}
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--set", "privacy.k=6")
+    assert outcome.code == 2
+    assert "--resume: found another configuration than the run" in outcome.err
+    # That run would end in the same way again; the one that was killed may still be continued.
+    assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
+    write_people(tmp_path / "input.parquet", seed=8)
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet")
+    assert outcome.code == 2
+    assert "--resume: found another input than the run" in outcome.err
+    assert "anonspark clean" in outcome.err
+    assert rounds == {name for name in contents(kept) if name.startswith("rounds")}
+
+    # Without --resume its id is taken.
+    outcome = command(capsys, "run", configuration, "--run-id", "night")
+    assert outcome.code == 5
+    assert "continue it with --resume" in outcome.err
+
+    outcome = command(capsys, "clean", configuration, "--run-id", "another")
+    assert "Nothing was left" in outcome.out
+    outcome = command(capsys, "clean", configuration)
+    assert (outcome.code, outcome.out) == (0, f"removed file:{kept}\n")
+    assert staging_directories(tmp_path) == []
+
+
+def test_several_runs_were_killed(
+    spark: SparkSession,
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = FileSystem(spark)
+    for run_id in ("monday", "tuesday"):
+        directory = tmp_path / f".release.anonspark-{run_id}"
+        RunState.claim(files, str(directory / "state")).end()
+    outcome = command(capsys, "run", configuration, "--resume")
+    assert outcome.code == 2
+    assert "found 2 runs" in outcome.err
+    assert "monday, tuesday; expected one; name it with --run-id" in outcome.err
+
+
+def test_a_published_run_is_not_run_again(
+    configuration: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The same id and configuration: nothing to do; with overwrite: a clean replacement."""
+    assert command(capsys, "run", configuration, "--run-id", "night", "--quiet").code == 0
+    before = contents(tmp_path)
+    end = failing(monkeypatch, "prepare")
+    outcome = command(capsys, "run", configuration, "--run-id", "night", "--resume")
+    assert outcome.code == 0, outcome.err
+    assert "published already" in outcome.err
+    assert contents(tmp_path) == before
+    for other in (["--run-id", "day"], ["--run-id", "night", "--set", "privacy.k=6"]):
+        outcome = command(capsys, "run", configuration, *other)
+        assert outcome.code == 2
+        assert "exists already" in outcome.err
+    end()
+    overwriting = ["--set", "output.mode=overwrite", "--run-id", "night", "--quiet"]
+    assert command(capsys, "run", configuration, *overwriting).code == 0
+    assert set(contents(tmp_path)) != set(before)
+    assert staging_directories(tmp_path) == []
+
+
+# What stands where after each rename, and the directory "release" that clean leaves.
+HALF_PUBLISHED = {
+    "set aside": ({"night/replaced/manifest.json": "earlier"}, {"manifest.json": "earlier"}),
+    "renamed": (
+        {
+            "night/replaced/manifest.json": "earlier",
+            "release/.anonspark-night": "",
+            "release/data/part-0": "new",
+        },
+        {"manifest.json": "earlier"},
+    ),
+    "first release": ({"release/.anonspark-night": "", "release/data/part-0": "new"}, {}),
+    "complete": (
+        {
+            "night/replaced/manifest.json": "earlier",
+            "release/.anonspark-night": "",
+            "release/manifest.json": "new",
+        },
+        {"manifest.json": "new"},
+    ),
+}
+
+
+@pytest.mark.parametrize("moment", HALF_PUBLISHED)
+def test_clean_puts_a_half_publication_right(
+    spark: SparkSession,
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    moment: str,
+) -> None:
+    """Between any two renames: the earlier release comes back, or the new one is complete."""
+    before, after = HALF_PUBLISHED[moment]
+    staging = tmp_path / ".release.anonspark-night"
+    RunState.claim(FileSystem(spark), str(staging / "state")).end()
+    for name, text in before.items():
+        path = tmp_path / name.replace("night/", f"{staging.name}/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert command(capsys, "clean", configuration).code == 0
+    assert staging_directories(tmp_path) == []
+    left = contents(tmp_path / "release")
+    assert {name: text.decode() for name, text in left.items() if text is not None} == after
+
+
+def test_clean_leaves_what_is_not_ours(
+    spark: SparkSession,
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Somebody wrote to the output path while the earlier release was set aside."""
+    staging = tmp_path / ".release.anonspark-night"
+    RunState.claim(FileSystem(spark), str(staging / "state")).end()
+    for path in (staging / "replaced" / "manifest.json", tmp_path / "release" / "thesis.txt"):
+        path.parent.mkdir(parents=True)
+        path.write_text("precious")
+    before = contents(tmp_path)
+    outcome = command(capsys, "clean", configuration)
+    assert outcome.code == 5
+    assert f"is no release; the one before it is at file:{staging}/replaced" in outcome.err
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("renames", [2, 3])
+def test_killed_while_it_published(
+    configuration: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    renames: int,
+) -> None:
+    """After the release was renamed, and after the manifest was: another attempt goes on."""
+    write_earlier_release(tmp_path / "release")
+    rename = FileSystem.rename
+    done: list[str] = []
+
+    class Killed(BaseException):
+        """No cleaning up is done, as if the process were gone."""
+
+    def rename_until_killed(self: FileSystem, source: str, target: str) -> None:
+        rename(self, source, target)
+        if target.endswith(("/release", "/replaced", "/release/manifest.json")):
+            done.append(target)
+            if len(done) == renames:
+                raise Killed
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    overwriting = ["run", configuration, "--quiet", "--set", "output.mode=overwrite"]
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSystem, "rename", rename_until_killed)
+        patch.setattr("anonspark.publish.committing.restore_output", gone)
+        patch.setattr("anonspark.staging._close", gone)
+        with pytest.raises(Killed):
+            command(capsys, *overwriting, "--run-id", "night")
+    (kept,) = staging_directories(tmp_path)
+    # This process stands for the one that is gone, and is at work.
+    (kept / "state" / "attempt-1.ended").touch()
+    outcome = command(capsys, *overwriting, "--resume")
+    assert outcome.code == 0, outcome.err
+    assert summary(tmp_path / "release")["run_id"] == "night"
+    assert staging_directories(tmp_path) == []
+    assert not list((tmp_path / "release").glob(".anonspark*"))
+
+
+def test_only_the_newest_attempt_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """A driver that was thought dead notices, and leaves everything to its successor."""
+    files = FileSystem(spark)
+    output = str(tmp_path / "release")
+    with open_staging(files, output, "night", resume=True) as older:
+        older.state.end()  # as another machine would see it
+        with open_staging(files, output, "night", resume=True) as newer:
+            assert newer.state.attempt == 2
+            assert (older.records, older.release) != (newer.records, newer.release)
+            with pytest.raises(PublishingError, match="another process has taken this run over"):
+                older.state.require_newest()
+            newer.state.require_newest()
+            (place,) = find_stagings(files, output, None)
+            assert place.run_id == "night"
+        with pytest.raises(PublishingError, match="removed its staging directory"):
+            older.state.require_newest()
+    assert staging_directories(tmp_path) == []
+
+
+def test_a_run_that_goes_on_is_left_alone(
+    spark: SparkSession,
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = FileSystem(spark)
+    with open_staging(files, str(tmp_path / "release"), "night"):
+        (going_on,) = staging_directories(tmp_path)
+        outcome = command(capsys, "clean", configuration)
+        assert outcome.out.startswith("kept: a process of this machine is at work on it")
+        outcome = command(capsys, "run", configuration, "--resume")
+        assert outcome.code == 5
+        assert "is at work on the run" in outcome.err
+        assert going_on.exists()
+    assert staging_directories(tmp_path) == []
