@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +17,33 @@ from anonspark.models import blockwise
 pytestmark = pytest.mark.usefixtures("spark")
 
 
-def fail() -> None:
-    raise ValueError("Kryptonitis 7")
+def reason_to_fail(name: str) -> Callable[[], None]:
+    """Return what a task fails by; made here, so that it is sent to the workers as it is."""
 
+    def fail() -> None:
+        raise ValueError("Kryptonitis 7")
 
-def take_all_memory() -> None:
-    np.ones(2**50)
+    def take_all_memory() -> None:
+        np.ones(2**50)
 
+    def be_killed() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def be_killed() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+    return {"exception": fail, "memory": take_all_memory, "killed": be_killed}[name]
 
 
 @pytest.mark.parametrize(
-    ("what", "code", "expected"),
+    ("reason", "code", "expected"),
     [
         pytest.param(
-            fail,
+            "exception",
             1,
             "round 1 of 2: a task failed each time that Spark ran it (spark.task.maxFailures), at "
             "last with ValueError in Python; nothing was published",
             id="exception",
         ),
         pytest.param(
-            take_all_memory,
+            "memory",
             6,
             "round 1 of 2: a Python worker ran out of memory: lower execution.task_rows, or raise "
             "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead; "
@@ -47,7 +51,7 @@ def be_killed() -> None:
             id="memory",
         ),
         pytest.param(
-            be_killed,
+            "killed",
             6,
             "round 1 of 2: a Python worker was killed, as systems do when memory runs out: lower "
             "execution.task_rows, or raise spark.executor.memoryOverhead; nothing was published",
@@ -59,16 +63,18 @@ def test_message(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    what: Any,
+    reason: str,
     code: int,
     expected: str,
 ) -> None:
+    fail = reason_to_fail(reason)
+
     class Failing(blockwise._FinishBlocks):
         """Sent to the workers as it is, for it has no module that they could import."""
 
         def __call__(self, batches: Any) -> Any:
             for batch in batches:
-                what()
+                fail()
                 yield batch
 
     monkeypatch.setattr(blockwise, "_FinishBlocks", Failing)
