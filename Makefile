@@ -40,7 +40,7 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 	$(RUN)/python distribution/package_zip.py $@
 
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
-	$(RUN)/python distribution/environment.py $@
+	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py

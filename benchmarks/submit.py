@@ -42,7 +42,7 @@ start = time.perf_counter()
 import anonspark.kernels
 for module in pkgutil.iter_modules(anonspark.kernels.__path__):
     importlib.import_module(f"anonspark.kernels.{module.name}")
-print(time.perf_counter() - start)
+print(f"{time.perf_counter() - start:.1f} s, {time.process_time():.1f} s of processor time")
 """
 
 
@@ -74,14 +74,14 @@ def main() -> None:
         ):
             python = str(folder / "environment" / "bin" / "python")
             paths = {"PYTHONPATH": str(package), "XDG_CACHE_HOME": str(folder / "cache-import")}
-            seconds = subprocess.run(
+            told = subprocess.run(
                 [python, "-c", IMPORT_ALL],
                 env=environment | paths | variables,
                 check=True,
                 capture_output=True,
                 text=True,
             ).stdout
-            print(f"import of {what}: {float(seconds):.1f} s")
+            print(f"import of {what}: {told.strip()}")
         with cluster(folder, environment) as url:
             for what, variables in (
                 ("packed machine code", {}),

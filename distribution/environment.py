@@ -92,7 +92,7 @@ def create_environment(folder: Path) -> None:
             )
         copy_package(package, packages)
     copy_machine_code(folder)
-    use_interpreter(folder, os.environ.get("NODE_PYTHON"))
+    use_interpreter(folder, os.environ.get("NODE_PYTHON") or None)
 
 
 def dependencies(name: str) -> dict[str, Distribution]:

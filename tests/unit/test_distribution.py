@@ -126,6 +126,23 @@ def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:
         environment.copy_package(package, tmp_path / "copy")
 
 
+def test_interpreter_of_the_nodes(tmp_path: Path) -> None:
+    environment = script("environment")
+    folder = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    elsewhere = tmp_path / "nodes" / "bin" / name
+    elsewhere.parent.mkdir(parents=True)
+    elsewhere.symlink_to(Path(sys.base_prefix) / "bin" / name)
+    environment.use_interpreter(folder, str(elsewhere))
+    python = folder / "bin" / "python3"
+    assert python.parent.joinpath("python").readlink() == elsewhere
+    done = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True)
+    assert done.stdout.decode().strip() == str(folder)
+    with pytest.raises(SystemExit, match=r"NODE_PYTHON: found '/usr/bin/python3\.9'"):
+        environment.use_interpreter(folder, "/usr/bin/python3.9")
+
+
 @pytest.mark.usefixtures("fresh")
 class TestMachineCode:
     """Where it is kept."""
