@@ -12,6 +12,7 @@ from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from numba.core import caching
 
 from anonspark.kernels import machine_code
@@ -74,6 +75,15 @@ def test_zip_holds_the_package_and_its_data(package: Path) -> None:
     assert {"report/report.html.j2", "log4j2.properties", "py.typed"} <= {
         name.removeprefix("anonspark/") for name in names
     }
+
+
+def test_wheel_holds_what_the_zip_holds(package: Path, tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+    with ZipFile(wheel) as built, ZipFile(package) as written:
+        in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
+        assert in_wheel == set(written.namelist())
+        (entries,) = (name for name in built.namelist() if name.endswith("entry_points.txt"))
+        assert b"anonspark = anonspark.command_line" in built.read(entries)
 
 
 def test_zip_is_the_same_bytes_whenever_it_is_written(package: Path, tmp_path: Path) -> None:
