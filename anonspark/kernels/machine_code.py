@@ -61,18 +61,25 @@ def _writable_folder() -> Path:
     own = package / "__pycache__"
     if os.access(own if own.exists() else package, os.W_OK):
         return own / _name()
-    # Both may be missing or unwritable: containers on a cluster often have no real home.
+    # Either may be missing or unwritable: containers on a cluster often have no real home, and
+    # without one `~` stays as it is.
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
     for parent in (Path(home) / "anonspark", Path(tempfile.gettempdir()) / _temporary_name()):
-        try:
-            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = parent.lstat()
-        except OSError:
-            continue
-        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not others_write:
+        if parent.is_absolute() and _is_private(parent):
             return parent / _name()
     return Path(tempfile.mkdtemp(prefix="anonspark-")) / _name()
+
+
+def _is_private(folder: Path) -> bool:
+    """Make a folder, and tell whether this user can write to it and nobody else can."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return False
+    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not others_write
+    return own and os.access(folder, os.W_OK)
 
 
 def _temporary_name() -> str:

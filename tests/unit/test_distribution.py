@@ -178,6 +178,16 @@ class TestMachineCode:
         assert machine_code._writable_folder() == shared / machine_code._name()
         assert shared.stat().st_mode & 0o777 == 0o700
 
+    def test_home_that_nobody_knows(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setattr(machine_code.os.path, "expanduser", lambda path: path)
+        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        chosen = machine_code._writable_folder()
+        assert chosen.parent == tmp_path / machine_code._temporary_name()
+        assert not (tmp_path / "~").exists()
+
     def test_folder_that_others_can_write_to_is_not_used(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
