@@ -3,9 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+WHEEL := dist/anonspark-$(VERSION)-py3-none-any.whl
+PACKAGE := dist/anonspark-$(VERSION).zip
+ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
+SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test reproduce lint format lock schema browser clean
+.PHONY: help setup demo test dist reproduce lint format lock schema browser clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -24,6 +29,18 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 
 test: $(READY) lint browser  ## formatting, linting, types and all tests
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+
+dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
+
+$(WHEEL): $(READY) $(SOURCES) README.md LICENSE
+	$(RUN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@touch $@
+
+$(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
+	$(RUN)/python distribution/package_zip.py $@
+
+$(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
+	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py
