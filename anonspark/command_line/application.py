@@ -285,9 +285,10 @@ def clean(
     master: Master = None,
 ) -> None:
     """Remove what killed runs of an output left: staged raw records, half a release."""
-    configuration = _load(config, overrides)
 
-    def remove(spark: SparkSession) -> list[tuple[str, bool]]:
+    def remove(
+        spark: SparkSession, configuration: Configuration
+    ) -> tuple[Configuration, list[tuple[str, bool]]]:
         from anonspark.filesystem import FileSystem
         from anonspark.staging import find_stagings, remove_staging
 
@@ -295,7 +296,7 @@ def clean(
         staging_path = configuration.execution.staging_path
         places = find_stagings(files, configuration.output.path, staging_path)
         try:
-            return [
+            return configuration, [
                 (place.private, remove_staging(files, place))
                 for place in places
                 if run_id in (None, place.run_id)
@@ -303,7 +304,9 @@ def clean(
         except OSError as error:
             raise PublishingError(f"output.path: {error}; see to it yourself") from error
 
-    found = _on_spark(master, remove)
+    configuration, found = _load_then_on_spark(
+        config, _configuration(config, overrides), master, remove
+    )
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
         _OUT.print(f"{what} {path}", markup=False, highlight=False)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from conftest import read_release, write_configuration
+from packed import packed_environment
 from standalone import REPOSITORY, Cluster
 
 pytestmark = pytest.mark.cluster
 
 
-def test_release_of_a_cluster_is_that_of_the_embedded_spark(
+def test_the_packed_environment_makes_the_release_of_the_embedded_spark(
     cluster: Cluster, table: Path, embedded: tuple[str, pa.Table], tmp_path: Path
 ) -> None:
-    job = REPOSITORY / "jobs" / "anonymize.py"
-    driver = cluster.submit(tmp_path, job, write_configuration(table, tmp_path))
+    """Executors get zip and archive, and have none of our packages besides."""
+    packed = packed_environment()
+    driver = cluster.submit(
+        tmp_path,
+        REPOSITORY / "jobs" / "anonymize.py",
+        write_configuration(table, tmp_path),
+        options=packed.arguments,
+        environment={
+            "PYSPARK_PYTHON": "./environment/bin/python",
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+        },
+    )
     assert driver.wait() == 0, driver.said
     fingerprint, data = read_release(tmp_path / "release")
     assert fingerprint == embedded[0]
