@@ -7,6 +7,7 @@ caused it, so only its kind and its place leave the task.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -71,4 +72,8 @@ def _without_text(error: Exception) -> str:
         f"{PurePath(frame.filename).name}:{frame.lineno} in {frame.name}"
         for frame in traceback.extract_tb(error.__traceback__)
     )
-    return f"{type(error).__name__} at {calls} (its text is left out: it may hold data)"
+    kind = type(error).__name__
+    if isinstance(error, OSError) and error.errno is not None:
+        # The system's own words for it, such as that a disk is full.
+        kind += f" ({os.strerror(error.errno)})"
+    return f"{kind} at {calls} (its text is left out: it may hold data)"
