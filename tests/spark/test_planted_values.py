@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from anonspark.prepare.encoding import QuasiIdentifier
 
+# One process runs everything: on a busy machine the first test waits long for it.
+pytestmark = pytest.mark.timeout(1200)
+
 ROWS = 240
 SEED = 8675309017443211
 
@@ -308,7 +311,7 @@ def run_planted(folder: Path) -> Ran:
         capture_output=True,
         text=True,
         env=os.environ | {"SPARK_CONF_DIR": str(folder / "conf")},
-        timeout=500,
+        timeout=1100,
     )
     assert finished.returncode == 0, finished.stderr
     codes = {path.stem: int(path.read_text()) for path in folder.glob("*.code")}
