@@ -10,7 +10,7 @@ ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
 SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test dist reproduce lint format lock schema browser clean
+.PHONY: help setup demo test dist reproduce lint format lock schema browser audit clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -50,6 +50,13 @@ browser:  ## install Chromium, which a test opens the report with, where it lack
 	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; \
 	else echo "Chromium is not installed: the test that opens the report with it is skipped"; fi
 
+# pip-audit brings packages of its own, so it gets an environment of its own. 2 as exit code: the
+# service could not be asked about every package.
+SERVICE ?= pypi
+audit:  ## ask for known vulnerabilities of the locked dependencies (needs pypi.org, or SERVICE=osv)
+	@test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
+	@$(PYTHON) tools/audit.py .audit/bin/pip-audit requirements.lock $(SERVICE)
+
 lint: $(READY)  ## formatting, linting and types
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
@@ -68,4 +75,4 @@ schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .audit build dist out .mypy_cache .pytest_cache .ruff_cache

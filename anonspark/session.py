@@ -57,6 +57,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     # A damaged or vanished file is an error, never a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.
+    "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled": "false",
     # The number of a round, read back from a folder's name, is a number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }

@@ -37,6 +37,7 @@ from anonspark.partition.distribution import BLOCK, partition_records, send_to_t
 from anonspark.partition.growing import CutRule, Leaf
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
+from anonspark.tasks import map_batches
 
 __all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
 
@@ -194,7 +195,7 @@ class BlockwiseModel(Model):
             to_arrow_schema(schema),
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        return Anonymized(blocks.mapInArrow(finish, schema))  # type: ignore[arg-type]
+        return Anonymized(map_batches(blocks, finish, schema))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute, comparable
+from anonspark.tasks import map_batches
 
 __all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
 
@@ -241,7 +242,7 @@ def count_values(records: DataFrame, criteria: Criteria) -> list[Counts]:
         return []
     narrow = records.select(*(attribute.column for attribute in criteria.sensitive))
     rows: list[Any] = (
-        narrow.mapInArrow(_CountValues(criteria), "number long, count long")  # type: ignore[arg-type]
+        map_batches(narrow, _CountValues(criteria), "number long, count long")
         .groupBy("number")
         .agg(sf.sum("count").alias("count"))
         .collect()

@@ -32,6 +32,7 @@ from anonspark.report.axes import (
 )
 from anonspark.report.bins import Bins, Scale, merge_bins, plan_bins
 from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
+from anonspark.tasks import map_batches
 from anonspark.verification.regions import (
     Leaves,
     PublishedAttribute,
@@ -729,8 +730,11 @@ def _products(table: DataFrame, readers: Sequence[_Reader]) -> tuple[Numbers, li
     if not numbered:
         return products, parts
     sums = (
-        table.select(*columns)
-        .mapInArrow(_Products(tuple(numbered)), "first bigint, second bigint, total bigint")  # type: ignore[arg-type]
+        map_batches(
+            table.select(*columns),
+            _Products(tuple(numbered)),
+            "first bigint, second bigint, total bigint",
+        )
         .groupBy("first", "second")
         .agg(sf.sum(sf.col("total").cast("decimal(38,0)")).alias("total"))
         .collect()
