@@ -19,6 +19,7 @@ from anonspark.configuration import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.manifest import read_manifest
+from anonspark.session import require_classic
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -124,6 +125,8 @@ def anonymize(
     ------
     ConfigurationError
         If the configuration is wrong, or Spark runs on a cluster and ``staging`` is not given.
+    EnvironmentProblem
+        If the DataFrame is one of Spark Connect.
     DataError
         If the table does not fit the configuration.
     GuaranteeError
@@ -136,6 +139,7 @@ def anonymize(
     The same jobs as a run of the command line; the table is computed once.
     """
     spark = table.sparkSession
+    require_classic(spark)
     if staging is None and not str(spark.sparkContext.master).startswith("local"):
         raise ConfigurationError(
             "staging: none is given, and Spark runs on a cluster; expected a private directory "

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.verification.published import collect_arrow
+from anonspark.arrow import collect_arrow
 from anonspark.verification.region_matching import (
     PreparedTable,
     RegionSearch,
