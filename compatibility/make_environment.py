@@ -1,9 +1,9 @@
 """Make an environment that is the locked one but for another version of Spark.
 
-It shares the packages of ``.venv`` and adds the pyspark, and the py4j where it needs another one,
-of ``compatibility/spark-VERSION.txt`` in front of them. pyspark comes as a source archive of some
-hundred megabytes: it is unpacked to where its setup script would put its files. Building a wheel of
-it, which is packed and unpacked once more, takes several times as long.
+It shares the packages of ``.venv`` and puts what ``compatibility/spark-VERSION.txt`` lists before
+them. pyspark comes as a source archive of some hundred megabytes: it is unpacked to where its setup
+script would put its files. Building a wheel of it, which is packed and unpacked once more, takes
+several times as long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tarfile
 import tempfile
 import venv
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -64,13 +63,12 @@ def make(requirements: Path, environment: Path) -> None:
         subprocess.run(  # noqa: S603  our own pip
             [*pip, "--requirement", requirements, "--dest", folder], check=True
         )
-        for archive in sorted(Path(folder).iterdir()):
-            if archive.suffix == ".whl":
-                with zipfile.ZipFile(archive) as wheel:
-                    wheel.extractall(packages)  # noqa: S202  its hash is pinned
-            else:
-                with tarfile.open(archive) as source:
-                    source.extractall(packages, _placed(source), filter="data")
+        for archive in Path(folder).glob("*.tar.gz"):
+            with tarfile.open(archive) as source:
+                source.extractall(packages, _placed(source), filter="data")
+        if wheels := list(Path(folder).glob("*.whl")):
+            install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+            subprocess.run([*install, "--target", packages, *wheels], check=True)  # noqa: S603
     programs = environment / "bin"
     for program in (packages / "pyspark" / "bin").iterdir():
         shutil.copy(program, programs)
