@@ -33,7 +33,7 @@ PLACES = {
 
 
 def main() -> None:
-    """Make the environment unless it is there and complete."""
+    """Make the environment, anew if it is there."""
     parser = argparse.ArgumentParser(description="Make an environment with another Spark.")
     parser.add_argument("spark", help="version of pyspark, as in 3.5.9")
     parser.add_argument("environment", type=Path, help="folder of the environment to make")
