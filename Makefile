@@ -9,11 +9,15 @@ PACKAGE := dist/anonspark-$(VERSION).zip
 ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
 SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
 
+# The ends of the range of pyproject.toml; `make smoke` runs on both.
+ENDS := 3.5.9 4.3.0
+SPARK ?= $(firstword $(ENDS))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test dist reproduce lint format lock schema browser audit clean
+.PHONY: help setup demo test test-spark smoke dist reproduce lint format lock schema browser audit clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -29,6 +33,20 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 
 test: $(READY) lint browser  ## formatting, linting, types and all tests
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(MAKE) smoke
+
+.venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
+	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*
+	@touch $@
+
+test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
+	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal
+
+smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)
+
+$(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
+	.venv-spark-$*/bin/python -m pytest tests/spark/test_spark_versions.py
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 
@@ -75,4 +93,4 @@ schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) .audit build dist out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .audit build dist out .mypy_cache .pytest_cache .ruff_cache

@@ -26,7 +26,9 @@ _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoS
 
 _UNREADABLE = re.compile(
     r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
-    r"FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
+    # The second is what the first says before Spark 4.
+    r"FAILED_READ_FILE|Encountered error while reading file|"
+    r"CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
 )

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from anonspark.java import installed_spark_version
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -38,6 +40,13 @@ spark.driver.memory            2g
 spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 spark.sql.shuffle.partitions   2
 """
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Allow the oldest Spark what it does inside and we cannot mend: ask distutils for versions."""
+    if installed_spark_version().startswith("3."):
+        for message in ("The distutils package is", "distutils Version classes are"):
+            config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
 
 
 @pytest.fixture(scope="session")

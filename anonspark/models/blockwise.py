@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField
 
+from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
@@ -182,7 +182,7 @@ class BlockwiseModel(Model):
             task_rows=self.task.task_rows,
         )
         published = [
-            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
+            StructField(column.name, spark_type(column.arrow_type))
             for column in generalizer.columns()
         ]
         schema = result_schema(table.records.schema, published, len(quasi_identifiers))
@@ -192,7 +192,7 @@ class BlockwiseModel(Model):
             None if table.last else self._separation(),
             generalizer,
             self.task.criteria,
-            to_arrow_schema(schema),
+            arrow_schema(schema),
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
         return Anonymized(map_batches(blocks, finish, schema))

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
+from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
@@ -461,7 +461,7 @@ class FullDomain(Model):
         part = sf.when(finished, sf.lit(Part.FINISHED)).otherwise(sf.lit(Part.LEFT_OVER))
         records = joined.select(*self._columns(table.records, part, sf.col(CLASS_ID), finished))
         schema = self._schema(table.records)
-        describe = _DescribeClasses(self._recoding(levels), packing, to_arrow_schema(schema))
+        describe = _DescribeClasses(self._recoding(levels), packing, arrow_schema(schema))
         rows = map_batches(classes, describe, schema)
         return records.unionByName(rows)
 
@@ -512,7 +512,7 @@ class FullDomain(Model):
 
     def _published(self) -> list[StructField]:
         return [
-            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
+            StructField(column.name, spark_type(column.arrow_type))
             for column in self.task.generalizer.columns()
         ]
 

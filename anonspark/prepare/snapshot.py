@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
+from anonspark.arrow import arrow_type
 from anonspark.columns import (
     HASH_KEY,
     OCCURRENCE,
@@ -283,11 +283,11 @@ def _describe(
     described: list[QuasiIdentifier] = []
     problems: list[str] = []
     for index, plan in enumerate(plans):
-        arrow_type = to_arrow_type(typed.schema[quasi_identifier_column(index)].dataType)
+        data_type = typed.schema[quasi_identifier_column(index)].dataType
         try:
             described.append(
                 describe_quasi_identifier(
-                    index, plan, arrow_type, found, configuration, categories.get(index)
+                    index, plan, arrow_type(data_type), found, configuration, categories.get(index)
                 )
             )
         except DataError as error:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from anonspark.arrow import collect_arrow
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
@@ -447,16 +448,9 @@ def _labels(
         for column, name in zip(published.columns, names, strict=True)
     ]
     grouped = data.select(*columns).groupBy(*names).agg(sf.count(sf.lit(1)).alias("records"))
-    table = _collect(grouped)
+    table = collect_arrow(grouped)
     counts = table.column("records").to_numpy().astype(np.float64)
     return [table.column(name) for name in names], counts
-
-
-def _collect(table: DataFrame) -> pa.Table:
-    if hasattr(table, "toArrow"):
-        return table.toArrow()
-    # Before Spark 4.
-    return pa.Table.from_batches(table._collect_as_arrow())  # type: ignore[operator]
 
 
 class _OrderedLabels(NamedTuple):

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.arrow import collect_arrow
 from anonspark.tasks import map_batches
-from anonspark.verification.published import collect_arrow
 from anonspark.verification.region_matching import (
     RegionSearch,
     build_search,
