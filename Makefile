@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test reproduce lint format lock schema browser clean
+.PHONY: help setup demo test reproduce kernels lint format lock schema browser clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -22,8 +22,14 @@ setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 demo: $(READY)  ## anonymize generated people with an embedded Spark and show the result
 	$(RUN)/anonspark demo
 
-test: $(READY) lint browser  ## formatting, linting, types and all tests
+# Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
+test: $(READY)  ## formatting, linting, types and all tests
+	$(MAKE) --jobs 2 kernels lint browser
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+
+kernels: $(READY)  ## compile the kernels, which else the first process that needs them does
+	$(RUN)/python -c 'import anonspark.kernels, pkgutil; \
+	[pkgutil.resolve_name(one.name) for one in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels.")]'
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py
