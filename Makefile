@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke dist reproduce lint format lock schema browser audit clean
+.PHONY: help setup demo test test-spark smoke dist reproduce kernels lint format lock schema browser audit clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
@@ -31,7 +31,9 @@ setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 demo: $(READY)  ## anonymize generated people with an embedded Spark and show the result
 	$(RUN)/anonspark demo
 
-test: $(READY) lint browser  ## formatting, linting, types and all tests
+# Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
+test: $(READY)  ## formatting, linting, types and all tests
+	$(MAKE) --jobs 2 kernels lint browser
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
 	$(MAKE) smoke
 
@@ -59,6 +61,10 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
+
+kernels: $(READY)  ## compile the kernels, which else the first process that needs them does
+	$(RUN)/python -c 'import anonspark.kernels, pkgutil; \
+	[pkgutil.resolve_name(one.name) for one in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels.")]'
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py

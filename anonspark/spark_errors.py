@@ -68,9 +68,11 @@ _LOST = re.compile(
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
-# The last line of a traceback begins with the exception's type; what follows may hold data.
+# What anonspark.tasks leaves of an error, or the last line of a traceback, which begins with the
+# exception's type; what follows may hold data.
 _PYTHON_TYPE = re.compile(
-    r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit))(?=:|$)", re.MULTILINE
+    r"FailedTaskError: (\w+)|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
+    re.MULTILINE,
 )
 
 
@@ -173,7 +175,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
                 "cluster, and run again with --resume"
             ) from error
         if _TASK.search(text):
-            types = _PYTHON_TYPE.findall(text)
+            types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
             kind = f" with {types[-1]} in Python" if types else ""
             raise TaskFailure(
                 f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "
