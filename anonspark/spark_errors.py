@@ -71,7 +71,8 @@ _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 # What anonspark.tasks leaves of an error, or the last line of a traceback, which begins with the
 # exception's type; what follows may hold data.
 _PYTHON_TYPE = re.compile(
-    r"FailedTaskError: (\w+)|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
+    r"FailedTaskError: (\w+)"
+    r"|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
     re.MULTILINE,
 )
 
