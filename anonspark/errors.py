@@ -15,6 +15,7 @@ __all__ = [
     "EnvironmentProblem",
     "GuaranteeError",
     "PublishingError",
+    "exit_code_of",
 ]
 
 
@@ -78,3 +79,13 @@ class EnvironmentProblem(AnonsparkError):  # noqa: N818 - EnvironmentError is Py
     """Java, Python, Spark or the cluster is missing or does not fit."""
 
     exit_code = 6
+
+
+def exit_code_of(error: BaseException | None) -> int:
+    """Return what a process ends with that ends with an error, or with none."""
+    if error is None:
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    code: int = getattr(error, "exit_code", AnonsparkError.exit_code)
+    return code

@@ -20,6 +20,7 @@ from anonspark.configuration import Configuration
 from anonspark.configuration.schema import RiskOptions
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.evaluate.decision_rules import decide, decide_gain
+from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.evaluate.gates import GateResult, check_gates, require_passed
 from anonspark.evaluate.information import Information, measure_information
 from anonspark.evaluate.metrics import (
@@ -31,6 +32,7 @@ from anonspark.evaluate.metrics import (
 from anonspark.evaluate.utility_score import utility_score
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
+from anonspark.job_descriptions import described_jobs
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -44,8 +46,10 @@ from anonspark.prepare.snapshot import (
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
+from anonspark.publish.history import append_to_history, last_comparable_run
 from anonspark.publish.left_out import may_be_told, write_left_out
 from anonspark.publish.manifest import versions, write_manifest
+from anonspark.publish.metrics_paths import require_usable_metrics
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.schemas import (
     ATTRIBUTES_SCHEMA,
@@ -280,7 +284,8 @@ def run(
     Raises
     ------
     ConfigurationError, DataError, GuaranteeError, PublishingError
-        What was at the output path before is then unchanged, and no staging is left.
+        What was at the output path before is then unchanged, and no staging is left; but for rows
+        that could not be appended to the tables of all runs, which is told of a complete release.
 
     Notes
     -----
@@ -294,10 +299,16 @@ def run(
             "first of them a letter or digit; choose another"
         )
     progress = progress or Progress()
+    progress.run_id = run_id
     started = datetime.now(UTC)
     files = FileSystem(spark)
     require_usable_output(files, configuration)
-    with open_staging(files, configuration.output.path, run_id) as staging, writing_output():
+    require_usable_metrics(files, configuration)
+    with (
+        open_staging(files, configuration.output.path, run_id) as staging,
+        writing_output(),
+        described_jobs(spark.sparkContext, progress, run_id),
+    ):
         with progress.stage("prepare"):
             if snapshot is None:
                 snapshot = prepare(spark, configuration, staging.records, table=table)
@@ -403,6 +414,8 @@ def run(
         ]
         gates = check_gates(configuration.gates, summary, attributes, risk)
         require_passed(gates)
+        drifts = _drifts(files, configuration, summary, progress)
+        require_no_drift(drifts)
         with progress.stage("metrics"):
             classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
@@ -415,7 +428,9 @@ def run(
                 ("risk", risk, RISK_SCHEMA),
             ):
                 write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
-            manifest = _manifest(spark, description, snapshot.criteria, summary, gates, progress)
+            manifest = _manifest(
+                spark, description, snapshot.criteria, summary, gates, drifts, progress
+            )
             write_manifest(files, staging.release, manifest)
         commit(
             files,
@@ -423,6 +438,8 @@ def run(
             files.qualified(configuration.output.path),
             overwrite=configuration.output.mode == "overwrite",
         )
+    if configuration.metrics.append_to is not None:
+        append_to_history(files, configuration, summary, rounds)
     return Release(
         configuration.output.path, summary, rounds, attributes, privacy, risk, progress.seconds
     )
@@ -685,6 +702,23 @@ def _risk_rows(
     ]
 
 
+def _drifts(
+    files: FileSystem,
+    configuration: Configuration,
+    summary: dict[str, Any],
+    progress: Progress,
+) -> list[Drift]:
+    """Put the figures that have a bound beside those of the last run of the job."""
+    bounds = configuration.metrics.drift
+    if not bounds:
+        return []
+    with progress.stage("drift"):
+        before = last_comparable_run(files, configuration, summary["run_id"], summary["started"])
+    if before is None:
+        _LOGGER.info("no earlier run of job %r to compare with", configuration.metrics.job)
+    return measure_drift(bounds, summary, before)
+
+
 def _describe_release(configuration: Configuration, generalizer: Generalizer) -> dict[str, Any]:
     """Return what a manifest says of a release before anything is counted."""
     return {
@@ -705,6 +739,7 @@ def _manifest(
     criteria: Criteria,
     summary: dict[str, Any],
     gates: Sequence[GateResult],
+    drifts: Sequence[Drift],
     progress: Progress,
 ) -> dict[str, Any]:
     return {
@@ -728,4 +763,5 @@ def _manifest(
             if not name.endswith("_fingerprint") and name not in ("run_id", "started")
         },
         "gates": [asdict(gate) for gate in gates],
+        "drift": [asdict(drift) for drift in drifts],
     }

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from anonspark.filesystem import FileSystem
 
-__all__ = ["write_rows"]
+__all__ = ["parquet_file", "write_rows"]
 
 
 def write_rows(
@@ -31,6 +31,11 @@ def write_rows(
     path : str
         Directory to write to.
     """
+    files.write_bytes(f"{path}/part-00000.parquet", parquet_file(rows, schema))
+
+
+def parquet_file(rows: Sequence[dict[str, object]], schema: str) -> bytes:
+    """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
     # A struct, as the schema names several columns.
     arrow_schema = to_arrow_schema(cast(StructType, StructType.fromDDL(schema)))
 
@@ -42,4 +47,5 @@ def write_rows(
     columns = [pa.array([value(row, field) for row in rows], field.type) for field in arrow_schema]
     content = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_arrays(columns, schema=arrow_schema), content)
-    files.write_bytes(f"{path}/part-00000.parquet", content.getvalue().to_pybytes())
+    written: bytes = content.getvalue().to_pybytes()
+    return written
