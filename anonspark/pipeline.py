@@ -46,7 +46,7 @@ from anonspark.prepare.snapshot import (
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
-from anonspark.publish.history import append_to_history, last_comparable_run
+from anonspark.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.publish.left_out import may_be_told, write_left_out
 from anonspark.publish.manifest import versions, write_manifest
 from anonspark.publish.metrics_paths import require_usable_metrics
@@ -168,7 +168,7 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     Raises
     ------
     ConfigurationError
-        If the output path cannot be used.
+        If the output path, or a place for the metrics of all runs, cannot be used.
     DataError
         With everything that is wrong with the data.
 
@@ -179,6 +179,7 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     """
     files = FileSystem(spark)
     require_usable_output(files, configuration)
+    require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
@@ -195,6 +196,7 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check`."""
     files = FileSystem(spark)
     require_usable_output(files, configuration)
+    require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
@@ -304,6 +306,8 @@ def run(
     files = FileSystem(spark)
     require_usable_output(files, configuration)
     require_usable_metrics(files, configuration)
+    if configuration.metrics.append_to is not None:
+        require_history(files, configuration.metrics.append_to)
     with (
         open_staging(files, configuration.output.path, run_id) as staging,
         writing_output(),

@@ -10,13 +10,39 @@ from py4j.protocol import Py4JError
 from pyspark.sql import functions as sf
 
 from anonspark.configuration import Configuration
-from anonspark.errors import PublishingError
+from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.schemas import HISTORY_SCHEMA, ROUNDS_SCHEMA
 from anonspark.publish.tables import parquet_file
 from anonspark.spark_errors import reading_input
 
-__all__ = ["append_to_history", "last_comparable_run"]
+__all__ = ["append_to_history", "last_comparable_run", "require_history"]
+
+_TABLES = ("summary", "rounds")
+
+
+def require_history(files: FileSystem, path: str) -> None:
+    """Create the tables of all runs, if they are missing.
+
+    Parameters
+    ----------
+    files : FileSystem
+    path : str
+        Their directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If they cannot be created.
+    """
+    try:
+        for name in _TABLES:
+            files.make_directory(f"{path}/{name}")
+    except (Py4JError, OSError) as error:
+        raise ConfigurationError(
+            f"metrics.append_to: cannot create the tables below {path}; check that it can be "
+            "written"
+        ) from error
 
 
 def last_comparable_run(

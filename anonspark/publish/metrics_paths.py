@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError
-
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
@@ -15,7 +13,7 @@ __all__ = ["require_usable_metrics"]
 
 
 def require_usable_metrics(files: FileSystem, configuration: Configuration) -> None:
-    """Check that metrics can be appended, and endanger neither input nor output.
+    """Check that the metrics of all runs endanger neither input nor output.
 
     Parameters
     ----------
@@ -25,8 +23,7 @@ def require_usable_metrics(files: FileSystem, configuration: Configuration) -> N
     Raises
     ------
     ConfigurationError
-        If a place lies inside input or output, or one of them inside it; or if the tables of all
-        runs cannot be created.
+        If a place lies inside input or output, or one of them inside it, or cannot be named.
     """
     table, textfile = configuration.metrics.append_to, configuration.metrics.prometheus_textfile
     if table is not None:
@@ -36,14 +33,6 @@ def require_usable_metrics(files: FileSystem, configuration: Configuration) -> N
                 "Spark would take for a pattern; choose another path"
             )
         _require_apart(files, configuration, "metrics.append_to", table)
-        try:
-            for name in ("summary", "rounds"):
-                files.make_directory(f"{table.rstrip('/')}/{name}")
-        except (Py4JError, OSError) as error:
-            raise ConfigurationError(
-                f"metrics.append_to: cannot create the tables below {table}; check that it can be "
-                "written"
-            ) from error
     if textfile is not None:
         local = local_path(textfile)
         address = textfile if local is None else f"file:{local}"

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from anonspark.command_line.logs import CommandLog
+from anonspark.comparison.grid import load_grid
 from anonspark.configuration import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
 from anonspark.evaluate.drift import measure_drift, require_no_drift
@@ -99,6 +100,14 @@ def test_paths_of_files_do_not_make_runs_incomparable() -> None:
         ).settings_fingerprint()
 
     assert fingerprint("monday") == fingerprint("tuesday") != configured().settings_fingerprint()
+
+
+def test_cells_of_a_comparison_are_no_runs_of_the_job(tmp_path: Path) -> None:
+    base = {**MINIMAL, "metrics": {"append_to": "m", "drift": {"gcp": 0.1}}}
+    grid = {"base": base, "axes": {"privacy.k": [2, 3]}, "output": "comparison"}
+    (tmp_path / "grid.yaml").write_text(json.dumps(grid))
+    cells = load_grid(tmp_path / "grid.yaml").cells
+    assert [cell.configuration.metrics for cell in cells] == [configured().metrics] * 2
 
 
 # Drift
