@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -71,24 +71,36 @@ def last_comparable_run(
 
     Notes
     -----
-    One job over the small files of the table; one row reaches the driver.
+    One job over the small files of this month and the one before; one more over the whole table
+    where they hold no such run. One row reaches the driver.
     """
     path = f"{configuration.metrics.append_to}/summary"
+    month_before = started.replace(day=1) - timedelta(days=1)
+    recent = [
+        address
+        for month in (started, month_before)
+        for address in files.matches(f"{path}/date={month:%Y-%m}-*")
+    ]
     with reading_input((path,), "metrics.append_to: "):
-        rows = (
-            files.spark.read.schema(HISTORY_SCHEMA)
-            .parquet(path)
-            .where(
-                (sf.col("job") == configuration.metrics.job)
-                & (sf.col("settings_fingerprint") == configuration.settings_fingerprint())
-                & (sf.col("started") < sf.lit(started))
-                & (sf.col("run_id") != run_id)
+        for paths in (recent, [path]):
+            if not paths:
+                continue
+            rows = (
+                files.spark.read.schema(HISTORY_SCHEMA)
+                .parquet(*paths)
+                .where(
+                    (sf.col("job") == configuration.metrics.job)
+                    & (sf.col("settings_fingerprint") == configuration.settings_fingerprint())
+                    & (sf.col("started") < sf.lit(started))
+                    & (sf.col("run_id") != run_id)
+                )
+                .orderBy(sf.desc("started"))
+                .limit(1)
+                .collect()
             )
-            .orderBy(sf.desc("started"))
-            .limit(1)
-            .collect()
-        )
-    return rows[0].asDict() if rows else None
+            if rows:
+                return rows[0].asDict()
+    return None
 
 
 def append_to_history(

@@ -174,6 +174,7 @@ def test_rows_of_a_run_id_are_replaced_whatever_the_date(
     assert last("c", 3) == ("a", 4)
     assert last("a", 3) == ("b", 3), "an earlier attempt of the same run is not compared with"
     assert last("c", 2) == ("b", 3)
+    assert last("c", 90) == ("a", 4), "months later the whole table is searched"
     other_job = configuration.metrics.model_copy(update={"job": "staff"})
     assert last("c", 3, metrics=other_job) is None
     assert last("c", 3, missing="category") is None
