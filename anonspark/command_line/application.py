@@ -173,6 +173,7 @@ def run(
                 report_run(spark, configuration)
 
     def tell_prometheus(spark: SparkSession | None, error: BaseException | None) -> None:
+        # It needs nothing of pyspark, which may be what is broken.
         from anonspark.publish.prometheus import write_textfile
 
         write_textfile(

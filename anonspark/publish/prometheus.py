@@ -7,16 +7,16 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from anonspark import __version__
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError
-from anonspark.filesystem import FileSystem
 from anonspark.progress import Progress
+
+if TYPE_CHECKING:
+    # A run that failed because pyspark is broken is told of, too.
+    from pyspark.sql import SparkSession
 
 __all__ = ["exposition", "local_path", "write_textfile"]
 
@@ -176,12 +176,24 @@ def write_textfile(
             aside.write_text(text, encoding="utf-8")
             aside.replace(local)
         elif spark is not None:
-            FileSystem(spark).replace(path, text.encode(), name)
+            _write_through_hadoop(spark, path, text, name)
         else:
             raise OSError("Spark did not start")
-    except (OSError, Py4JError, ConfigurationError):
+    except (OSError, ConfigurationError):
         _LOGGER.warning(
             "metrics.prometheus_textfile: %s could not be written; check the path and its "
             "permissions",
             path,
         )
+
+
+def _write_through_hadoop(spark: SparkSession, path: str, text: str, temporary: str) -> None:
+    """Write a file to another file system; raises OSError where that refuses."""
+    from py4j.protocol import Py4JError
+
+    from anonspark.filesystem import FileSystem
+
+    try:
+        FileSystem(spark).replace(path, text.encode(), temporary)
+    except Py4JError as error:
+        raise OSError("Hadoop cannot write it") from error

@@ -18,7 +18,7 @@ from anonspark.configuration import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
 from anonspark.evaluate.drift import measure_drift, require_no_drift
 from anonspark.progress import Progress
-from anonspark.publish.prometheus import exposition, local_path
+from anonspark.publish.prometheus import exposition, local_path, write_textfile
 
 MINIMAL: dict[str, Any] = {
     "input": {"path": "in"},
@@ -223,6 +223,33 @@ def test_a_failed_run_has_no_figures_of_a_release() -> None:
 )
 def test_a_path_without_scheme_is_local(path: str, local: str | None) -> None:
     assert local_path(path) == (None if local is None else Path(local))
+
+
+def test_a_run_without_spark_is_told_of_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write(path: str) -> None:
+        write_textfile(
+            configured(metrics={"prometheus_textfile": path}),
+            Progress(run_id="a"),
+            started=STARTED,
+            exit_code=6,
+            summary=None,
+            spark=None,
+        )
+
+    place = tmp_path / "new" / "a.prom"
+    write(str(place))
+    write(f"file:{place}")
+    assert samples(place.read_text())["anonspark_run_exit_code"][0][1] == 6
+    assert [path.name for path in place.parent.iterdir()] == ["a.prom"]
+    assert not caplog.records
+    write("hdfs://nowhere/a.prom")
+    write(str(place / "below"))
+    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
+        "hdfs://nowhere/a.prom",
+        str(place / "below"),
+    ]
 
 
 # Logs and progress
