@@ -16,6 +16,7 @@ __all__ = [
     "GuaranteeError",
     "PublishingError",
     "TaskFailure",
+    "exit_code_of",
 ]
 
 
@@ -85,3 +86,13 @@ class TaskFailure(AnonsparkError):  # noqa: N818 - named like Spark's own event
     """A task failed as often as Spark runs it; a fault of the cluster, or a bug of ours."""
 
     exit_code = 1
+
+
+def exit_code_of(error: BaseException | None) -> int:
+    """Return what a process ends with that ends with an error, or with none."""
+    if error is None:
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    code: int = getattr(error, "exit_code", AnonsparkError.exit_code)
+    return code

@@ -129,6 +129,32 @@ class FileSystem:
             file_system.rename(nested, source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
+        """Write a small file aside and rename it, so that readers never see half of it.
+
+        A file that is there is deleted just before, for a rename does not overwrite.
+
+        Parameters
+        ----------
+        path : str
+        content : bytes
+        temporary : str
+            Name to write under in the same directory; hidden, so that readers pass over it.
+
+        Raises
+        ------
+        OSError
+            If the file system refuses; no temporary file is left.
+        """
+        aside = f"{self.parent(path)}/{temporary}"
+        try:
+            self.write_bytes(aside, content)
+            self.delete(path)
+            self.rename(aside, path)
+        except BaseException:
+            self.delete(aside)
+            raise
+
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
         file_system, java_path = self._open(path)

@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,10 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonspark import pipeline
 from anonspark.configuration import Configuration, parse_configuration
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.filesystem import FileSystem
+from anonspark.progress import Progress
 from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
+from anonspark.publish.prometheus import write_textfile
 from anonspark.session import require_classic
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
@@ -155,13 +158,30 @@ def anonymize(
         staging = Path(temporary).as_uri()
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
-        pipeline.run(spark, _configuration(config, path), table=table)
+        _run(spark, _configuration(config, path), table)
         return _open(spark, path, temporary)
     except BaseException:
         FileSystem(spark).delete(path)
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
+    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
+    progress = Progress()
+    started = datetime.now(UTC)
+    summary = None
+    code = 0
+    try:
+        summary = pipeline.run(spark, configuration, progress=progress, table=table).summary
+    except BaseException as error:
+        code = exit_code_of(error)
+        raise
+    finally:
+        write_textfile(
+            configuration, progress, started=started, exit_code=code, summary=summary, spark=spark
+        )
 
 
 def _open(spark: SparkSession, path: str, temporary: str | None) -> Release:

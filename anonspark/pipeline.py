@@ -17,9 +17,10 @@ from pyspark.sql import functions as sf
 from anonspark import __version__
 from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
-from anonspark.configuration.schema import RiskOptions
+from anonspark.configuration.schema import ExecutionOptions, RiskOptions
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.evaluate.decision_rules import decide, decide_gain
+from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.evaluate.gates import GateResult, check_gates, require_passed
 from anonspark.evaluate.information import Information, measure_information
 from anonspark.evaluate.metrics import (
@@ -31,6 +32,7 @@ from anonspark.evaluate.metrics import (
 from anonspark.evaluate.utility_score import utility_score
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
+from anonspark.job_descriptions import described_jobs
 from anonspark.models.model import Model, Round, Task
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -45,8 +47,10 @@ from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
 from anonspark.publish.formats import open_published, require_known_format
+from anonspark.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.publish.left_out import may_be_told, write_left_out
 from anonspark.publish.manifest import MANIFEST, read_manifest, versions, write_manifest
+from anonspark.publish.metrics_paths import require_usable_metrics
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.publish.schemas import (
     ATTRIBUTES_SCHEMA,
@@ -165,7 +169,7 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     Raises
     ------
     ConfigurationError
-        If the output path cannot be used.
+        If the output path, or a place for the metrics of all runs, cannot be used.
     DataError
         With everything that is wrong with the data.
 
@@ -177,6 +181,7 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     files = FileSystem(spark)
     require_usable_output(files, configuration)
     require_known_format(spark, configuration.output.format)
+    require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
@@ -193,6 +198,8 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check`."""
     files = FileSystem(spark)
     require_usable_output(files, configuration)
+    require_known_format(spark, configuration.output.format)
+    require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
         found, quasi_identifiers = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
@@ -290,7 +297,8 @@ def run(
     ------
     ConfigurationError, DataError, GuaranteeError, PublishingError
         What was at the output path before is then unchanged, and no staging is left, unless the
-        run is to be resumed.
+        run is to be resumed; but for rows that could not be appended to the tables of all runs,
+        which is told of a complete release.
 
     Notes
     -----
@@ -309,21 +317,31 @@ def run(
             "first of them a letter or digit; choose another"
         )
     progress = progress or Progress()
+    progress.run_id = run_id
     started = datetime.now(UTC)
     place = place_of(files, output, run_id, staging_path)
     earlier = _released_before(spark, files, configuration, run_id)
     if earlier is not None:
-        # Of a process that was killed between its last two steps.
+        # Of a process that was killed between its last steps.
         remove_staging(files, place)
+        if configuration.metrics.append_to is not None:
+            append_to_history(files, configuration, earlier.summary, earlier.rounds)
         return earlier
     if resume:
         take_back(files, place)
     require_usable_output(files, configuration)
     require_known_format(spark, configuration.output.format)
-    opening = open_staging(files, output, run_id, staging_path=staging_path, resume=resume)
-    with opening as staging, running_tasks(progress), writing_output():
+    require_usable_metrics(files, configuration)
+    if configuration.metrics.append_to is not None:
+        require_history(files, configuration.metrics.append_to)
+    with (
+        open_staging(files, output, run_id, staging_path=staging_path, resume=resume) as staging,
+        running_tasks(progress),
+        writing_output(),
+        described_jobs(spark.sparkContext, progress, run_id),
+    ):
         staging.state.require_identity(
-            {"version": __version__, "configuration": configuration.fingerprint()}
+            {"version": __version__, "configuration": _identity(configuration)}
         )
         with progress.stage("prepare"):
             if snapshot is None:
@@ -431,6 +449,8 @@ def run(
         ]
         gates = check_gates(configuration.gates, summary, attributes, risk)
         require_passed(gates)
+        drifts = _drifts(files, configuration, summary, progress)
+        require_no_drift(drifts)
         with progress.stage("metrics"):
             classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
             classes.write.parquet(f"{staging.release}/metrics/classes")
@@ -443,13 +463,26 @@ def run(
                 ("risk", risk, RISK_SCHEMA),
             ):
                 write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
-            manifest = _manifest(spark, description, snapshot.criteria, summary, gates, progress)
+            manifest = _manifest(
+                spark, description, snapshot.criteria, summary, gates, drifts, progress
+            )
             manifest["attempt"] = staging.state.attempt
             write_manifest(files, staging.manifest, manifest)
         commit(files, staging, overwrite=configuration.output.mode == "overwrite")
+    if configuration.metrics.append_to is not None:
+        append_to_history(files, configuration, summary, rounds)
     return Release(
         configuration.output.path, summary, rounds, attributes, privacy, risk, progress.seconds
     )
+
+
+def _identity(configuration: Configuration) -> str:
+    """Return what tells whether two configurations make the same release."""
+    # Whoever ran out of memory may try again with smaller tasks.
+    execution = configuration.execution.model_copy(
+        update={"task_rows": ExecutionOptions().task_rows}
+    )
+    return configuration.model_copy(update={"execution": execution}).fingerprint()
 
 
 def _released_before(
@@ -469,6 +502,7 @@ def _released_before(
         for name in ("summary", "rounds", "attributes", "privacy", "risk")
     }
     (summary,) = tables.pop("summary")
+    summary["started"] = summary["started"].astimezone(UTC)
     return Release(path=path, summary=summary, seconds=manifest["seconds"], **tables)
 
 
@@ -729,6 +763,23 @@ def _risk_rows(
     ]
 
 
+def _drifts(
+    files: FileSystem,
+    configuration: Configuration,
+    summary: dict[str, Any],
+    progress: Progress,
+) -> list[Drift]:
+    """Put the figures that have a bound beside those of the last run of the job."""
+    bounds = configuration.metrics.drift
+    if not bounds:
+        return []
+    with progress.stage("drift"):
+        before = last_comparable_run(files, configuration, summary["run_id"], summary["started"])
+    if before is None:
+        _LOGGER.info("no earlier run of job %r to compare with", configuration.metrics.job)
+    return measure_drift(bounds, summary, before)
+
+
 def _describe_release(configuration: Configuration, generalizer: Generalizer) -> dict[str, Any]:
     """Return what a manifest says of a release before anything is counted."""
     return {
@@ -749,6 +800,7 @@ def _manifest(
     criteria: Criteria,
     summary: dict[str, Any],
     gates: Sequence[GateResult],
+    drifts: Sequence[Drift],
     progress: Progress,
 ) -> dict[str, Any]:
     return {
@@ -772,4 +824,5 @@ def _manifest(
             if not name.endswith("_fingerprint") and name not in ("run_id", "started")
         },
         "gates": [asdict(gate) for gate in gates],
+        "drift": [asdict(drift) for drift in drifts],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ __all__ = ["Progress"]
 _LOGGER = logging.getLogger("anonspark")
 
 _SECONDS_BETWEEN_LINES = 30.0
+
+# As the rounds name their stages.
+_ROUND = re.compile(r"round (\d+) of \d+")
 
 
 class _SparseLog:
@@ -47,12 +51,45 @@ class Progress:
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds of each stage, in order."""
 
+    run_id: str | None = None
+    """Name of the run, for whoever writes the log; None outside of runs."""
+
+    current: str | None = None
+    """The stage at hand, or the one that failed; None between stages."""
+
     _told: Callable[[str], None] | None = field(default=None, repr=False)
+    _followers: list[Callable[[str], None]] = field(default_factory=list, repr=False)
+
+    @property
+    def round(self) -> int | None:
+        """Number of the round at hand, None outside of rounds."""
+        found = _ROUND.fullmatch(self.current or "")
+        return int(found[1]) if found else None
+
+    @contextmanager
+    def followed_by(self, follower: Callable[[str], None]) -> Iterator[None]:
+        """Call somebody with what is going on, whenever it changes, until the block ends.
+
+        Parameters
+        ----------
+        follower : callable
+            Takes the stage, and behind a comma what it is at; called in the thread that works.
+        """
+        self._followers.append(follower)
+        try:
+            yield
+        finally:
+            self._followers.remove(follower)
 
     def tell(self, detail: str) -> None:
         """Say what the stage at hand is at: live on a terminal, every 30 seconds in a log."""
         if self._told is not None:
             self._told(detail)
+        self._follow(f"{self.current}, {detail}")
+
+    def _follow(self, moment: str) -> None:
+        for follower in self._followers:
+            follower(moment)
 
     def skip(self, name: str, rows: int) -> None:
         """Say that a stage was finished before, by a process that was killed since."""
@@ -74,6 +111,18 @@ class Progress:
         )
 
     @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Run a stage without a word in the log: its seconds count, and followers hear of it."""
+        start = time.monotonic()
+        self.current = name
+        self._follow(name)
+        try:
+            yield
+            self.current = None
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
+
+    @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:
         """Run a stage.
 
@@ -85,18 +134,22 @@ class Progress:
             Records that it works on.
         """
         told = name if rows is None else f"{name}: {rows:,} rows"
+        terminal = self.console if self.console is not None and self.console.is_terminal else None
         start = time.monotonic()
-        try:
-            if self.console is not None and self.console.is_terminal:
-                with self._live(self.console) as live:
-                    task = live.add_task(told, total=None)
-                    self._told = lambda detail: live.update(task, description=f"{told}: {detail}")
+        with self.timed(name):
+            try:
+                if terminal is not None:
+                    with self._live(terminal) as live:
+                        task = live.add_task(told, total=None)
+                        self._told = lambda detail: live.update(
+                            task, description=f"{told}: {detail}"
+                        )
+                        yield
+                else:
+                    _LOGGER.info("%s ...", told)
+                    self._told = _SparseLog(told)
                     yield
-            else:
-                _LOGGER.info("%s ...", told)
-                self._told = _SparseLog(told)
-                yield
-        finally:
-            self._told = None
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
-        self._say(f"{told}: done in {time.monotonic() - start:.1f} s")
+            finally:
+                self._told = None
+            done = f"{told}: done in {time.monotonic() - start:.1f} s"
+            self._say(done)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from datetime import date, datetime
+from contextvars import ContextVar
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
@@ -19,7 +18,14 @@ import typer
 from rich.console import Console
 
 from anonspark import __version__
-from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem, PublishingError
+from anonspark.command_line.logs import LOG_FORMATS, CommandLog, LogFormat
+from anonspark.errors import (
+    AnonsparkError,
+    ConfigurationError,
+    EnvironmentProblem,
+    PublishingError,
+    exit_code_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
     from anonspark.configuration import Configuration
     from anonspark.configuration.loading import TextReader
     from anonspark.pipeline import Plan, Release
-    from anonspark.progress import Progress
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.audit import Verification
 
@@ -46,6 +51,8 @@ application = typer.Typer(
 
 _OUT = Console(soft_wrap=True)
 _ERR = Console(stderr=True, soft_wrap=True)
+
+_LOG: ContextVar[CommandLog] = ContextVar("log")
 
 _SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
@@ -78,8 +85,14 @@ class _EndedError(BaseException):
         super().__init__(f"{_SIGNALS[signal.Signals(number)]}; {what}")
 
 
-def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Result:
+def _on_spark(
+    master: str | None,
+    work: Callable[[SparkSession], Result],
+    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
+) -> Result:
     """Open a session and work with it, in a thread of its own.
+
+    How it ended is told to ``at_end``, with the session, or without if Spark did not start.
 
     A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
     be taken for that of the next call. So the main thread waits here; on a signal it cancels
@@ -87,19 +100,33 @@ def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Res
     """
     from anonspark.session import open_session
 
-    with open_session(master) as session, ThreadPoolExecutor(1) as pool:
-        signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
-        working = pool.submit(work, session)
-        try:
-            wait([working])
-            _ignore_signals()
-        except _EndedError:
-            while not working.done():
-                session.sparkContext.cancelAllJobs()
-                wait([working], timeout=0.2)
-            if working.exception() is not None:
-                raise
-        return working.result()
+    started = False
+    try:
+        with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+            started = True
+            signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
+            working = pool.submit(work, session)
+            ended: BaseException | None = None
+            try:
+                wait([working])
+                _ignore_signals()
+            except _EndedError as signalled:
+                while not working.done():
+                    session.sparkContext.cancelAllJobs()
+                    wait([working], timeout=0.2)
+                ended = signalled
+            error = working.exception()
+            if error is not None and ended is not None:
+                error = ended
+            if at_end is not None:
+                at_end(session, error)
+            if error is not None:
+                raise error
+            return working.result()
+    except BaseException as error:
+        if not started and at_end is not None:
+            at_end(None, error)
+        raise
 
 
 def _load_then_on_spark(
@@ -107,6 +134,7 @@ def _load_then_on_spark(
     load: Callable[[TextReader], Loaded],
     master: str | None,
     work: Callable[[SparkSession, Loaded], Result],
+    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
 ) -> Result:
     """Load a file, open a session and work with both.
 
@@ -117,14 +145,14 @@ def _load_then_on_spark(
 
     if not is_address(path):
         loaded = load(read_local_text)
-        return _on_spark(master, lambda spark: work(spark, loaded))
+        return _on_spark(master, lambda spark: work(spark, loaded), at_end)
 
     def read_then_work(spark: SparkSession) -> Result:
         from anonspark.filesystem import FileSystem
 
         return work(spark, load(FileSystem(spark).read_document))
 
-    return _on_spark(master, read_then_work)
+    return _on_spark(master, read_then_work, at_end)
 
 
 def _configuration(
@@ -134,18 +162,6 @@ def _configuration(
     from anonspark.configuration import load_configuration
 
     return lambda read: load_configuration(path, overrides or (), read)
-
-
-def _progress(*, quiet: bool) -> Progress:
-    from anonspark.progress import Progress
-
-    if not _ERR.is_terminal:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
-        logger = logging.getLogger("anonspark")
-        logger.handlers = [handler]
-        logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    return Progress(None if quiet else _ERR)
 
 
 def _print_json(value: object) -> None:
@@ -182,7 +198,9 @@ def run(
     ] = False,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
-    progress = _progress(quiet=quiet)
+    progress = _LOG.get().follow(quiet=quiet, run_id=run_id)
+    started = datetime.now(UTC)
+    configured: list[Configuration] = []
     published: list[Release] = []
 
     def anonymize(spark: SparkSession, configuration: Configuration) -> None:
@@ -197,8 +215,27 @@ def run(
             with progress.stage("report"):
                 report_run(spark, configuration)
 
+    def load(read: TextReader) -> Configuration:
+        configured.append(_configuration(config, overrides)(read))
+        return configured[0]
+
+    def tell_prometheus(spark: SparkSession | None, error: BaseException | None) -> None:
+        # It needs nothing of pyspark, which may be what is broken.
+        from anonspark.publish.prometheus import write_textfile
+
+        if not configured:  # at an address that could not be read
+            return
+        write_textfile(
+            configured[0],
+            progress,
+            started=started,
+            exit_code=exit_code_of(error),
+            summary=published[0].summary if published else None,
+            spark=spark,
+        )
+
     try:
-        _load_then_on_spark(config, _configuration(config, overrides), master, anonymize)
+        _load_then_on_spark(config, load, master, anonymize, tell_prometheus)
     except (AnonsparkError, _EndedError) as error:
         if not published:
             raise
@@ -353,6 +390,7 @@ def verify(
     ] = None,
     master: Master = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
     from anonspark.command_line.verification_display import show_verification
@@ -367,17 +405,20 @@ def verify(
             )
         roles = Roles(tuple(quasi_identifier or ()), tuple(sensitive or ()), 2 if k is None else k)
 
+    progress = _LOG.get().follow(quiet=quiet)
+
     def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:
         from anonspark.verification.audit import audit_release
 
-        return audit_release(
-            spark,
-            published,
-            configuration,
-            roles=roles,
-            original=original,
-            population=population,
-        )
+        with progress.stage("verify"):
+            return audit_release(
+                spark,
+                published,
+                configuration,
+                roles=roles,
+                original=original,
+                population=population,
+            )
 
     verification = (
         _on_spark(master, prove)
@@ -407,16 +448,20 @@ def evaluate(
     ] = None,
     master: Master = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure how useful a release is: errors of counts, and what models learn from it."""
     from dataclasses import asdict
 
     from anonspark.command_line.utility_display import show_utility
 
+    progress = _LOG.get().follow(quiet=quiet)
+
     def measure(spark: SparkSession) -> Utility:
         from anonspark.utility.evaluation import evaluate as measure_utility
 
-        return measure_utility(spark, release, original, target, holdout)
+        with progress.stage("evaluate"):
+            return measure_utility(spark, release, original, target, holdout)
 
     utility = _on_spark(master, measure)
     if as_json:
@@ -439,7 +484,7 @@ def compare(
     from anonspark.command_line.comparison_display import show_comparison
     from anonspark.comparison.grid import load_grid
 
-    progress = _progress(quiet=quiet)
+    progress = _LOG.get().follow(quiet=quiet)
 
     def run_cells(spark: SparkSession, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
@@ -467,13 +512,16 @@ def report_release(
         typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
     ] = None,
     master: Master = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show a release in one HTML file: its proof, its figures, before and after."""
+    progress = _LOG.get().follow(quiet=quiet)
 
     def make(spark: SparkSession) -> str:
         from anonspark.report.making import report_release as write
 
-        return write(spark, output, original, out)
+        with progress.stage("report"):
+            return write(spark, output, original, out)
 
     _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
 
@@ -484,11 +532,12 @@ def demo(
         "anonspark-demo"
     ),
     rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+    quiet: Quiet = False,
 ) -> None:
     """Anonymize generated people with an embedded Spark, and show the result."""
     from anonspark.command_line.display import show_records, show_release
 
-    progress = _progress(quiet=False)
+    progress = _LOG.get().follow(quiet=quiet)
 
     def generate_and_anonymize(
         spark: SparkSession,
@@ -545,9 +594,10 @@ def generate(
     seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
     format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
     master: Master = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a table of invented people, of any size, in parallel."""
-    progress = _progress(quiet=False)
+    progress = _LOG.get().follow(quiet=quiet)
 
     def write(spark: SparkSession) -> None:
         from anonspark.demonstration.people import write_people
@@ -594,6 +644,14 @@ def _version(
             help="Show stack traces, with any command. They may contain values of the data.",
         ),
     ] = False,
+    _log_format: Annotated[
+        str,
+        typer.Option(
+            "--log-format",
+            metavar="|".join(LOG_FORMATS),
+            help="Write messages as JSON, one object a line, with any command.",
+        ),
+    ] = "plain",
 ) -> None:
     if version:
         typer.echo(__version__)
@@ -615,32 +673,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
         criterion does not hold; 5 publishing failed; 6 environment; 130 and 143 interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    # Taken out here, so that it may stand anywhere on the line.
+    # Taken out here, so that they may stand anywhere on the line and count for all messages.
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    log = CommandLog(_ERR, debug=debug)
+    _LOG.set(log)
+    try:
+        log.format, given = _take_log_format(given)
+    except ConfigurationError as error:
+        return log.fail(error.exit_code, str(error), debug=debug)
     previous = {number: signal.signal(number, _end) for number in _SIGNALS}
     try:
-        result = application(given, standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except AnonsparkError as error:
-        return _fail(error.exit_code, str(error), debug)
-    except _EndedError as error:
-        return _fail(error.exit_code, str(error), debug)
-    except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
-        return _fail(128 + signal.SIGINT, str(_EndedError(signal.SIGINT)), debug)
-    except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
-        usage = getattr(error, "format_message", None)
-        if usage is not None and getattr(error, "exit_code", None) == 2:
-            return _fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
-        return _fail(
-            1,
-            f"unexpected {type(error).__name__}: a bug of anonspark. "
-            "Please report it; --debug shows the details, which may contain data",
-            debug,
-        )
+        with log.opened():
+            return _run_command(given, log)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
+    """Return the format of the log, and the arguments without it."""
+    rest: list[str] = []
+    found: str | None = "plain"
+    arguments = iter(given)
+    for argument in arguments:
+        if argument == "--log-format":
+            found = next(arguments, None)
+        elif argument.startswith("--log-format="):
+            found = argument.partition("=")[2]
+        else:
+            rest.append(argument)
+    match found:
+        case "plain" | "json":
+            return found, rest
+        case _:
+            raise ConfigurationError(
+                f"--log-format: found {found or 'nothing'!r}; expected one of "
+                f"{', '.join(LOG_FORMATS)}"
+            )
+
+
+def _run_command(given: Sequence[str], log: CommandLog) -> int:
+    """Run a command, and tell why it ended if it failed."""
+    debug = log.debug
+    try:
+        result = application(given, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (AnonsparkError, _EndedError) as error:
+        return log.fail(error.exit_code, str(error), debug=debug)
+    except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
+        return log.fail(128 + signal.SIGINT, str(_EndedError(signal.SIGINT)), debug=debug)
+    except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
+        usage = getattr(error, "format_message", None)
+        if usage is not None and getattr(error, "exit_code", None) == 2:
+            return log.fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
+        return log.fail(
+            1,
+            f"unexpected {type(error).__name__}: a bug of anonspark. "
+            "Please report it; --debug shows the details, which may contain data",
+            debug=debug,
+        )
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
@@ -652,15 +744,6 @@ def _end(number: int, _frame: FrameType | None) -> None:
 def _ignore_signals() -> None:
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-
-
-def _fail(code: int, message: str, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    for line in message.splitlines():
-        _ERR.print("error: ", style="bold red", end="")
-        _ERR.print(line, markup=False, highlight=False)
-    return code
 
 
 def run_and_exit() -> None:

@@ -274,8 +274,14 @@ def _cells(
     cells: dict[str, Cell] = {}
     wrong: dict[str, list[str]] = {}
     for settings in combinations:
-        # What the base says of its own output does not matter, but for the style.
-        own = [*_overrides(settings), f"output.path={_NOWHERE!r}", "output.mode=error"]
+        # What the base says of its own output does not matter, but for the style; cells are no
+        # runs of its job.
+        own = [
+            *_overrides(settings),
+            f"output.path={_NOWHERE!r}",
+            "output.mode=error",
+            "metrics={}",
+        ]
         try:
             cell = Cell(settings, parse_configuration(base, [*shared, *own]))
         except ConfigurationError as error:

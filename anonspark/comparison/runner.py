@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,16 +68,14 @@ class _CellProgress(Progress):
     def tell(self, detail: str) -> None:
         """Say what the run is at."""
         self.outer.tell(detail)
+        super().tell(detail)
 
     @contextmanager
     def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
         """Run a stage of the run; parameters as :meth:`Progress.stage`."""
         self.outer.tell(name)
-        start = time.monotonic()
-        try:
+        with self.timed(name):
             yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
 
 
 def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -> Comparison:

@@ -16,7 +16,7 @@ from anonspark.publish.schemas import (
     figures_of,
 )
 
-__all__ = ["Gate", "unusable_gates"]
+__all__ = ["Gate", "summary_figures", "unmeasured", "unusable_gates"]
 
 _ATTACKERS = ("prosecutor", "journalist", "marketer")
 
@@ -87,7 +87,7 @@ def unusable_gates(
     known = tuple(_metrics(quasi_identifiers))
     findings = []
     for name in gates:
-        own = name.rpartition(".")[2]
+        missing = unmeasured(name, information=information, baseline=baseline)
         if name not in known:
             near = nearest(name, known)
             hint = f"; did you mean {near!r}?" if near else ""
@@ -96,21 +96,43 @@ def unusable_gates(
                 "table summary, attributes.<quasi-identifier>.<figure> or "
                 f"risk.<attacker>.<figure>{hint or '; see docs/output.md'}"
             )
-        elif own in _OF_INFORMATION and not information:
-            text = f"found {found(name)}, which is not measured; set evaluate.information to true"
-        elif own.startswith(_OF_BASELINE) and not baseline:
-            text = (
-                f"found {found(name)}, which is not measured; set evaluate.compare_baseline to true"
-            )
+        elif missing is not None:
+            text = missing
         else:
             continue
         findings.append(Finding(("gates", name), text))
     return findings
 
 
+def unmeasured(name: str, *, information: bool, baseline: bool) -> str | None:
+    """Tell what to set for a figure to be measured, None where it is measured.
+
+    Parameters
+    ----------
+    name : str
+        As a gate names it.
+    information : bool
+        Whether entropy and divergence are measured.
+    baseline : bool
+        Whether the model without outlier handling is measured.
+    """
+    own = name.rpartition(".")[2]
+    key = None
+    if own in _OF_INFORMATION and not information:
+        key = "evaluate.information"
+    elif own.startswith(_OF_BASELINE) and not baseline:
+        key = "evaluate.compare_baseline"
+    return None if key is None else f"found {found(name)}, which is not measured; set {key} to true"
+
+
+def summary_figures() -> list[str]:
+    """Return the columns of the table ``summary`` that are figures of a release."""
+    return [name for name in figures_of(SUMMARY_SCHEMA) if name not in _NO_METRICS]
+
+
 def _metrics(quasi_identifiers: Sequence[str]) -> Iterator[str]:
     """Return everything that a gate may be about."""
-    yield from (name for name in figures_of(SUMMARY_SCHEMA) if name not in _NO_METRICS)
+    yield from summary_figures()
     for name in quasi_identifiers:
         for figure in figures_of(ATTRIBUTES_SCHEMA):
             if figure not in _NO_METRICS:

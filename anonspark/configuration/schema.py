@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from anonspark.configuration.gates import Gate, unusable_gates
+from anonspark.configuration.metrics import MetricsOptions, unusable_drift
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.configuration.problems import Finding, found, impossible, nearest, one_of
 from anonspark.configuration.section import Section
@@ -41,6 +42,7 @@ __all__ = [
     "ExecutionOptions",
     "HierarchyRule",
     "InputOptions",
+    "MetricsOptions",
     "MissingPolicy",
     "OutputMode",
     "OutputOptions",
@@ -663,6 +665,8 @@ class Configuration(Section):
         What is measured beyond the usual.
     gates : dict
         Figure to :class:`Gate`: bounds outside of which nothing is published.
+    metrics : MetricsOptions
+        How runs are followed over time.
     output : OutputOptions
         Where the release goes, and what it looks like.
     execution : ExecutionOptions
@@ -696,6 +700,9 @@ class Configuration(Section):
             "published."
         ),
     )
+    metrics: MetricsOptions = Field(
+        default=MetricsOptions(), description="How runs are followed over time."
+    )
     output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
     execution: ExecutionOptions = Field(
         default=ExecutionOptions(), description="How the work is done."
@@ -712,6 +719,11 @@ class Configuration(Section):
             *unusable_gates(
                 self.gates,
                 self.quasi_identifiers,
+                information=self.evaluate.information,
+                baseline=self.evaluate.compare_baseline,
+            ),
+            *unusable_drift(
+                self.metrics,
                 information=self.evaluate.information,
                 baseline=self.evaluate.compare_baseline,
             ),
@@ -781,6 +793,34 @@ class Configuration(Section):
         document["seed"] = self._seed_hash()
         return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 
+    def settings_fingerprint(self) -> str:
+        """Return what tells whether the figures of two releases can be compared.
+
+        It covers what decides what becomes of a given table: attributes, policy for missing
+        values, criteria, model and style. Paths, formats, seed and everything that changes no
+        class may differ. A default that is written out counts as one that is not.
+
+        Returns
+        -------
+        str
+            SHA-256 of the canonical JSON, in hexadecimal digits.
+        """
+        document = self.model_dump(
+            mode="json",
+            include={"attributes", "missing", "privacy", "model"},
+            exclude_defaults=True,
+        )
+        for attribute in document["attributes"].values():
+            if isinstance(attribute.get("hierarchy"), str):
+                attribute["hierarchy"] = "file"
+        for place in ("population", "format", "options"):
+            document["privacy"].get("delta_presence", {}).pop(place, None)
+        document["attributes"] = list(document["attributes"].items())
+        document["model"] = {"name": self.model.name, **document.get("model", {})}
+        document["style"] = self.output.style
+        document["missing_markers"] = self.input.missing_markers
+        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
     def public_dict(self) -> dict[str, Any]:
         """Return the configuration as the manifest shows it, without its secrets.
 
@@ -821,6 +861,9 @@ class Configuration(Section):
         staging_path = self.execution.staging_path
         if staging_path is not None:
             document["execution"]["staging_path"] = redact_path(staging_path)
+        for key in ("append_to", "prometheus_textfile"):
+            if document["metrics"][key] is not None:
+                document["metrics"][key] = redact_path(document["metrics"][key])
         return document
 
     def _seed_hash(self) -> str:

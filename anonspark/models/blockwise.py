@@ -171,6 +171,7 @@ class BlockwiseModel(Model):
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
         path = int(root_path(self.task.seed % 2**64, table.number))
+        table.tell("counting")
         partition = partition_records(
             table.records,
             table.rows,
@@ -195,6 +196,7 @@ class BlockwiseModel(Model):
             arrow_schema(schema),
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
+        table.tell("forming classes")
         return Anonymized(map_batches(blocks, finish, schema))
 
 

@@ -9,4 +9,7 @@ What verifies them is :mod:`anonspark.verification`.
 - :mod:`~anonspark.publish.originals` opens the tables that a release is compared with.
 - :mod:`~anonspark.publish.manifest` writes and reads the manifest.
 - :mod:`~anonspark.publish.committing` makes it the release.
+- :mod:`~anonspark.publish.history` appends to the tables of all runs, and
+  :mod:`~anonspark.publish.prometheus` tells of the last one; where they may lie is for
+  :mod:`~anonspark.publish.metrics_paths`.
 """

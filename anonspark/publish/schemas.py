@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ATTRIBUTES_SCHEMA",
+    "HISTORY_SCHEMA",
     "PRIVACY_SCHEMA",
     "RISK_SCHEMA",
     "ROUNDS_SCHEMA",
@@ -28,6 +29,9 @@ SUMMARY_SCHEMA = (
     "configuration_fingerprint string, input_fingerprint string, output_fingerprint string, "
     "version string, started timestamp, seconds double"
 )
+
+# The table summary of all runs: what tells which of them can be compared comes with each row.
+HISTORY_SCHEMA = f"{SUMMARY_SCHEMA}, job string, settings_fingerprint string"
 
 ROUNDS_SCHEMA = (
     "run_id string, round int, rows long, normal_rows long, outlier_rows long, classes long, "

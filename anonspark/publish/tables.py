@@ -7,11 +7,12 @@ from decimal import Decimal
 
 import pyarrow as pa
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from anonspark.arrow import arrow_schema
 from anonspark.filesystem import FileSystem
 
-__all__ = ["write_rows"]
+__all__ = ["parquet_file", "write_rows"]
 
 
 def write_rows(
@@ -29,8 +30,14 @@ def write_rows(
     path : str
         Directory to write to.
     """
+    content = parquet_file(files.spark, rows, schema)
+    files.write_bytes(f"{path}/part-00000.parquet", content)
+
+
+def parquet_file(spark: SparkSession, rows: Sequence[dict[str, object]], schema: str) -> bytes:
+    """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
     # Before Spark 4 a DataFrame alone reads DDL; one without rows costs no job.
-    columns_schema = arrow_schema(files.spark.createDataFrame([], schema).schema)
+    columns_schema = arrow_schema(spark.createDataFrame([], schema).schema)
 
     def value(row: dict[str, object], field: pa.Field) -> object:
         found = row.get(field.name)
@@ -42,4 +49,5 @@ def write_rows(
     ]
     content = pa.BufferOutputStream()
     parquet.write_table(pa.Table.from_arrays(columns, schema=columns_schema), content)
-    files.write_bytes(f"{path}/part-00000.parquet", content.getvalue().to_pybytes())
+    written: bytes = content.getvalue().to_pybytes()
+    return written

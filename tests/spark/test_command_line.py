@@ -244,7 +244,7 @@ def test_verify_notices_tampering(
     pq.write_table(data, release / "data" / "part-0.parquet")
     outcome = command(capsys, "verify", release)
     assert outcome.code == 4, outcome.err
-    assert outcome.err.startswith("error: ")
+    assert "\nerror: " in outcome.err
     assert "Zebediah" not in outcome.err + outcome.out
     assert "of the checks failed" in outcome.out
     if spoil is _with_one_record_alone:

@@ -415,7 +415,7 @@ def test_verify_notices_changed_sensitive_values(
     pq.write_table(changed, copy / "data" / "part-0.parquet")
     outcome = command(capsys, "verify", copy)
     assert outcome.code == code, outcome.err
-    assert outcome.err.startswith("error: ")
+    assert "\nerror: " in outcome.err
     assert told in outcome.err
     assert "Kryptonitis" not in outcome.err + outcome.out
     assert ("of the checks failed" in outcome.out) == (code == 4)

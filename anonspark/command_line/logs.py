@@ -1,0 +1,156 @@
+"""The log of a command on standard error: plain lines for people, or JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+from rich.console import Console
+
+from anonspark.progress import Progress
+
+__all__ = ["LOG_FORMATS", "CommandLog", "LogFormat"]
+
+LogFormat = Literal["plain", "json"]
+
+LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass
+class CommandLog:
+    """Where the messages of one command go.
+
+    Parameters
+    ----------
+    console : Console
+        Standard error.
+    format : str
+        ``plain`` or ``json``.
+    debug : bool
+        Whether stack traces are shown, which may contain values of the data.
+    """
+
+    console: Console
+    format: LogFormat = "plain"
+    debug: bool = False
+
+    progress: Progress = field(default_factory=Progress)
+    """What the command tells its progress to."""
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Log as long as the block runs; JSON also what other libraries have to say."""
+        before = _LOGGER.handlers, _LOGGER.level
+        try:
+            if self.format == "json":
+                with self._json():
+                    yield
+            else:
+                yield
+        finally:
+            _LOGGER.handlers = before[0]
+            _LOGGER.setLevel(before[1])
+
+    @contextmanager
+    def _json(self) -> Iterator[None]:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(_JsonFormatter(self))
+        logging.getLogger().addHandler(handler)
+        logging.captureWarnings(capture=True)
+        _LOGGER.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logging.captureWarnings(capture=False)
+            logging.getLogger().removeHandler(handler)
+
+    def follow(self, *, quiet: bool, run_id: str | None = None) -> Progress:
+        """Return the progress of the command, which the log then knows of.
+
+        Parameters
+        ----------
+        quiet : bool
+            Whether it is kept to itself; warnings are told all the same.
+        run_id : str or None
+            Name of the run, where it is known already.
+        """
+        live = self.format == "plain" and self.console.is_terminal
+        self.progress = Progress(self.console if live and not quiet else None, run_id=run_id)
+        if not live:
+            _LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
+        if self.format == "plain" and not live:
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(_PlainFormatter(self))
+            _LOGGER.handlers = [handler]
+        return self.progress
+
+    def fail(self, code: int, message: str, *, debug: bool) -> int:
+        """Tell why the command ends, and return its exit code.
+
+        Parameters
+        ----------
+        code : int
+        message : str
+            One line a problem.
+        debug : bool
+            Whether the stack trace of the exception at hand is shown, too.
+        """
+        if self.format == "json":
+            trace = debug and sys.exc_info()[0] is not None
+            _LOGGER.error("%s", message, extra={"exit_code": code}, exc_info=trace)
+            return code
+        if debug:
+            traceback.print_exc()
+        for line in message.splitlines():
+            self.console.print("error: ", style="bold red", end="")
+            self.console.print(line, markup=False, highlight=False)
+        return code
+
+
+class _PlainFormatter(logging.Formatter):
+    """A line with time, logger and name of the run."""
+
+    def __init__(self, log: CommandLog) -> None:
+        super().__init__()
+        self._log = log
+
+    def format(self, record: logging.LogRecord) -> str:
+        run_id = self._log.progress.run_id
+        who = record.name if run_id is None else f"{record.name} {run_id}"
+        return f"{self.formatTime(record)} {who}: {record.getMessage()}"
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def __init__(self, log: CommandLog) -> None:
+        super().__init__()
+        self._log = log
+
+    def format(self, record: logging.LogRecord) -> str:
+        progress = self._log.progress
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        told: dict[str, object] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "run_id": progress.run_id,
+            "stage": progress.current,
+        }
+        if progress.round is not None:
+            told["round"] = progress.round
+        if hasattr(record, "exit_code"):
+            told["exit_code"] = record.exit_code
+        if self._log.debug and record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)

@@ -1,0 +1,338 @@
+"""What follows runs over time: the section `metrics`, drift, Prometheus, logs and progress."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from anonspark.command_line.logs import CommandLog
+from anonspark.comparison.grid import load_grid
+from anonspark.configuration import Configuration, parse_configuration
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
+from anonspark.evaluate.drift import measure_drift, require_no_drift
+from anonspark.progress import Progress
+from anonspark.publish.prometheus import exposition, local_path, write_textfile
+
+MINIMAL: dict[str, Any] = {
+    "input": {"path": "in"},
+    "attributes": {"age": "quasi_identifier", "city": "quasi_identifier"},
+    "privacy": {"k": 2},
+    "output": {"path": "out"},
+}
+STARTED = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
+
+
+def configured(**sections: Any) -> Configuration:
+    return parse_configuration({**MINIMAL, **sections})
+
+
+# The section `metrics`
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text"),
+    [
+        ({"drift": {"gcp": 0.1}}, r"metrics\.drift: found bounds, but no earlier runs"),
+        ({"append_to": "m", "drift": {"gcpp": 0.1}}, "did you mean 'gcp'"),
+        ({"append_to": "m", "drift": {"k": 0.1}}, "is no figure of a release"),
+        ({"append_to": "m", "drift": {"entropy": 0.1}}, r"set evaluate\.information to true"),
+        ({"append_to": "m", "drift": {"rule_a": 0.1}}, r"set evaluate\.compare_baseline to true"),
+        ({"append_to": "m", "drift": {"gcp": -0.1}}, r"metrics\.drift\.gcp: .*0 to 100000"),
+        ({"append_to": "m", "drift": {"gcp": float("inf")}}, r"metrics\.drift\.gcp: "),
+        ({"append_to": "m", "drift": {"gcp": float("nan")}}, r"metrics\.drift\.gcp: "),
+        ({"append_to": ""}, r"metrics\.append_to: found an empty text"),
+        ({"job": ""}, r"metrics\.job: found an empty text"),
+    ],
+)
+def test_what_the_section_refuses(metrics: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        configured(metrics=metrics)
+
+
+def test_the_paths_of_the_metrics_are_redacted() -> None:
+    metrics = {
+        "append_to": "s3a://key:hunter2@bucket/metrics",
+        "prometheus_textfile": "s3a://key:hunter2@bucket/a.prom",
+    }
+    public = configured(metrics=metrics).public_dict()
+    assert public["metrics"]["append_to"] == "s3a://(redacted)@bucket/metrics"
+    assert "hunter2" not in json.dumps(public)
+
+
+@pytest.mark.parametrize(
+    ("sections", "comparable"),
+    [
+        ({"input": {"path": "other", "format": "csv", "options": {"header": True}}}, True),
+        ({"output": {"path": "other", "mode": "overwrite"}}, True),
+        ({"execution": {"seed": 7, "task_rows": 10}}, True),
+        ({"evaluate": {"compare_baseline": True}}, True),
+        ({"gates": {"gcp": {"max": 1}}}, True),
+        ({"metrics": {"append_to": "m", "drift": {"gcp": 0.1}}}, True),
+        ({"model": {"name": "su-mondrian", "rho": 5}, "missing": "drop"}, True),
+        ({"input": {"path": "in", "missing_markers": ["-"]}}, False),
+        ({"model": {"name": "smondrian"}}, False),
+        ({"model": {"rho": 4}}, False),
+        ({"privacy": {"k": 3}}, False),
+        ({"missing": "category"}, False),
+        ({"output": {"path": "out", "style": "bounds"}}, False),
+        ({"attributes": dict.fromkeys(("city", "age"), "quasi_identifier")}, False),
+    ],
+)
+def test_which_runs_are_comparable(sections: dict[str, Any], comparable: bool) -> None:
+    same = configured().settings_fingerprint() == configured(**sections).settings_fingerprint()
+    assert same == comparable
+
+
+def test_paths_of_files_do_not_make_runs_incomparable() -> None:
+    def fingerprint(day: str) -> str:
+        city = {"role": "quasi_identifier", "hierarchy": f"{day}/city.csv"}
+        population = {"population": f"{day}/registry", "max": 0.5}
+        return configured(
+            attributes={"age": "quasi_identifier", "city": city},
+            privacy={"k": 2, "delta_presence": population},
+        ).settings_fingerprint()
+
+    assert fingerprint("monday") == fingerprint("tuesday") != configured().settings_fingerprint()
+
+
+def test_cells_of_a_comparison_are_no_runs_of_the_job(tmp_path: Path) -> None:
+    base = {**MINIMAL, "metrics": {"append_to": "m", "drift": {"gcp": 0.1}}}
+    grid = {"base": base, "axes": {"privacy.k": [2, 3]}, "output": "comparison"}
+    (tmp_path / "grid.yaml").write_text(json.dumps(grid))
+    cells = load_grid(tmp_path / "grid.yaml").cells
+    assert [cell.configuration.metrics for cell in cells] == [configured().metrics] * 2
+
+
+# Drift
+
+
+def test_drift_within_and_beyond_its_bounds() -> None:
+    before = {"run_id": "monday", "rows_in": 1000, "gcp": 0.04, "dm": 0, "entropy": None}
+    now = {"rows_in": 1100, "gcp": 0.05, "dm": 0, "entropy": 3.5}
+    bounds = {"rows_in": 0.1, "gcp": 0.2, "dm": 0.0, "entropy": 0.1}
+    drifts = measure_drift(bounds, now, before)
+    assert [one.change for one in drifts] == [0.1, pytest.approx(0.25), 0.0, None]
+    with pytest.raises(GuaranteeError) as refused:
+        require_no_drift(drifts)
+    first, last = str(refused.value).splitlines()
+    assert first == (
+        "metrics.drift.gcp: found 0.05 after 0.04 in run monday, a relative change of 0.25, "
+        "expected at most 0.2"
+    )
+    assert last.startswith("nothing was published")
+    require_no_drift(measure_drift(bounds, now, None))
+    require_no_drift([])
+
+
+@pytest.mark.parametrize(("before", "now"), [(0, 1), (1.0, float("nan")), (-1, 1)])
+def test_a_change_without_measure_is_beyond_every_bound(before: float, now: float) -> None:
+    with pytest.raises(GuaranteeError, match=r"metrics\.drift\.gcp"):
+        require_no_drift(measure_drift({"gcp": 1.5}, {"gcp": now}, {"gcp": before, "run_id": "a"}))
+
+
+# Prometheus
+
+# The grammar of the text format, version 0.0.4, as far as gauges need it.
+_LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"'
+_SAMPLE = re.compile(
+    rf"(\w+)\{{({_LABEL}(?:,{_LABEL})*)\}} (-?[0-9.]+(?:e[+-]?[0-9]+)?|NaN|[+-]Inf)"
+)
+
+
+def samples(text: str) -> dict[str, list[tuple[str, float]]]:
+    """Read the text format; every sample follows HELP and TYPE of its metric."""
+    assert text.endswith("\n")
+    found: dict[str, list[tuple[str, float]]] = {}
+    name = None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert name not in found, "a metric is told of in one place"
+            found[name] = []
+            assert next(lines) == f"# TYPE {name} gauge"
+            continue
+        parts = _SAMPLE.fullmatch(line)
+        assert parts is not None, line
+        assert parts[1] == name
+        found[name].append((parts[2], float(parts[3])))
+    return found
+
+
+def test_the_exposition() -> None:
+    configuration = configured(metrics={"job": 'a "b"\\\nc'})
+    told = samples(
+        exposition(
+            configuration,
+            "nightly-1",
+            started=STARTED,
+            ended=STARTED,
+            exit_code=0,
+            seconds={"prepare": 1.5, "round 1 of 5": 2.0},
+            summary={"rows_in": 10, "dm": 10**20, "gcp": 1e-7, "loss": float("nan"), "k": 2},
+        )
+    )
+    job = r'job_name="a \"b\"\\\nc"'
+    assert told["anonspark_run_success"] == [(job, 1)]
+    assert told["anonspark_run_exit_code"] == [(job, 0)]
+    assert told["anonspark_run_start_timestamp_seconds"] == [(job, STARTED.timestamp())]
+    assert told["anonspark_run_stage_seconds"] == [
+        (f'{job},stage="prepare"', 1.5),
+        (f'{job},stage="round 1 of 5"', 2),
+    ]
+    assert told["anonspark_release_dm"] == [(job, 1e20)]
+    assert told["anonspark_release_gcp"] == [(job, 1e-7)]
+    ((labels, value),) = told["anonspark_run_info"]
+    assert labels.startswith(f'{job},run_id="nightly-1",model="su-mondrian",k="2",version="')
+    assert value == 1
+
+
+def test_a_failed_run_has_no_figures_of_a_release() -> None:
+    told = samples(
+        exposition(
+            configured(),
+            "",
+            started=STARTED,
+            ended=STARTED,
+            exit_code=4,
+            seconds={},
+            summary=None,
+        )
+    )
+    assert told["anonspark_run_success"] == [('job_name="anonspark"', 0)]
+    assert told["anonspark_run_exit_code"] == [('job_name="anonspark"', 4)]
+    assert not any(name.startswith("anonspark_release") for name in told)
+
+
+@pytest.mark.parametrize(
+    ("path", "local"),
+    [
+        ("/var/lib/a.prom", "/var/lib/a.prom"),
+        ("file:/var/lib/a.prom", "/var/lib/a.prom"),
+        ("file:///var/lib/a.prom", "/var/lib/a.prom"),
+        ("hdfs://host/a.prom", None),
+        ("viewfs:///a.prom", None),
+    ],
+)
+def test_a_path_without_scheme_is_local(path: str, local: str | None) -> None:
+    assert local_path(path) == (None if local is None else Path(local))
+
+
+def test_a_run_without_spark_is_told_of_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write(path: str) -> None:
+        write_textfile(
+            configured(metrics={"prometheus_textfile": path}),
+            Progress(run_id="a"),
+            started=STARTED,
+            exit_code=6,
+            summary=None,
+            spark=None,
+        )
+
+    place = tmp_path / "new" / "a.prom"
+    write(str(place))
+    write(f"file:{place}")
+    assert samples(place.read_text())["anonspark_run_exit_code"][0][1] == 6
+    assert [path.name for path in place.parent.iterdir()] == ["a.prom"]
+    assert not caplog.records
+    write("hdfs://nowhere/a.prom")
+    write(str(place / "below"))
+    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
+        "hdfs://nowhere/a.prom",
+        str(place / "below"),
+    ]
+
+
+# Logs and progress
+
+
+def test_exit_codes_of_errors() -> None:
+    errors = [None, ConfigurationError("a"), DataError("a"), KeyboardInterrupt(), ValueError("a")]
+    assert [exit_code_of(error) for error in errors] == [0, 2, 3, 130, 1]
+
+
+def test_progress_is_followed() -> None:
+    progress = Progress()
+    heard: list[str] = []
+    with progress.followed_by(heard.append):
+        with progress.stage("round 2 of 5", rows=10):
+            assert (progress.current, progress.round) == ("round 2 of 5", 2)
+            progress.tell("counting")
+        assert (progress.current, progress.round) == (None, None)
+        with pytest.raises(DataError), progress.stage("verify"):
+            raise DataError("no")
+    assert progress.current == "verify", "whoever asks after the end learns what failed"
+    with progress.stage("publish"):
+        pass
+    assert heard == ["round 2 of 5", "round 2 of 5, counting", "verify"]
+    assert list(progress.seconds) == ["round 2 of 5", "verify", "publish"]
+
+
+def logged(capsys: pytest.CaptureFixture[str], log: CommandLog) -> str:
+    """Log what a command may have to say, and return standard error."""
+    logger = logging.getLogger("anonspark")
+    before = logger.handlers, logger.level
+    with log.opened():
+        progress = log.follow(quiet=False, run_id="nightly-1")
+        with progress.stage("round 2 of 5", rows=10):
+            logging.getLogger("anonspark.session").warning("so %s", "what\n2")
+        logging.getLogger("elsewhere").info("not told")
+        logging.getLogger("elsewhere").error("told by others")
+        try:
+            with progress.stage("verify"):
+                raise GuaranteeError("one\ntwo")
+        except GuaranteeError as error:
+            log.fail(4, str(error), debug=log.debug)
+    assert (logger.handlers, logger.level) == before
+    return capsys.readouterr().err
+
+
+def test_the_log_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    log = CommandLog(Console(stderr=True, force_terminal=True), format="json")
+    lines = [json.loads(line) for line in logged(capsys, log).splitlines()]
+    begins, warns, ends, other, begins_again, fails = lines
+    now = datetime.now(UTC)
+    for line in lines:
+        assert 0 <= (now - datetime.fromisoformat(line.pop("time"))).total_seconds() < 60
+    about = {"logger": "anonspark", "run_id": "nightly-1", "stage": "round 2 of 5", "round": 2}
+    assert begins == about | {"level": "INFO", "message": "round 2 of 5: 10 rows ..."}
+    assert warns == about | {
+        "level": "WARNING",
+        "logger": "anonspark.session",
+        "message": "so what\n2",
+    }
+    assert re.fullmatch(r"round 2 of 5: 10 rows: done in \d\.\d s", ends["message"])
+    assert (other["logger"], other["stage"]) == ("elsewhere", None)
+    assert begins_again["stage"] == "verify"
+    assert fails == {
+        "level": "ERROR",
+        "logger": "anonspark",
+        "message": "one\ntwo",
+        "run_id": "nightly-1",
+        "stage": "verify",
+        "exit_code": 4,
+    }
+
+
+def test_stack_traces_in_the_log_if_they_are_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = CommandLog(Console(stderr=True), format="json", debug=True)
+    *_, fails = [json.loads(line) for line in logged(capsys, log).splitlines()]
+    assert "GuaranteeError: one" in fails["traceback"]
+
+
+def test_the_log_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    told = logged(capsys, CommandLog(Console(stderr=True)))
+    assert " anonspark nightly-1: round 2 of 5: 10 rows ...\n" in told
+    assert " anonspark.session nightly-1: so what" in told
+    assert "error: one\nerror: two\n" in told
