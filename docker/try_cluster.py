@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 SERVERS = ("spark-master", "spark-worker", "spark-worker", "spark-history-server")
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = 300
 
 
 def command(service: dict[str, Any]) -> list[str]:
