@@ -69,7 +69,7 @@ step "in the image, as its user, without a network"
 container=$(inside buildah from --add-host spark-master:127.0.0.1 localhost/anonspark)
 repository=/root/repository
 run() {
-  inside --no-network buildah run --isolation chroot \
+  inside --no-network buildah run --isolation chroot --hostname spark-master \
     --volume $repository/conf:/srv/anonspark/conf:ro \
     --volume $repository/data:/srv/anonspark/data:ro \
     --volume $repository/docker:/srv/docker:ro \

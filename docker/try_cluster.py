@@ -33,16 +33,15 @@ def environment(service: dict[str, Any]) -> dict[str, str]:
     return {name: value.split(":-")[-1].rstrip("}") for name, value in given.items()}
 
 
-def wait_until_healthy(
-    name: str, service: dict[str, Any], process: subprocess.Popen[bytes]
-) -> None:
-    """Repeat a service's health check until it succeeds."""
+def wait_until_healthy(service: dict[str, Any], process: subprocess.Popen[bytes]) -> bool:
+    """Repeat a service's health check until it succeeds; False if it never does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     test = service["healthcheck"]["test"][1:]
     while subprocess.run(test, stderr=subprocess.DEVNULL, check=False).returncode != 0:
         if process.poll() is not None or time.monotonic() > deadline:
-            sys.exit(f"{name} does not become healthy")
+            return False
         time.sleep(1)
+    return True
 
 
 def get(url: str) -> Any:
@@ -59,7 +58,8 @@ def main() -> None:
         for number, name in enumerate(SERVERS):
             service = services[name]
             began = time.monotonic()
-            with Path(f"/var/lib/anonspark/scratch/{number}.log").open("wb") as log:
+            path = Path(f"/var/lib/anonspark/scratch/{number}.log")
+            with path.open("wb") as log:
                 process = subprocess.Popen(
                     command(service),
                     env=os.environ | environment(service),
@@ -67,7 +67,8 @@ def main() -> None:
                     stderr=subprocess.STDOUT,
                 )
             started.append(process)
-            wait_until_healthy(name, service, process)
+            if not wait_until_healthy(service, process):
+                sys.exit(f"{name} does not become healthy:\n{path.read_text(errors='replace')}")
             print(f"{name} is healthy after {time.monotonic() - began:.0f} s", flush=True)
         while get("http://localhost:8080/json/")["aliveworkers"] < SERVERS.count("spark-worker"):
             time.sleep(1)  # the second shares the first one's network, and so its health check
