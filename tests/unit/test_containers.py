@@ -133,3 +133,53 @@ def test_the_makefile_names_services_that_are_there() -> None:
 def test_the_script_of_the_image_is_sound() -> None:
     for path in (REPOSITORY / "docker").glob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
+
+
+def entrypoint(folder: Path, program: str, *arguments: str, **environment: str) -> list[str]:
+    """Return the arguments that the image's script hands to a program."""
+    stand_in = folder / program
+    stand_in.write_text("#!/bin/bash\nprintf '%s\\n' \"$@\"\n")
+    stand_in.chmod(0o755)
+    done = subprocess.run(
+        [REPOSITORY / "docker" / "entrypoint.sh", *arguments],
+        env={"PATH": f"{folder}:/usr/bin:/bin", **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_script_of_the_image_runs_what_it_is_given(tmp_path: Path) -> None:
+    assert entrypoint(tmp_path, "anonspark", "anonspark", "run", "a b") == ["run", "a b"]
+
+
+def test_the_script_of_the_image_starts_what_kubernetes_asks_for(tmp_path: Path) -> None:
+    driver = entrypoint(
+        tmp_path, "spark-submit", "driver", "job.py", "a b", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1"
+    )
+    assert driver == (
+        ["--conf", "spark.driver.bindAddress=10.0.0.1", "--deploy-mode", "client", "job.py", "a b"]
+    )
+    variables = {
+        "SPARK_JAVA_OPT_0": "-Dfirst=a b",
+        "SPARK_JAVA_OPT_1": "-Dsecond=c",
+        "SPARK_EXECUTOR_MEMORY": "4g",
+        "SPARK_CONF_DIR": "/etc/spark",
+        "SPARK_HOME": "/home",
+        "SPARK_DRIVER_URL": "spark://driver",
+        "SPARK_EXECUTOR_ID": "7",
+        "SPARK_EXECUTOR_CORES": "2",
+        "SPARK_APPLICATION_ID": "application",
+        "SPARK_EXECUTOR_POD_IP": "10.0.0.2",
+        "SPARK_RESOURCE_PROFILE_ID": "0",
+        "SPARK_EXECUTOR_POD_NAME": "executor-7",
+    }
+    executor = entrypoint(tmp_path, "java", "executor", **variables)
+    assert executor[:6] == (
+        ["-Dfirst=a b", "-Dsecond=c", "-Xms4g", "-Xmx4g", "-cp", "/etc/spark:/home/jars/*"]
+    )
+    assert executor[6] == "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
+    options = dict(zip(executor[7::2], executor[8::2], strict=True))
+    assert options["--podName"] == "executor-7"
+    assert set(options.values()) <= set(variables.values())
