@@ -99,6 +99,11 @@ def test_what_succeeds_in_the_second_try_is_a_success(nightly: Nightly) -> None:
     assert len(nightly.called()) == 2
 
 
+def test_cron_mails_nothing_about_a_killed_run(nightly: Nightly) -> None:
+    assert nightly.run("kill -KILL $$") == 137
+    assert "Killed" in nightly.log.read_text()
+
+
 def test_two_never_run_at_once(nightly: Nightly) -> None:
     with nightly.lock.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
