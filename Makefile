@@ -3,9 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+WHEEL := dist/anonspark-$(VERSION)-py3-none-any.whl
+PACKAGE := dist/anonspark-$(VERSION).zip
+ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
+SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
+
+# The ends of the range of pyproject.toml; `make smoke` runs on both.
+ENDS := 3.5.9 4.3.0
+SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test reproduce lint format lock schema browser clean \
+.PHONY: help setup demo test test-spark smoke dist reproduce kernels lint format lock schema browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -23,8 +32,40 @@ setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 demo: $(READY)  ## anonymize generated people with an embedded Spark and show the result
 	$(RUN)/anonspark demo
 
-test: $(READY) lint browser  ## formatting, linting, types and all tests
+# Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
+test: $(READY)  ## formatting, linting, types and all tests
+	$(MAKE) --jobs 2 kernels lint browser
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(MAKE) smoke
+
+.venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
+	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*
+	@touch $@
+
+test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
+	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal
+
+smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)
+
+$(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
+	.venv-spark-$*/bin/python -m pytest tests/spark/test_spark_versions.py
+
+dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
+
+$(WHEEL): $(READY) $(SOURCES) README.md LICENSE
+	$(RUN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@touch $@
+
+$(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
+	$(RUN)/python distribution/package_zip.py $@
+
+$(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
+	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
+
+kernels: $(READY)  ## compile the kernels, which else the first process that needs them does
+	$(RUN)/python -c 'import anonspark.kernels, pkgutil; \
+	[pkgutil.resolve_name(one.name) for one in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels.")]'
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py
@@ -33,6 +74,13 @@ browser:  ## install Chromium, which a test opens the report with, where it lack
 	@command -v chromium > /dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; \
 	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; \
 	else echo "Chromium is not installed: the test that opens the report with it is skipped"; fi
+
+# pip-audit brings packages of its own, so it gets an environment of its own. 2 as exit code: the
+# service could not be asked about every package.
+SERVICE ?= pypi
+audit:  ## ask for known vulnerabilities of the locked dependencies (needs pypi.org, or SERVICE=osv)
+	@test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
+	@$(PYTHON) tools/audit.py .audit/bin/pip-audit requirements.lock $(SERVICE)
 
 lint: $(READY)  ## formatting, linting and types
 	$(RUN)/ruff format --check .
@@ -88,4 +136,4 @@ check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' 
 	build/check-schedules/bin/python schedules/check.py
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) build dist out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .audit build dist out .mypy_cache .pytest_cache .ruff_cache

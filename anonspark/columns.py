@@ -10,6 +10,7 @@ from enum import StrEnum
 __all__ = [
     "CLASS_ID",
     "CLASS_SUMMARY",
+    "HASH_KEY",
     "OCCURRENCE",
     "PART",
     "RECORD_HASH",
@@ -22,6 +23,9 @@ __all__ = [
 
 RECORD_HASH = "record_hash"
 """64-bit keyed hash of a record's whole content."""
+
+HASH_KEY = "hash_key"
+"""The seed, or what is made of it, while a hash is computed; not staged."""
 
 OCCURRENCE = "occurrence"
 """Number of a record among those equal in every column; only staged where a cut needs it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -188,3 +189,22 @@ class FileSystem:
             return bytes(utilities.toByteArray(stream)).decode()
         finally:
             stream.close()
+
+    def read_document(self, path: str) -> str:
+        """Read a file that a user named, and say what is wrong as the local disk does.
+
+        Raises
+        ------
+        OSError
+            If there is no such file, or it cannot be read.
+        UnicodeDecodeError
+            If it is not UTF-8.
+        ConfigurationError
+            If Hadoop cannot reach the place.
+        """
+        if not self.exists(path):
+            raise FileNotFoundError(path)
+        try:
+            return self.read_text(path).removeprefix("\ufeff")
+        except (Py4JError, PySparkException) as error:
+            raise OSError(errno.EIO, "Hadoop cannot open it as a file", path) from error

@@ -20,6 +20,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
+from anonspark.session import require_classic
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -125,6 +126,8 @@ def anonymize(
     ------
     ConfigurationError
         If the configuration is wrong, or Spark runs on a cluster and ``staging`` is not given.
+    EnvironmentProblem
+        If the DataFrame is one of Spark Connect.
     DataError
         If the table does not fit the configuration.
     GuaranteeError
@@ -137,6 +140,7 @@ def anonymize(
     The same jobs as a run of the command line; the table is computed once.
     """
     spark = table.sparkSession
+    require_classic(spark)
     if staging is None and not str(spark.sparkContext.master).startswith("local"):
         raise ConfigurationError(
             "staging: none is given, and Spark runs on a cluster; expected a private directory "

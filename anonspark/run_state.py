@@ -97,11 +97,6 @@ class RunState:
             ) from error
         return claimed
 
-    @property
-    def is_newest(self) -> bool:
-        """Whether no other process has taken the run over."""
-        return newest_attempt(self.files, self.directory) == self.attempt
-
     def require_newest(self) -> None:
         """Give up where another process has taken the run over.
 
@@ -109,7 +104,7 @@ class RunState:
         ------
         PublishingError
         """
-        if not self.is_newest:
+        if newest_attempt(self.files, self.directory) != self.attempt:
             raise PublishingError(
                 "run id: another process has taken this run over, with --resume, or removed its "
                 "staging directory; this one ends and leaves the release to it"

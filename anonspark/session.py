@@ -38,7 +38,7 @@ from anonspark.java import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SQL_SETTINGS", "open_session"]
+__all__ = ["SQL_SETTINGS", "open_session", "require_classic"]
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +57,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     # A damaged or vanished file is an error, never a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.
+    "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled": "false",
     # The number of a round, read back from a folder's name, is a number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
@@ -101,7 +103,9 @@ def open_session(
     Raises
     ------
     EnvironmentProblem
-        If Java is missing or does not fit, or Spark or the cluster does not start.
+        If Java is missing or does not fit, or Spark or the cluster does not start; or if the
+        session to attach to is one of Spark Connect, or the environment asks for such a one
+        and `master` is not given.
     ConfigurationError
         If `master` is no URL that Spark knows.
 
@@ -119,6 +123,9 @@ def open_session(
 
     The environment variables that a start needs are set for the start only.
     """
+    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
+        if master is None and os.environ.get(name):
+            raise _connect_problem(f"{name} is set")
     attached = _process_has_session()
     if attached or "PYSPARK_GATEWAY_PORT" in os.environ:
         session = _attach(master)
@@ -151,6 +158,32 @@ def _process_has_session() -> bool:
     return has_context or SparkSession.getActiveSession() is not None
 
 
+def require_classic(session: object) -> None:
+    """Refuse a session of Spark Connect.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Of whichever kind.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If it is one of Spark Connect.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect."):
+        raise _connect_problem("this is a session of Spark Connect")
+
+
+def _connect_problem(found: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"Spark Connect cannot be used: {found}, and files are staged and published through the "
+        "Java of Spark's driver, which Spark Connect keeps out of reach. What to do: run with "
+        "spark-submit, with --master, or in a program with a classic session; unset SPARK_REMOTE "
+        "and spark.remote."
+    )
+
+
 def _attach(master: str | None) -> SparkSession:
     """Take the session of this process or of spark-submit as it is."""
     with _plain_errors(master):
@@ -158,6 +191,7 @@ def _attach(master: str | None) -> SparkSession:
 
         with _interrupt_handler_kept():
             session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    require_classic(session)
     if master is not None:
         logger.warning("the master %s is ignored: a Spark session is there already", master)
     return session
@@ -331,6 +365,7 @@ def _launch_environment(
         # These would make pyspark look for a Spark Connect server instead of starting Spark.
         "SPARK_REMOTE": None,
         "SPARK_API_MODE": None,
+        "SPARK_CONNECT_MODE_ENABLED": None,
     }
     # Without it the workers start the first python3 on PATH, which knows nothing of this virtual
     # environment.

@@ -26,7 +26,9 @@ _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoS
 
 _UNREADABLE = re.compile(
     r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
-    r"FAILED_READ_FILE|CANNOT_READ|is not a Parquet file|Malformed|"
+    # The second is what the first says before Spark 4.
+    r"FAILED_READ_FILE|Encountered error while reading file|"
+    r"CANNOT_READ|is not a Parquet file|Malformed|"
     r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
 )
@@ -66,9 +68,12 @@ _LOST = re.compile(
 
 _TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
 
-# The last line of a traceback begins with the exception's type; what follows may hold data.
+# What anonspark.tasks leaves of an error, or the last line of a traceback, which begins with the
+# exception's type; what follows may hold data.
 _PYTHON_TYPE = re.compile(
-    r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit))(?=:|$)", re.MULTILINE
+    r"FailedTaskError: (\w+)"
+    r"|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
+    re.MULTILINE,
 )
 
 
@@ -171,7 +176,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
                 "cluster, and run again with --resume"
             ) from error
         if _TASK.search(text):
-            types = _PYTHON_TYPE.findall(text)
+            types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
             kind = f" with {types[-1]} in Python" if types else ""
             raise TaskFailure(
                 f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "

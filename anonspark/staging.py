@@ -222,7 +222,6 @@ def remove_staging(files: FileSystem, place: Place) -> bool:
     """
     if is_at_work(files, place.state):
         return False
-    restore_output(files, place)
     _delete(files, place)
     return True
 
@@ -248,6 +247,8 @@ def restore_output(files: FileSystem, place: Place) -> None:
 
 
 def _delete(files: FileSystem, place: Place) -> None:
+    # A release that was set aside is in there; if it cannot be put back nothing is deleted.
+    restore_output(files, place)
     # The raw records first.
     for path in dict.fromkeys((place.private, place.root)):
         files.delete(path)
@@ -359,17 +360,12 @@ def _remove_unfinished(files: FileSystem, staging: Staging) -> None:
 def _close(files: FileSystem, place: Place, state: RunState | None, *, keep: bool) -> None:
     """Remove the staging directories, or what cannot be of use to another attempt."""
     with _undisturbed(place.private):
-        if state is not None and state.is_newest:
-            restore_output(files, place)
-        if state is None:
-            # Not ours, unless nobody ever was here.
-            if not newest_attempt(files, place.state):
-                _delete(files, place)
+        newest = newest_attempt(files, place.state)
+        if newest > (0 if state is None else state.attempt):
+            # It belongs to another process.
             return
-        if not state.is_newest:
-            return
-        finished = state.rounds_finished
-        if not keep or not finished:
+        finished = state.rounds_finished if keep and state is not None else 0
+        if state is None or not finished:
             _delete(files, place)
             return
         staging = Staging(place, state)

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructType
 
+from anonspark.columns import quoted
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.filesystem import FileSystem
 from anonspark.spark_errors import condition_of
 
 __all__ = ["open_table"]
+
+_MALFORMED = "anonspark_malformed_record"
 
 
 def open_table(
@@ -62,21 +67,30 @@ def open_table(
     ]
     if problems:
         raise DataError(*problems)
-    # A malformed record must not become a row of nulls unseen.
-    defaults = {"mode": "FAILFAST"} if data_format in ("csv", "json") else {}
-    if data_format == "csv":
-        # Where columns are pruned, a record with too few or too many of them passes for sound.
-        defaults["columnPruning"] = "false"
+    # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
+    # FAILFAST, quotes the record in logs and event logs.
+    refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}
+    # Where columns are pruned, a record with too few or too many of them passes for sound.
+    defaults = {"columnPruning": "false"} if data_format == "csv" else {}
     try:
         reader = spark.read.format(data_format).options(**defaults).options(**options)
+        if refuses:
+            reader = reader.option("columnNameOfCorruptRecord", _MALFORMED)
         if schema is not None:
             reader = reader.schema(schema)
-        return reader.load(list(paths))
+        table = reader.load(list(paths))
+        if not refuses:
+            return table
+        if table.columns == [_MALFORMED]:
+            raise DataError(
+                f"{path_key}: no record of {', '.join(paths)} can be read as {data_format}; "
+                f"check the files, and {_remedy(section)}"
+            )
+        return _refusing_malformed(reader, table, paths)
     except AnalysisException as error:
-        remedy = "its format" if section is None else f"{section}.format and {section}.options"
         raise DataError(
             f"{path_key}: cannot read {', '.join(paths)} as {data_format} "
-            f"({condition_of(error) or 'no reason given'}); check {remedy}"
+            f"({condition_of(error) or 'no reason given'}); check {_remedy(section)}"
         ) from error
     except Py4JError as error:
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
@@ -86,3 +100,24 @@ def open_table(
             f"{where}: this Spark has no data source {data_format!r}; expected parquet, "
             "csv, orc, json or the name of one whose package Spark was started with"
         ) from error
+
+
+def _remedy(section: str | None) -> str:
+    return "its format" if section is None else f"{section}.format and {section}.options"
+
+
+def _refusing_malformed(
+    reader: DataFrameReader, table: DataFrame, paths: Sequence[str]
+) -> DataFrame:
+    """Return a table that fails at a malformed record, without a word of what is in it."""
+    others = [name for name in table.columns if name != _MALFORMED]
+    if not others:
+        return table
+    schema = StructType([field for field in table.schema if field.name != _MALFORMED])
+    checked = reader.schema(schema.add(_MALFORMED, StringType())).load(list(paths))
+    # Spark refuses to look for malformed records without reading anything of them: the message,
+    # one of two that say the same, depends on another column.
+    message = "MALFORMED_RECORD: a record does not fit the columns of the file"
+    known = sf.when(sf.col(quoted(others[0])).isNull(), message).otherwise(f"{message}.")
+    sound = sf.when(sf.col(_MALFORMED).isNull(), True).otherwise(sf.raise_error(known))
+    return checked.where(sound).drop(_MALFORMED)

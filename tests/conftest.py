@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from anonspark.java import installed_spark_version
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -33,11 +35,15 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 
 # The suite runs many small queries: the light compiler alone and one thread for garbage
 # halve the time that starting and warming up takes.
-SPARK_DEFAULTS = """\
-spark.driver.memory            2g
-spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.sql.shuffle.partitions   2
-"""
+QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+SESSION_DEFAULTS = f"{QUICK_START}spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\n"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Allow the oldest Spark what it does inside and we cannot mend: ask distutils for versions."""
+    if installed_spark_version().startswith("3."):
+        for message in ("The distutils package is", "distutils Version classes are"):
+            config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +52,7 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
     from anonspark.session import open_session
 
     folder = tmp_path_factory.mktemp("spark-configuration")
-    (folder / "spark-defaults.conf").write_text(SPARK_DEFAULTS, encoding="utf-8")
+    (folder / "spark-defaults.conf").write_text(SESSION_DEFAULTS, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(folder))
         opening = open_session("local[2]", application_name="anonspark tests")
@@ -55,6 +61,17 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
         yield session
     finally:
         opening.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def quick_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the environment of processes that start a Java of their own, quickly and small.
+
+    Only how Java compiles and collects garbage is chosen: the settings of Spark stay the defaults.
+    """
+    folder = tmp_path_factory.mktemp("quick-start")
+    (folder / "spark-defaults.conf").write_text(QUICK_START, encoding="utf-8")
+    return os.environ | {"SPARK_CONF_DIR": str(folder), "SPARK_DRIVER_MEMORY": "1g"}
 
 
 @pytest.fixture

@@ -24,8 +24,10 @@ from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProb
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
     from anonspark.configuration import Configuration
+    from anonspark.configuration.loading import TextReader
     from anonspark.pipeline import Plan, Release
     from anonspark.progress import Progress
     from anonspark.utility.evaluation import Utility
@@ -47,7 +49,9 @@ _ERR = Console(stderr=True, soft_wrap=True)
 
 _SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
-ConfigurationPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="YAML file.")]
+ConfigurationPath = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any address of Hadoop.")
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY.PATH=VALUE", help="Override a key; may be repeated."),
@@ -61,6 +65,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
 
 
+Loaded = TypeVar("Loaded")
 Result = TypeVar("Result")
 
 
@@ -97,10 +102,38 @@ def _on_spark(master: str | None, work: Callable[[SparkSession], Result]) -> Res
         return working.result()
 
 
-def _load(path: Path, overrides: Sequence[str] | None) -> Configuration:
+def _load_then_on_spark(
+    path: str,
+    load: Callable[[TextReader], Loaded],
+    master: str | None,
+    work: Callable[[SparkSession, Loaded], Result],
+) -> Result:
+    """Load a file, open a session and work with both.
+
+    Spark starts after a local file was found to be right, for wrong ones are told at once; a file
+    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone.
+    """
+    from anonspark.configuration.loading import is_address, read_local_text
+
+    if not is_address(path):
+        loaded = load(read_local_text)
+        return _on_spark(master, lambda spark: work(spark, loaded))
+
+    def read_then_work(spark: SparkSession) -> Result:
+        from anonspark.filesystem import FileSystem
+
+        return work(spark, load(FileSystem(spark).read_document))
+
+    return _on_spark(master, read_then_work)
+
+
+def _configuration(
+    path: str, overrides: Sequence[str] | None
+) -> Callable[[TextReader], Configuration]:
+    """Say how a configuration is loaded."""
     from anonspark.configuration import load_configuration
 
-    return load_configuration(path, overrides or ())
+    return lambda read: load_configuration(path, overrides or (), read)
 
 
 def _progress(*, quiet: bool) -> Progress:
@@ -149,11 +182,10 @@ def run(
     ] = False,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
-    configuration = _load(config, overrides)
     progress = _progress(quiet=quiet)
     published: list[Release] = []
 
-    def anonymize(spark: SparkSession) -> None:
+    def anonymize(spark: SparkSession, configuration: Configuration) -> None:
         from anonspark import pipeline
 
         published.append(
@@ -166,7 +198,7 @@ def run(
                 report_run(spark, configuration)
 
     try:
-        _on_spark(master, anonymize)
+        _load_then_on_spark(config, _configuration(config, overrides), master, anonymize)
     except (AnonsparkError, _EndedError) as error:
         if not published:
             raise
@@ -208,14 +240,17 @@ def check(
     master: Master = None,
 ) -> None:
     """Validate configuration and data without anonymizing."""
-    configuration = _load(config, overrides)
 
-    def inspect(spark: SparkSession) -> dict[str, Any]:
+    def inspect(
+        spark: SparkSession, configuration: Configuration
+    ) -> tuple[Configuration, dict[str, Any]]:
         from anonspark import pipeline
 
-        return pipeline.check(spark, configuration)
+        return configuration, pipeline.check(spark, configuration)
 
-    found = _on_spark(master, inspect)
+    configuration, found = _load_then_on_spark(
+        config, _configuration(config, overrides), master, inspect
+    )
     _OUT.print(f"{config}: configuration and data are fine")
     _OUT.print(f"{found['rows']:,} rows, {found['rows'] - found['kept']:,} to be dropped")
     for index, name in enumerate(configuration.quasi_identifiers):
@@ -233,14 +268,12 @@ def plan(
     """Tell what a run would do, without anonymizing."""
     from anonspark.command_line.display import show_plan
 
-    configuration = _load(config, overrides)
-
-    def look_ahead(spark: SparkSession) -> Plan:
+    def look_ahead(spark: SparkSession, configuration: Configuration) -> Plan:
         from anonspark import pipeline
 
         return pipeline.plan(spark, configuration)
 
-    planned = _on_spark(master, look_ahead)
+    planned = _load_then_on_spark(config, _configuration(config, overrides), master, look_ahead)
     show_plan(_OUT, planned)
 
 
@@ -252,9 +285,10 @@ def clean(
     master: Master = None,
 ) -> None:
     """Remove what killed runs of an output left: staged raw records, half a release."""
-    configuration = _load(config, overrides)
 
-    def remove(spark: SparkSession) -> list[tuple[str, bool]]:
+    def remove(
+        spark: SparkSession, configuration: Configuration
+    ) -> tuple[Configuration, list[tuple[str, bool]]]:
         from anonspark.filesystem import FileSystem
         from anonspark.staging import find_stagings, remove_staging
 
@@ -262,7 +296,7 @@ def clean(
         staging_path = configuration.execution.staging_path
         places = find_stagings(files, configuration.output.path, staging_path)
         try:
-            return [
+            return configuration, [
                 (place.private, remove_staging(files, place))
                 for place in places
                 if run_id in (None, place.run_id)
@@ -270,7 +304,9 @@ def clean(
         except OSError as error:
             raise PublishingError(f"output.path: {error}; see to it yourself") from error
 
-    found = _on_spark(master, remove)
+    configuration, found = _load_then_on_spark(
+        config, _configuration(config, overrides), master, remove
+    )
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
         _OUT.print(f"{what} {path}", markup=False, highlight=False)
@@ -287,7 +323,7 @@ def verify(
         ),
     ],
     config: Annotated[
-        Path | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+        str | None, typer.Option(help="Require this configuration, not the manifest's promise.")
     ] = None,
     original: Annotated[
         str | None,
@@ -322,17 +358,16 @@ def verify(
     from anonspark.command_line.verification_display import show_verification
     from anonspark.verification.claims import Roles
 
-    configuration = None if config is None else _load(config, None)
     roles = None
     if quasi_identifier or sensitive or k is not None:
-        if configuration is not None:
+        if config is not None:
             raise ConfigurationError(
                 "--quasi-identifier, --sensitive, --k: found together with --config, which says "
                 "the same; leave one of the two out"
             )
         roles = Roles(tuple(quasi_identifier or ()), tuple(sensitive or ()), 2 if k is None else k)
 
-    def prove(spark: SparkSession) -> Verification:
+    def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:
         from anonspark.verification.audit import audit_release
 
         return audit_release(
@@ -344,7 +379,11 @@ def verify(
             population=population,
         )
 
-    verification = _on_spark(master, prove)
+    verification = (
+        _on_spark(master, prove)
+        if config is None
+        else _load_then_on_spark(config, _configuration(config, None), master, prove)
+    )
     if as_json:
         _print_json(verification.as_dict())
     else:
@@ -388,7 +427,9 @@ def evaluate(
 
 @application.command()
 def compare(
-    grid: Annotated[Path, typer.Argument(metavar="GRID", help="YAML file.")],
+    grid: Annotated[
+        str, typer.Argument(metavar="GRID", help="YAML file, local or at any address of Hadoop.")
+    ],
     overrides: Overrides = None,
     master: Master = None,
     as_json: AsJson = False,
@@ -398,15 +439,16 @@ def compare(
     from anonspark.command_line.comparison_display import show_comparison
     from anonspark.comparison.grid import load_grid
 
-    wanted = load_grid(grid, overrides or ())
     progress = _progress(quiet=quiet)
 
-    def run_cells(spark: SparkSession) -> Comparison:
+    def run_cells(spark: SparkSession, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
 
-        return run_grid(spark, wanted, progress)
+        return wanted, run_grid(spark, wanted, progress)
 
-    comparison = _on_spark(master, run_cells)
+    wanted, comparison = _load_then_on_spark(
+        grid, lambda read: load_grid(grid, overrides or (), read), master, run_cells
+    )
     if as_json:
         _print_json({"path": comparison.path, "cells": comparison.rows})
     else:

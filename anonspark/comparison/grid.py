@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,12 @@ from pydantic import Field, ValidationError
 
 from anonspark.comparison.ranking import METRICS
 from anonspark.configuration import Configuration, parse_configuration
-from anonspark.configuration.loading import read_document
+from anonspark.configuration.loading import (
+    TextReader,
+    is_address,
+    read_document,
+    read_local_text,
+)
 from anonspark.configuration.problems import explain, found, key_path, nearest, one_of
 from anonspark.configuration.section import Section
 from anonspark.errors import ConfigurationError
@@ -130,15 +136,19 @@ def settings_label(settings: Mapping[str, Any]) -> str:
     )
 
 
-def load_grid(path: str | Path, overrides: Sequence[str] = ()) -> Grid:
+def load_grid(
+    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+) -> Grid:
     """Read a grid file and check every cell of it.
 
     Parameters
     ----------
     path : str or Path
-        A YAML file on the local disk.
+        A YAML file on the local disk, or where `read` finds it.
     overrides : sequence of str
         What ``--set`` was given: they replace values of the base, not those of the axes.
+    read : callable
+        Reads the file, and that of the base.
 
     Returns
     -------
@@ -150,7 +160,7 @@ def load_grid(path: str | Path, overrides: Sequence[str] = ()) -> Grid:
         With all problems of the file and of all cells, each once.
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
-    document, problems = read_document(path, "a grid", expected)
+    document, problems = read_document(path, "a grid", expected, read)
     document = dict(document)
     if isinstance(document.get("axes"), Mapping):
         document["axes"] = [document["axes"]]
@@ -168,9 +178,10 @@ def load_grid(path: str | Path, overrides: Sequence[str] = ()) -> Grid:
     if isinstance(file.base, str):
         try:
             base, found_twice = read_document(
-                Path(path).parent / file.base,
+                _beside(path, file.base),
                 "a configuration",
                 "a mapping with 'input', 'attributes', 'privacy' and 'output'",
+                read,
             )
             problems += found_twice
         except ConfigurationError as error:
@@ -192,6 +203,13 @@ def load_grid(path: str | Path, overrides: Sequence[str] = ()) -> Grid:
         raise ConfigurationError(*problems)
     axes = dict.fromkeys(key for block in file.axes for key in block)
     return Grid(file.title, tuple(cells), tuple(axes), file.rank_by, file.output)
+
+
+def _beside(path: str | Path, base: str) -> str:
+    """Return where a file is that a grid file names."""
+    if is_address(path):
+        return base if is_address(base) else posixpath.join(posixpath.dirname(str(path)), base)
+    return str(Path(path).parent / base)
 
 
 def _steps(key: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from itertools import takewhile
@@ -25,7 +25,20 @@ from anonspark.configuration.problems import (
 from anonspark.configuration.schema import Configuration, model_options_classes
 from anonspark.errors import ConfigurationError
 
-__all__ = ["load_configuration", "parse_configuration", "read_document"]
+__all__ = [
+    "TextReader",
+    "is_address",
+    "load_configuration",
+    "parse_configuration",
+    "read_document",
+    "read_local_text",
+]
+
+TextReader = Callable[[str], str]
+"""Returns the text of a file; raises OSError where it cannot, UnicodeDecodeError if it is none."""
+
+# Two letters at least: one is a drive of Windows.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 # No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
 # reported without a look inside. (A YAML alias may even refer to what encloses it.)
@@ -102,15 +115,43 @@ class _UnreadableError(Exception):
     """Text that is not YAML; the message says why and where."""
 
 
-def load_configuration(path: str | Path, overrides: Sequence[str] = ()) -> Configuration:
+def is_address(path: str | Path) -> bool:
+    """Tell whether a path names its file system, as ``hdfs://`` does; others are local."""
+    return _ADDRESS.match(str(path)) is not None
+
+
+def read_local_text(path: str) -> str:
+    """Read a UTF-8 file of the local disk.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError, UnicodeDecodeError
+        If it cannot be read.
+    """
+    return Path(path).read_text(encoding="utf-8-sig")
+
+
+def load_configuration(
+    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+) -> Configuration:
     """Read a configuration file.
 
     Parameters
     ----------
     path : str or Path
-        A YAML file on the local disk.
+        A YAML file on the local disk, or where `read` finds it.
     overrides : sequence of str
         What ``--set`` was given, ``key.path=value`` each; the value is YAML. Later ones win.
+    read : callable
+        Reads the file.
 
     Returns
     -------
@@ -126,25 +167,27 @@ def load_configuration(path: str | Path, overrides: Sequence[str] = ()) -> Confi
     assignments = _parse_overrides(overrides, problems)
     expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
     try:
-        document, found_twice = read_document(path, "a configuration", expected)
+        document, found_twice = read_document(path, "a configuration", expected, read)
     except ConfigurationError as error:
         raise ConfigurationError(*error.problems, *problems) from None
     return _build(document, assignments, [*found_twice, *problems])
 
 
 def read_document(
-    path: str | Path, what: str, expected: str
+    path: str | Path, what: str, expected: str, read: TextReader = read_local_text
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Read a YAML file that holds a mapping, without a look at what is in it.
 
     Parameters
     ----------
     path : str or Path
-        A file on the local disk.
+        A file on the local disk, or where `read` finds it.
     what : str
         What the file should be, for messages.
     expected : str
         What should be in it, for messages.
+    read : callable
+        Reads the file.
 
     Returns
     -------
@@ -158,7 +201,7 @@ def read_document(
         If there is no such file, or it is no mapping in YAML.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read(str(path))
     except FileNotFoundError:
         reason = f"no such file; expected {what} in YAML; check the path"
     except IsADirectoryError:

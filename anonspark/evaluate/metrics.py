@@ -362,7 +362,8 @@ def class_table(
     weights = [quasi_identifier.weight for quasi_identifier in quasi_identifiers]
     return classes.select(
         sf.lit(run_id).alias("run_id"),
-        sf.format_string("%016x", CLASS_ID).alias("class_id"),
+        # The staged name is made of the seed by steps that can be taken back.
+        sf.substring(sf.sha2(sf.format_string("%016x", CLASS_ID), 256), 1, 16).alias("class_id"),
         "round",
         sf.col(f"{CLASS_SUMMARY}.size").alias("size"),
         *bounds,

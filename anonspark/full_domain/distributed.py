@@ -20,6 +20,7 @@ from anonspark.full_domain.domain import Codes, Counts, Domain, Levels
 from anonspark.full_domain.tuples import NodeScore, Tuples, TupleTable, score_tuples
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes
+from anonspark.tasks import map_batches
 
 __all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
 
@@ -268,13 +269,13 @@ class DistributedTuples:
         One job with one shuffle of tuples, and one more that collects them where they fit.
         """
         high = _Format(self.domain, levels)
-        rolled = self.rows.mapInArrow(_RollUp(self._format, high), high.schema)  # type: ignore[arg-type]
+        rolled = map_batches(self.rows, _RollUp(self._format, high), high.schema)
         return _sum_up(rolled, high, self.most_on_driver)
 
     def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
         judge = _Score(self._format, requirements, by_group)
-        rows = self._by_class().mapInArrow(judge, _SCORE_SCHEMA)  # type: ignore[arg-type]
+        rows = map_batches(self._by_class(), judge, _SCORE_SCHEMA)
         parts = rows.collect()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),
@@ -289,7 +290,7 @@ class DistributedTuples:
         """Return the words and the size of each class that satisfies the criteria; lazy."""
         schema = ", ".join(f"{name} long" for name in [*self._format.group_names, "size"])
         find = _UtilityClasses(self._format, requirements)
-        return self._by_class().mapInArrow(find, schema)  # type: ignore[arg-type]
+        return map_batches(self._by_class(), find, schema)
 
     def release(self) -> None:
         """Free the persisted tuples."""
@@ -348,5 +349,5 @@ def count_tuples(
         *(attribute.column for attribute in domain.criteria.sensitive),
     )
     form = _Format(domain, levels)
-    counted = narrow.mapInArrow(_CountRecords(form), form.schema)  # type: ignore[arg-type]
+    counted = map_batches(narrow, _CountRecords(form), form.schema)
     return _sum_up(counted, form, most_on_driver)

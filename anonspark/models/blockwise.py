@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField
 
+from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
@@ -37,6 +37,7 @@ from anonspark.partition.distribution import BLOCK, partition_records, send_to_t
 from anonspark.partition.growing import CutRule, Leaf
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
+from anonspark.tasks import map_batches
 
 __all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
 
@@ -181,7 +182,7 @@ class BlockwiseModel(Model):
             task_rows=self.task.task_rows,
         )
         published = [
-            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
+            StructField(column.name, spark_type(column.arrow_type))
             for column in generalizer.columns()
         ]
         schema = result_schema(table.records.schema, published, len(quasi_identifiers))
@@ -191,10 +192,10 @@ class BlockwiseModel(Model):
             None if table.last else self._separation(),
             generalizer,
             self.task.criteria,
-            to_arrow_schema(schema),
+            arrow_schema(schema),
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        return Anonymized(blocks.mapInArrow(finish, schema))  # type: ignore[arg-type]
+        return Anonymized(map_batches(blocks, finish, schema))
 
 
 @dataclass(frozen=True)

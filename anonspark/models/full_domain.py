@@ -12,12 +12,13 @@ import pyarrow as pa
 from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
+from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
     CLASS_ID,
     CLASS_SUMMARY,
+    HASH_KEY,
     PART,
     RECORD_HASH,
     Part,
@@ -38,6 +39,7 @@ from anonspark.full_domain.objectives import ObjectiveName, create_objective
 from anonspark.full_domain.search import Found, Problem, search_exhaustively, search_pruned
 from anonspark.full_domain.tuples import Tuples, TupleTable
 from anonspark.generalize.full_domain import FullDomainRecoding
+from anonspark.hidden import with_hidden_number
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
 from anonspark.models.model import (
@@ -53,6 +55,7 @@ from anonspark.models.options import ModelOptions
 from anonspark.prepare.sensitive import count_values
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
+from anonspark.tasks import map_batches
 
 if TYPE_CHECKING:
     from anonspark.configuration.schema import Attribute
@@ -446,17 +449,20 @@ class FullDomain(Model):
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
-        classes = self._classes(table, chosen, requirements).withColumn(
-            CLASS_ID, sf.xxhash64(sf.lit(int(path.view(np.int64))), *names)
-        )
+        classes, few = self._classes(table, chosen, requirements)
+        # Who knows the path knows the seed.
+        keyed = with_hidden_number(classes, HASH_KEY, int(path.view(np.int64)))
+        classes = keyed.withColumn(CLASS_ID, sf.xxhash64(HASH_KEY, *names)).drop(HASH_KEY)
+        if few:
+            classes = sf.broadcast(classes)
         recoded = self._with_published(table.records, levels)
         joined = self._shuffled(recoded.join(classes, names, "left"), table.rows)
         finished = sf.col(CLASS_ID).isNotNull()
         part = sf.when(finished, sf.lit(Part.FINISHED)).otherwise(sf.lit(Part.LEFT_OVER))
         records = joined.select(*self._columns(table.records, part, sf.col(CLASS_ID), finished))
         schema = self._schema(table.records)
-        describe = _DescribeClasses(self._recoding(levels), packing, to_arrow_schema(schema))
-        rows = classes.mapInArrow(describe, schema)  # type: ignore[arg-type]
+        describe = _DescribeClasses(self._recoding(levels), packing, arrow_schema(schema))
+        rows = map_batches(classes, describe, schema)
         return records.unionByName(rows)
 
     def _shuffled(self, records: DataFrame, rows: int) -> DataFrame:
@@ -472,10 +478,12 @@ class FullDomain(Model):
         )
         return records.repartition(-(-rows // task_rows), CLASS_ID, share)
 
-    def _classes(self, table: Round, tuples: TupleTable, requirements: Requirements) -> DataFrame:
-        """Return the words and the size of every utility class."""
+    def _classes(
+        self, table: Round, tuples: TupleTable, requirements: Requirements
+    ) -> tuple[DataFrame, bool]:
+        """Return the words and the size of every utility class, and whether they are few."""
         if isinstance(tuples, DistributedTuples):
-            return tuples.utility_class_rows(requirements)
+            return tuples.utility_class_rows(requirements), False
         if not isinstance(tuples, Tuples):
             raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
         groups, sizes = tuples.utility_classes(requirements)
@@ -485,7 +493,7 @@ class FullDomain(Model):
         schema = StructType([StructField(name, LongType(), False) for name in columns.column_names])
         spark = table.records.sparkSession
         rows = spark.createDataFrame(columns.to_pandas(), schema)
-        return sf.broadcast(rows) if len(sizes) <= _BROADCAST_CLASSES else rows
+        return rows, len(sizes) <= _BROADCAST_CLASSES
 
     def _recoding(self, levels: Levels) -> FullDomainRecoding:
         columns = tuple(self.task.generalizer.columns())
@@ -500,11 +508,11 @@ class FullDomain(Model):
         for index, field in enumerate(self._published()):
             schema = schema.add(StructField(published_column(index), field.dataType))
         recode = _Recode(self._domain, self._recoding(levels), packing)
-        return records.mapInArrow(recode, schema)  # type: ignore[arg-type]
+        return map_batches(records, recode, schema)
 
     def _published(self) -> list[StructField]:
         return [
-            StructField(column.name, from_arrow_type(column.arrow_type, prefer_timestamp_ntz=True))
+            StructField(column.name, spark_type(column.arrow_type))
             for column in self.task.generalizer.columns()
         ]
 

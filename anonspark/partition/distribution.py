@@ -18,6 +18,7 @@ from anonspark.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
+from anonspark.tasks import map_batches
 
 __all__ = ["BLOCK", "Partition", "partition_records", "send_to_tasks"]
 
@@ -138,7 +139,7 @@ def partition_records(
     def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         counter = Counter(tree, questions)
         counts = (
-            narrow.mapInArrow(_CountRecords(counter, criteria), _COUNT_SCHEMA)  # type: ignore[arg-type]
+            map_batches(narrow, _CountRecords(counter, criteria), _COUNT_SCHEMA)
             .groupBy("request", "bin")
             .agg(
                 sf.sum("count").alias("count"),
@@ -202,7 +203,7 @@ def send_to_tasks(records: DataFrame, partition: Partition, criteria: Criteria) 
         task_keys[list(numbers)] = key
     schema = records.withColumn(BLOCK, sf.lit(0)).withColumn(_TASK_KEY, sf.lit(0)).schema
     return (
-        records.mapInArrow(_FindBlocks(partition.tree, task_keys, criteria), schema)  # type: ignore[arg-type]
+        map_batches(records, _FindBlocks(partition.tree, task_keys, criteria), schema)
         .repartition(len(partition.tasks), _TASK_KEY)
         .drop(_TASK_KEY)
     )

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
-from pyspark.sql.pandas.types import to_arrow_type
 
+from anonspark.arrow import arrow_type
 from anonspark.columns import quoted
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.errors import DataError, GuaranteeError
@@ -21,6 +21,7 @@ from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute, comparable
+from anonspark.tasks import map_batches
 
 __all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
 
@@ -100,7 +101,7 @@ def _describe(
             f"{where}: a criterion cannot be about a column of type {data_type.simpleString()}; "
             "use a number, date, timestamp, boolean or text column"
         )
-    plain, arrow_type = plain_values(sf.col(quoted(column)), data_type)
+    plain, plain_type = plain_values(sf.col(quoted(column)), data_type)
     rows = (
         records.groupBy(plain.alias("value"))
         .agg(sf.count(sf.lit(1)).alias("count"))
@@ -113,7 +114,7 @@ def _describe(
             f"{where}: more than {_MOST_VALUES:,} different values; l-diversity and t-closeness "
             "need an attribute whose values repeat; make it coarser"
         )
-    values = pa.array([row["value"] for row in rows], arrow_type).cast(to_arrow_type(data_type))
+    values = pa.array([row["value"] for row in rows], plain_type).cast(arrow_type(data_type))
     counts = np.array([row["count"] for row in rows], np.int64)
     kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
     none = np.zeros(0, np.int64)
@@ -155,7 +156,7 @@ def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.Dat
     if isinstance(data_type, TEXT_TYPES):
         # Without a collation: values are told apart as they are published.
         return column.cast("string"), pa.string()
-    return column, to_arrow_type(data_type)
+    return column, arrow_type(data_type)
 
 
 def _in_order(
@@ -241,7 +242,7 @@ def count_values(records: DataFrame, criteria: Criteria) -> list[Counts]:
         return []
     narrow = records.select(*(attribute.column for attribute in criteria.sensitive))
     rows: list[Any] = (
-        narrow.mapInArrow(_CountValues(criteria), "number long, count long")  # type: ignore[arg-type]
+        map_batches(narrow, _CountValues(criteria), "number long, count long")
         .groupBy("number")
         .agg(sf.sum("count").alias("count"))
         .collect()

@@ -9,9 +9,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructType
 
+from anonspark.arrow import arrow_type
 from anonspark.columns import (
+    HASH_KEY,
     OCCURRENCE,
     RECORD_HASH,
     payload_column,
@@ -20,6 +22,7 @@ from anonspark.columns import (
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.hidden import with_hidden_number
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.hierarchies import read_hierarchies
@@ -181,10 +184,11 @@ def take_snapshot(
     payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
     staged = [plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans)]
     content = [*(plan.value for plan in plans), *(sf.col(name) for name in payload)]
-    keyed_hash = content_hash(content, sf.lit(configuration.execution.seed))
+    keyed_hash = content_hash(content, sf.col(HASH_KEY))
     observation = Observation("prepare")
-    hashed = selected.withColumn(RECORD_HASH, keyed_hash)
-    (
+    keyed = with_hidden_number(selected, HASH_KEY, configuration.execution.seed)
+    hashed = keyed.withColumn(RECORD_HASH, keyed_hash).drop(HASH_KEY)
+    written = (
         hashed.observe(
             observation,
             *inspection_columns(plans, kept),
@@ -195,11 +199,11 @@ def take_snapshot(
         )
         .filter(kept)
         .select(*staged, *payload, RECORD_HASH)
-        .write.parquet(path)
     )
+    written.write.parquet(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
-    records = spark.read.parquet(path)
+    records = spark.read.schema(_plain_schema(written.schema)).parquet(path)
     return Snapshot(
         records=records,
         rows_read=found["rows"],
@@ -239,6 +243,23 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     return replace(snapshot, criteria=criteria)
 
 
+def _plain_schema(schema: StructType) -> StructType:
+    """Return a schema without the metadata of its fields, which the release's files would hold.
+
+    They may list values, as those that Spark ML gives its columns do.
+    """
+    return StructType.fromJson(_without_metadata(schema.jsonValue()))
+
+
+def _without_metadata(described: Any) -> Any:
+    if isinstance(described, list):
+        return [_without_metadata(each) for each in described]
+    if not isinstance(described, dict):
+        return described
+    inner = {key: _without_metadata(value) for key, value in described.items()}
+    return inner | ({"metadata": {}, "nullable": True} if "name" in described else {})
+
+
 def _quasi_identifier_columns(d: int) -> set[str]:
     return {quasi_identifier_column(index) for index in range(d)}
 
@@ -262,11 +283,11 @@ def _describe(
     described: list[QuasiIdentifier] = []
     problems: list[str] = []
     for index, plan in enumerate(plans):
-        arrow_type = to_arrow_type(typed.schema[quasi_identifier_column(index)].dataType)
+        data_type = typed.schema[quasi_identifier_column(index)].dataType
         try:
             described.append(
                 describe_quasi_identifier(
-                    index, plan, arrow_type, found, configuration, categories.get(index)
+                    index, plan, arrow_type(data_type), found, configuration, categories.get(index)
                 )
             )
         except DataError as error:

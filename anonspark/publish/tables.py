@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import cast
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
+from anonspark.arrow import arrow_schema
 from anonspark.filesystem import FileSystem
 
 __all__ = ["write_rows"]
@@ -31,15 +29,17 @@ def write_rows(
     path : str
         Directory to write to.
     """
-    # A struct, as the schema names several columns.
-    arrow_schema = to_arrow_schema(cast(StructType, StructType.fromDDL(schema)))
+    # Before Spark 4 a DataFrame alone reads DDL; one without rows costs no job.
+    columns_schema = arrow_schema(files.spark.createDataFrame([], schema).schema)
 
     def value(row: dict[str, object], field: pa.Field) -> object:
         found = row.get(field.name)
         is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
         return Decimal(found) if is_big else found  # type: ignore[arg-type]
 
-    columns = [pa.array([value(row, field) for row in rows], field.type) for field in arrow_schema]
+    columns = [
+        pa.array([value(row, field) for row in rows], field.type) for field in columns_schema
+    ]
     content = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_arrays(columns, schema=arrow_schema), content)
+    parquet.write_table(pa.Table.from_arrays(columns, schema=columns_schema), content)
     files.write_bytes(f"{path}/part-00000.parquet", content.getvalue().to_pybytes())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import CLASS_ID, payload_column, published_column
+from anonspark.columns import CLASS_ID, HASH_KEY, payload_column, published_column
 from anonspark.configuration import Configuration
 from anonspark.generalize.classes import Generalizer
+from anonspark.hidden import with_hidden_number
 
 __all__ = ["published_names", "write_records"]
 
@@ -55,10 +56,10 @@ def write_records(
     of what is published of a record: the order tells nothing that the record does not.
     """
     columns = _published_columns(configuration, generalizer)
-    seed = sf.lit(configuration.execution.seed)
-    keyed_hash = sf.xxhash64(seed, *(column for _, column in columns))
+    keyed_hash = sf.xxhash64(HASH_KEY, *(column for _, column in columns))
     (
-        finished.sortWithinPartitions(CLASS_ID, keyed_hash)
+        with_hidden_number(finished, HASH_KEY, configuration.execution.seed)
+        .sortWithinPartitions(CLASS_ID, keyed_hash)
         .select(*(column.alias(name) for name, column in columns))
         .write.format(configuration.output.format)
         .save(path)

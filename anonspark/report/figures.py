@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from anonspark.arrow import collect_arrow
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
@@ -32,6 +33,7 @@ from anonspark.report.axes import (
 )
 from anonspark.report.bins import Bins, Scale, merge_bins, plan_bins
 from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
+from anonspark.tasks import map_batches
 from anonspark.verification.regions import (
     Leaves,
     PublishedAttribute,
@@ -446,16 +448,9 @@ def _labels(
         for column, name in zip(published.columns, names, strict=True)
     ]
     grouped = data.select(*columns).groupBy(*names).agg(sf.count(sf.lit(1)).alias("records"))
-    table = _collect(grouped)
+    table = collect_arrow(grouped)
     counts = table.column("records").to_numpy().astype(np.float64)
     return [table.column(name) for name in names], counts
-
-
-def _collect(table: DataFrame) -> pa.Table:
-    if hasattr(table, "toArrow"):
-        return table.toArrow()
-    # Before Spark 4.
-    return pa.Table.from_batches(table._collect_as_arrow())  # type: ignore[operator]
 
 
 class _OrderedLabels(NamedTuple):
@@ -729,8 +724,11 @@ def _products(table: DataFrame, readers: Sequence[_Reader]) -> tuple[Numbers, li
     if not numbered:
         return products, parts
     sums = (
-        table.select(*columns)
-        .mapInArrow(_Products(tuple(numbered)), "first bigint, second bigint, total bigint")  # type: ignore[arg-type]
+        map_batches(
+            table.select(*columns),
+            _Products(tuple(numbered)),
+            "first bigint, second bigint, total bigint",
+        )
         .groupBy("first", "second")
         .agg(sf.sum(sf.col("total").cast("decimal(38,0)")).alias("total"))
         .collect()

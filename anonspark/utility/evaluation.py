@@ -19,6 +19,7 @@ from anonspark.spark_errors import reading_input
 from anonspark.utility.axes import Axis
 from anonspark.utility.features import FeatureSpace, published_features, raw_features
 from anonspark.utility.learning import (
+    LABEL,
     Score,
     Target,
     describe_target,
@@ -192,19 +193,20 @@ class Evaluation:
         """Return what models are tested on and what they are trained on."""
 
         def originals(table: DataFrame, what: str = "--original") -> DataFrame:
-            return raw_features(table, space, target.label(table), self.missing_markers, what)
+            return raw_features(table, space, sf.col(LABEL), self.missing_markers, what)
 
         trainings = {}
+        original = target.labelled(self.original)
         if self.holdout is not None:
-            test = originals(self.holdout, "--holdout")
-            trainings["original"] = originals(self.original)
+            test = originals(target.labelled(self.holdout), "--holdout")
+            trainings["original"] = originals(original)
         else:
-            is_test = _in_test(self.original, space, target, self.missing_markers)
-            test = originals(self.original.where(is_test))
-            trainings["original"] = originals(self.original.where(~is_test))
-            trainings["original_with_test"] = originals(self.original)
+            is_test = _in_test(original, space, self.missing_markers)
+            test = originals(original.where(is_test))
+            trainings["original"] = originals(original.where(~is_test))
+            trainings["original_with_test"] = originals(original)
         trainings["release"] = published_features(
-            self.release, space, target.label(self.release), self.missing_markers
+            target.labelled(self.release), space, sf.col(LABEL), self.missing_markers
         )
         return test, trainings
 
@@ -327,10 +329,8 @@ def _require_target(target: str, manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _in_test(
-    original: DataFrame, space: FeatureSpace, target: Target, markers: Sequence[str]
-) -> Column:
+def _in_test(original: DataFrame, space: FeatureSpace, markers: Sequence[str]) -> Column:
     """Return whether a record of the original is one to test with: equal ones all or none."""
     axes = sorted(space.axes, key=lambda axis: axis.name)
     values = readable_values(original, axes, markers, "--original")
-    return record_hash([*values, target.label(original)]) < share_of_hashes(TEST_SHARE)
+    return record_hash([*values, sf.col(LABEL)]) < share_of_hashes(TEST_SHARE)

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import quoted
+from anonspark.tasks import map_batches
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
 
@@ -126,10 +127,8 @@ def published_features(
 
 
 def _vectors(table: DataFrame, space: FeatureSpace, *, generalized: bool) -> DataFrame:
-    encoded = table.where("label IS NOT NULL").mapInArrow(
-        _Encode(space, generalized),  # type: ignore[arg-type]
-        _SCHEMA,
-    )
+    labelled = table.where("label IS NOT NULL")
+    encoded = map_batches(labelled, _Encode(space, generalized), _SCHEMA)
     return encoded.select(array_to_vector(sf.col("features")).alias("features"), "label")
 
 

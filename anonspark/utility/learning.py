@@ -23,9 +23,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.hidden import small_table
 from anonspark.utility.values import value_of
 
-__all__ = ["Score", "Target", "describe_target", "in_order", "kept", "train_and_test"]
+__all__ = ["LABEL", "Score", "Target", "describe_target", "in_order", "kept", "train_and_test"]
 
 _MOST_CLASSES = 100
 
@@ -36,6 +37,11 @@ BOOSTED_TREES = 20
 DEPTH = 5
 
 SEED = 0
+
+LABEL = "anonspark_label"
+"""The column with what is to be learned, in tables whose other columns have any names."""
+
+_CLASS = "anonspark_class"
 
 # Of the training data; more for more records, so that the result depends on the records alone.
 _PARTITIONS = 4
@@ -60,12 +66,21 @@ class Target:
     classes: tuple[str, ...]
     missing_markers: tuple[str, ...]
 
-    def label(self, table: DataFrame) -> Column:
-        """Return the number of the class, from 0, as a double; null for missing and others."""
+    def labelled(self, table: DataFrame) -> DataFrame:
+        """Return a table with the number of each record's class, from 0, in column `LABEL`.
+
+        Returns
+        -------
+        DataFrame
+            Lazy; no shuffle. The number is a double, null for what is missing or none of them.
+        """
         value = _text_of(table, self.name, self.missing_markers)
-        known = sf.array(*(sf.lit(text) for text in self.classes))
-        place = sf.array_position(known, value)
-        return sf.when(place > 0, (place - 1).cast("double"))
+        numbers = small_table(
+            table.sparkSession,
+            {_CLASS: self.classes, LABEL: [float(number) for number in range(len(self.classes))]},
+            f"{_CLASS} string, {LABEL} double",
+        )
+        return table.join(numbers, value == sf.col(_CLASS), "left").drop(_CLASS)
 
 
 @dataclass(frozen=True)

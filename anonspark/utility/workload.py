@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.columns import quoted
 from anonspark.errors import DataError
+from anonspark.tasks import map_batches
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
 from anonspark.utility.queries import Queries, draw_queries
@@ -210,7 +211,7 @@ def estimate_queries(
 
 def _sums(table: DataFrame, work: _CountSelected | _EstimateSelected, queries: Queries) -> Figures:
     counted = (
-        table.mapInArrow(work, _COUNTS)  # type: ignore[arg-type]
+        map_batches(table, work, _COUNTS)
         .groupBy("query")
         .agg(sf.sum(sf.col("records").cast("decimal(38,0)")).alias("records"))
         .collect()

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column
 from anonspark.privacy.criterion import Criterion
+from anonspark.tasks import map_batches
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, ValueCounts
 from anonspark.verification.published import value_of
@@ -182,15 +183,18 @@ def measure_criteria(
         if not own:
             continue
         value = value_of(attribute.name, data.schema[attribute.name].dataType)
-        rows = (
+        classes = (
             data.select(*tuple_columns, value.alias("value"))
             .groupBy(*names, "value")
             .agg(sf.count(sf.lit(1)).alias("count"))
             .groupBy(*names)
             .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
             .select("values")
-            .mapInArrow(
-                _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name)),  # type: ignore[arg-type]
+        )
+        rows = (
+            map_batches(
+                classes,
+                _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name)),
                 "criterion int, measured double, violating long, records long",
             )
             .groupBy("criterion")

@@ -11,7 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.verification.published import collect_arrow
+from anonspark.arrow import collect_arrow
+from anonspark.tasks import map_batches
 from anonspark.verification.region_matching import (
     RegionSearch,
     build_search,
@@ -128,7 +129,7 @@ def measure_linkage(
     search = build_search(classes, attributes, prepared, leaves)
     task = _CountCandidates(search, classes.column("records").to_numpy(), k)
     found = collect_arrow(
-        prepared.records.mapInArrow(task, _FIGURES)  # type: ignore[arg-type]
+        map_batches(prepared.records, task, _FIGURES)
         .groupBy("figure")
         .agg(
             sf.sum("records").alias("records"),

@@ -21,7 +21,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.verification.published import collect_arrow
+from anonspark.arrow import collect_arrow
+from anonspark.tasks import map_batches
 from anonspark.verification.region_matching import (
     PreparedTable,
     RegionSearch,
@@ -152,7 +153,7 @@ def measure_presence(
     sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
     row = (
-        prepared.records.mapInArrow(_BoundPresence(search, shares, lower, upper), _BOUNDS)  # type: ignore[arg-type]
+        map_batches(prepared.records, _BoundPresence(search, shares, lower, upper), _BOUNDS)
         .agg(
             sf.sum("rows").alias("rows"),
             sf.min("smallest").alias("smallest"),
@@ -221,7 +222,7 @@ def _population_counts(
 ) -> Integers:
     """Count the population's records in each region; refuse values that cannot be read."""
     counted = collect_arrow(
-        population.records.mapInArrow(_CountRecords(search), _COUNTS)  # type: ignore[arg-type]
+        map_batches(population.records, _CountRecords(search), _COUNTS)
         .groupBy("class")
         .agg(sf.sum("records").alias("records"))
     )

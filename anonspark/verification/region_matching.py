@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from anonspark.arrow import collect_arrow
 from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.fingerprints import content_hash
@@ -32,7 +33,7 @@ from anonspark.kernels.region_search import (
     sum_shares,
 )
 from anonspark.kinds import TEXT_TYPES
-from anonspark.verification.published import collect_arrow, value_of
+from anonspark.verification.published import value_of
 from anonspark.verification.regions import (
     CategoryRegion,
     Interval,

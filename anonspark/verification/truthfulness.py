@@ -32,6 +32,7 @@ from anonspark.columns import quoted
 from anonspark.errors import DataError
 from anonspark.fingerprints import content_hash
 from anonspark.kinds import TEXT_TYPES
+from anonspark.tasks import map_batches
 from anonspark.verification.region_matching import (
     PreparedTable,
     RegionSearch,
@@ -417,8 +418,9 @@ def _match(
     tasks = max(1, -(-max(counts.originals, counts.published) // _TASK_RECORDS))
     matching = sf.least("records", "held")
     row = (
-        together.repartition(tasks, "payload", "part")
-        .mapInArrow(_MatchRecords(search, keys), _ROWS)  # type: ignore[arg-type]
+        map_batches(
+            together.repartition(tasks, "payload", "part"), _MatchRecords(search, keys), _ROWS
+        )
         .groupBy("payload", "key")
         .agg(
             sf.max("records").alias("records"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -667,7 +666,9 @@ sys.exit(main(["run", *sys.argv[2:]]))
 """
 
 
-def test_tasks_that_fail_and_are_run_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_tasks_that_fail_and_are_run_again(
+    spark: SparkSession, quick_start: dict[str, str], tmp_path: Path
+) -> None:
     options = {
         "driver_tuples": 1,
         "suppression_limit": 1.0,
@@ -684,7 +685,7 @@ def test_tasks_that_fail_and_are_run_again(spark: SparkSession, tmp_path: Path) 
         [sys.executable, *map(str, arguments), "--master", "local[2,4]"],
         capture_output=True,
         text=True,
-        env=os.environ | {"SPARK_DRIVER_MEMORY": "1g"},
+        env=quick_start,
         timeout=300,
     )
     assert ended.returncode == 0, ended.stderr

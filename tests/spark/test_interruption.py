@@ -281,7 +281,14 @@ def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_p
         pytest.param(signal.SIGTERM, 143, "terminated", "prepare", id="sigterm-in-prepare"),
     ],
 )
-def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, moment: str) -> None:
+def test_signal(
+    quick_start: dict[str, str],
+    tmp_path: Path,
+    number: signal.Signals,
+    code: int,
+    told: str,
+    moment: str,
+) -> None:
     """A process that is ended in the middle of a Spark job cleans up and says so."""
     write_people(tmp_path / "input.parquet", 20_000)
     write_earlier_release(tmp_path / "release")
@@ -293,14 +300,13 @@ def test_signal(tmp_path: Path, number: signal.Signals, code: int, told: str, mo
         output={"mode": "overwrite"},
     )
     before = contents(tmp_path)
-    environment = os.environ | {"SPARK_DRIVER_MEMORY": "1g"}
     # A group of its own, for a terminal sends Ctrl-C to Java and the workers, too.
     process = subprocess.Popen(
         [Path(sys.executable).with_name("anonspark"), "run", path, "--master", "local[2]"],
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment,
+        env=quick_start,
         start_new_session=True,
     )
     patience = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
@@ -344,7 +350,9 @@ def _java_of_group(group: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
-def test_ctrl_c_while_spark_starts_leaves_no_java(tmp_path: Path) -> None:
+def test_ctrl_c_while_spark_starts_leaves_no_java(
+    quick_start: dict[str, str], tmp_path: Path
+) -> None:
     write_people(tmp_path / "input.parquet", 100)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     before = contents(tmp_path)
@@ -353,7 +361,7 @@ def test_ctrl_c_while_spark_starts_leaves_no_java(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"SPARK_DRIVER_MEMORY": "1g"},
+        env=quick_start,
         start_new_session=True,
     )
     end = time.monotonic() + PATIENCE

@@ -7,14 +7,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+import anonspark
 from anonspark import session as session_module
 from anonspark.command_line.doctor import run_checks
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
-from anonspark.session import SQL_SETTINGS, open_session
+from anonspark.session import SQL_SETTINGS, open_session, require_classic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,6 +208,34 @@ def test_master_is_ignored_aloud(spark: SparkSession, caplog: pytest.LogCaptureF
     with open_session("local[7]") as session:
         assert session.sparkContext.master == spark.sparkContext.master
     assert "local[7] is ignored" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"])
+def test_spark_connect_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "sc://localhost:15002")
+    with (
+        pytest.raises(EnvironmentProblem, match=f"^Spark Connect cannot be used: {name} is set"),
+        open_session(),
+    ):
+        pass
+
+
+def test_session_of_spark_connect_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark gives it out: the class is another, of a module that needs more packages."""
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    monkeypatch.setattr(type(spark), "getActiveSession", lambda: remote)
+    with (
+        pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"),
+        open_session("local[2]"),
+    ):
+        pass
+    with pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"):
+        anonspark.anonymize(SimpleNamespace(sparkSession=remote), {})  # type: ignore[arg-type]
+    require_classic(spark)
 
 
 def test_doctor_sends_a_table_to_python_and_back(spark: SparkSession) -> None:

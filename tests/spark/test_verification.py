@@ -106,8 +106,9 @@ def test_the_anonymizer_is_not_trusted() -> None:
         "anonspark.publish.manifest",
         "anonspark.publish.originals",
         "anonspark.publish.schemas",
-        *(f"anonspark.{name}" for name in ("columns", "errors", "filesystem", "fingerprints")),
-        *(f"anonspark.{name}" for name in ("kinds", "spark_errors", "tables")),
+        *(f"anonspark.{name}" for name in ("arrow", "columns", "errors", "filesystem")),
+        *(f"anonspark.{name}" for name in ("fingerprints", "kinds", "spark_errors", "tables")),
+        "anonspark.tasks",
     )
     packages = ("anonspark.kernels", "anonspark.models", "anonspark.privacy", "anonspark.publish")
     others = [name for name in loaded if not name.startswith(allowed) and name not in packages]

