@@ -14,10 +14,11 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke dist reproduce kernels lint format lock schema browser audit clean
+.PHONY: help setup demo test test-spark smoke dist reproduce kernels lint format lock schema browser audit clean \
+  up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 17
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -94,9 +95,45 @@ lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	$(RUN)/python -m pip install --quiet uv
 	$(RUN)/uv pip compile pyproject.toml --extra java --group dev --constraint constraints.txt --override overrides.txt \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
+	$(RUN)/uv pip compile docker/build-requirements.in \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file docker/build-requirements.lock
 
 schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json
+
+# A cluster of containers for development: docs/docker.md.
+WORKERS ?= 2
+CONFIG ?= conf/people.yaml
+ARGUMENTS ?= --set output.mode=overwrite
+HDFS := hdfs://namenode:8020
+
+up:  ## start a Spark cluster of containers: WORKERS=2
+	docker compose up --detach --build --wait --scale spark-worker=$(WORKERS)
+
+submit:  ## anonymize on that cluster: CONFIG=conf/people.yaml ARGUMENTS="--set output.mode=overwrite"
+	docker compose run --rm --service-ports submit $(CONFIG) $(ARGUMENTS)
+
+submit-hdfs:  ## the same from and to an HDFS of containers, with the table of people
+	docker compose --profile hdfs up --detach --wait namenode datanode
+	docker compose --profile hdfs exec --no-TTY namenode bash -ec 'hdfs dfs -mkdir -p /data /releases; \
+	  hdfs dfs -put -f /srv/data/people.csv /data; hdfs dfs -chown -R spark /data /releases'
+	docker compose run --rm --service-ports submit $(CONFIG) $(ARGUMENTS) \
+	  --set input.path=$(HDFS)/data/people.csv --set output.path=$(HDFS)/releases/people
+
+releases:  ## copy the releases out of the cluster to out/
+	mkdir -p out
+	docker compose cp --index 1 spark-worker:/srv/anonspark/out/. out/
+
+down:  ## stop that cluster; releases and event logs stay in their volumes
+	docker compose --profile hdfs --profile submit down
+
+image-proof:  ## build and try the image without Docker: root on Debian, a network, ten minutes
+	docker/prove.sh
+
+check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' schemas, systemd, shellcheck
+	$(PYTHON) -m venv build/check-schedules
+	build/check-schedules/bin/python -m pip install --quiet --requirement schedules/check-requirements.txt
+	build/check-schedules/bin/python schedules/check.py
 
 clean:  ## remove the environment and everything generated
 	rm -rf $(VENV) .venv-spark-* .audit build dist out .mypy_cache .pytest_cache .ruff_cache
