@@ -156,7 +156,7 @@ def test_disk_full_on_one_worker(
     settings = {
         "spark.excludeOnFailure.enabled": "true",
         # Here all workers are on one machine.
-        "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "4",
+        "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "3",
     }
     driver = cluster.submit(folder, JOB, write_configuration(table, folder), settings=settings)
     assert driver.wait() == 0, driver.said

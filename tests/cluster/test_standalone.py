@@ -11,6 +11,8 @@ from conftest import read_release, write_configuration
 from packed import packed_environment
 from standalone import REPOSITORY, Cluster
 
+from anonspark.kernels.machine_code import folder_of_kernels
+
 pytestmark = pytest.mark.cluster
 
 
@@ -27,6 +29,8 @@ def test_the_packed_environment_makes_the_release_of_the_embedded_spark(
         environment={
             "PYSPARK_PYTHON": "./environment/bin/python",
             "PYSPARK_DRIVER_PYTHON": sys.executable,
+            # The driver would compile the kernels of the zip, for its Python has none packed.
+            "NUMBA_CACHE_DIR": str(folder_of_kernels().parent),
         },
     )
     assert driver.wait() == 0, driver.said
