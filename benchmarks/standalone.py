@@ -149,11 +149,21 @@ class Cluster:
             self.stop()
             raise
 
-    def add_worker(self, **environment: str) -> Process:
-        """Start a worker of one core; :meth:`wait_for_workers` waits until it is registered."""
+    def add_worker(self, cores: int = 1, memory: str = "1g", **environment: str) -> Process:
+        """Start a worker; :meth:`wait_for_workers` waits until it is registered.
+
+        Parameters
+        ----------
+        cores : int
+        memory : str
+            For its executors, as Spark writes it.
+        **environment
+            Variables of this worker, over those of the cluster.
+        """
         number = self._workers_started
         self._workers_started += 1
-        options = ("-c", "1", "-m", "1g", "-d", str(self.folder / f"worker-{number}"), self.url)
+        options = ("-c", str(cores), "-m", memory)
+        options += ("-d", str(self.folder / f"worker-{number}"), self.url)
         worker = self._start(
             f"worker-{number}",
             f"{_DEPLOY}.worker.Worker",

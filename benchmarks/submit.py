@@ -18,22 +18,18 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
-from anonspark import __version__
-from anonspark.java import find_java
+import pyspark
+from standalone import REPOSITORY, Cluster, spark_environment
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-SPARK_CLASS = Path(sys.executable).with_name("spark-class")
-SPARK_SUBMIT = Path(sys.executable).with_name("spark-submit")
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+from anonspark import __version__
+
 OTHER_PROCESSOR = {"NUMBA_CPU_NAME": "generic"}
 
 IMPORT_ALL = """\
@@ -82,129 +78,68 @@ def main() -> None:
                 text=True,
             ).stdout
             print(f"import of {what}: {told.strip()}")
-        with cluster(folder, environment) as url:
+        running = Cluster(folder, environment)
+        try:
+            running.add_worker(cores=2, memory="2g")
+            running.wait_for_workers()
             for what, variables in (
                 ("packed machine code", {}),
                 ("other processor, first time", OTHER_PROCESSOR),
                 ("other processor, again", OTHER_PROCESSOR),
             ):
                 executors = variables | {"XDG_CACHE_HOME": str(folder / "cache-executors")}
-                first, whole = submit(
-                    url, folder, environment, executors, package, archive, arguments.adult
-                )
+                first, whole = submit(running, executors, package, archive, arguments.adult)
                 print(f"Adult, {what}: first task after {first:.1f} s, end after {whole:.1f} s")
+        finally:
+            running.stop()
 
 
 def cluster_environment(folder: Path) -> dict[str, str]:
     """Return environment variables in which nothing but the archive has our packages."""
-    environment = {
+    taken = ("JAVA_HOME", "SPARK_LOCAL_IP", "SPARK_DAEMON_JAVA_OPTS", "SPARK_NO_DAEMONIZE")
+    usual = spark_environment()
+    return {name: usual[name] for name in taken if name in usual} | {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(folder),
-        "SPARK_HOME": spark_home(),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
-        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "PYSPARK_PYTHON": "./environment/bin/python",
+        # Of the job's folder, where the archive is not unpacked for a driver in client mode.
         "PYSPARK_DRIVER_PYTHON": str(folder / "environment" / "bin" / "python"),
     }
-    java = find_java()
-    if java.home is not None:
-        environment["JAVA_HOME"] = str(java.home)
-    return environment
-
-
-def spark_home() -> str:
-    """Return where this environment's Spark is."""
-    import pyspark
-
-    return str(Path(pyspark.__file__).parent)
-
-
-@contextmanager
-def cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Start a master and a worker with two cores; yield the master's URL, and stop them."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = str(listener.getsockname()[1])
-    url = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    address = ("--host", "127.0.0.1", "--webui-port", "0")
-    worker = ("-c", "2", "-m", "2g", "-d", str(folder / "worker"))
-    programs = {
-        "I have been elected leader": (f"{deploy}.master.Master", *address, "--port", port),
-        "Successfully registered with master": (f"{deploy}.worker.Worker", *address, *worker, url),
-    }
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        for ready, command in programs.items():
-            log = folder / f"{len(started)}.log"
-            with log.open("wb") as output:
-                started.append(
-                    subprocess.Popen(
-                        [str(SPARK_CLASS), *command],
-                        env=dict(environment),
-                        stdout=output,
-                        stderr=output,
-                        cwd=folder,
-                    )
-                )
-            while ready not in log.read_text(encoding="utf-8", errors="replace"):
-                if started[-1].poll() is not None:
-                    sys.exit(log.read_text(encoding="utf-8", errors="replace"))
-                time.sleep(0.1)
-        yield url
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait()
 
 
 def submit(
-    url: str,
-    folder: Path,
-    environment: Mapping[str, str],
-    executors: Mapping[str, str],
-    package: Path,
-    archive: Path,
-    adult: Path,
+    cluster: Cluster, executors: Mapping[str, str], package: Path, archive: Path, adult: Path
 ) -> tuple[float, float]:
     """Run the Adult job; return the seconds to its first task and to its end."""
-    events = Path(tempfile.mkdtemp(prefix="events-", dir=folder))
+    folder = Path(tempfile.mkdtemp(prefix="job-", dir=cluster.folder))
+    events = folder / "events"
+    events.mkdir()
     settings = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": QUICK_START,
-        "spark.executor.extraJavaOptions": QUICK_START,
         "spark.executor.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "false",
-    }
-    settings |= {f"spark.executorEnv.{name}": value for name, value in executors.items()}
-    command = [str(SPARK_SUBMIT), "--master", url, "--driver-memory", "1g"]
-    for key, value in settings.items():
-        command += ["--conf", f"{key}={value}"]
-    command += ["--py-files", str(package), "--archives", f"{archive}#environment"]
-    command += [str(REPOSITORY / "jobs" / "anonymize.py"), str(REPOSITORY / "conf" / "adult.yaml")]
-    for override in (
-        f"input.path={adult.absolute()}",
-        f"output.path={folder / 'release'}",
-        "output.mode=overwrite",
-    ):
-        command += ["--set", override]
+    } | {f"spark.executorEnv.{name}": value for name, value in executors.items()}
     start = time.time()
-    done = subprocess.run(
-        command,
-        check=False,
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        cwd=folder,
+    driver = cluster.submit(
+        folder,
+        REPOSITORY / "jobs" / "anonymize.py",
+        REPOSITORY / "conf" / "adult.yaml",
+        "--set",
+        f"input.path={adult.absolute()}",
+        "--set",
+        f"output.path={folder / 'release'}",
+        settings=settings,
+        options=(
+            *("--driver-memory", "1g", "--py-files", package),
+            *("--archives", f"{archive}#environment"),
+        ),
     )
+    code = driver.wait()
     end = time.time()
-    if done.returncode != 0:
-        sys.exit(done.stdout + done.stderr)
+    if code:
+        sys.exit(driver.said)
     return first_task(events) / 1000 - start, end - start
 
 
