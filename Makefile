@@ -34,7 +34,7 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests
-	$(MAKE) --jobs 2 kernels lint browser
+	$(MAKE) --jobs 2 kernels lint browser $(ENDS:%=.venv-spark-%/.ready)
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
 	$(MAKE) smoke
 
@@ -136,4 +136,4 @@ check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' 
 	build/check-schedules/bin/python schedules/check.py
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) .venv-spark-* .audit build dist out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .audit build dist environment out .mypy_cache .pytest_cache .ruff_cache

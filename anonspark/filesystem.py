@@ -87,11 +87,22 @@ class FileSystem:
         return str(parent.toString()) if parent is not None else self.qualified(path)
 
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only where the file system knows owners."""
+        """Create a directory, readable by its owner only where the file system knows owners.
+
+        One that is there already is made private; its parents are created as usual.
+
+        Raises
+        ------
+        OSError, Py4JError
+            If the file system refuses, as for a directory of somebody else.
+        """
+        # On HDFS missing parents would get the same permission, and hide the release.
+        self.make_directory(self.parent(path))
         file_system, java_path = self._open(path)
         permission = self.spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")  # type: ignore[union-attr]
         if not file_system.mkdirs(java_path, permission):
             raise OSError(f"cannot create directory {path}")
+        file_system.setPermission(java_path, permission)
 
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
@@ -121,12 +132,16 @@ class FileSystem:
         target_path = self._open(target)[1]
         if file_system.exists(target_path):
             raise OSError(f"cannot rename {source} to {target}: it is there already")
+        name = nested = source_path.getName()
+        is_directory = file_system.getFileStatus(source_path).isDirectory()
+        # A directory may hold one of its own name, as a release called data does.
+        while is_directory and self.exists(f"{source}/{nested}"):
+            nested = f"{nested}/{name}"
         if not file_system.rename(source_path, target_path):
             raise OSError(f"cannot rename {source} to {target}")
         # Hadoop moves into a directory that came into being since the question above.
-        nested = self._open(f"{target}/{source_path.getName()}")[1]
-        if file_system.exists(nested):
-            file_system.rename(nested, source_path)
+        if is_directory and self.exists(f"{target}/{nested}"):
+            file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
     def replace(self, path: str, content: bytes, temporary: str) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 from anonspark import __version__
 from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
-from anonspark.configuration.schema import ExecutionOptions, RiskOptions
+from anonspark.configuration.schema import ExecutionOptions, MetricsOptions, RiskOptions
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.evaluate.decision_rules import decide, decide_gain
 from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
@@ -63,7 +63,7 @@ from anonspark.publish.tables import write_rows
 from anonspark.publish.writing import published_names, write_records
 from anonspark.rounds import StagedRounds, run_rounds
 from anonspark.spark_errors import reading_input, running_tasks, writing_output
-from anonspark.staging import find_resumable, open_staging, place_of, remove_staging, take_back
+from anonspark.staging import find_resumable, open_staging, place_of, remove_staging
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
@@ -327,9 +327,8 @@ def run(
         if configuration.metrics.append_to is not None:
             append_to_history(files, configuration, earlier.summary, earlier.rounds)
         return earlier
-    if resume:
-        take_back(files, place)
-    require_usable_output(files, configuration)
+    if not resume:
+        require_usable_output(files, configuration)
     require_known_format(spark, configuration.output.format)
     require_usable_metrics(files, configuration)
     if configuration.metrics.append_to is not None:
@@ -343,12 +342,16 @@ def run(
         staging.state.require_identity(
             {"version": __version__, "configuration": _identity(configuration)}
         )
+        if resume:
+            # Now that half a release of the run before is gone.
+            require_usable_output(files, configuration)
         with progress.stage("prepare"):
             if snapshot is None:
                 snapshot = prepare(spark, configuration, staging.records, table=table)
+            # Before anything that another input would fail in.
+            staging.state.require_identity({"input": snapshot.content_fingerprint()})
             with reading_input(configuration.input.paths):
                 snapshot = require_criteria(snapshot, configuration)
-        staging.state.require_identity({"input": snapshot.content_fingerprint()})
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer, snapshot.criteria)
@@ -358,7 +361,10 @@ def run(
             require_population(
                 spark, configuration.privacy.delta_presence, published_attributes(description)
             )
-        if model.staged_ties and snapshot.rows > configuration.execution.task_rows:
+        is_numbered = model.staged_ties and snapshot.rows > configuration.execution.task_rows
+        # Rounds without the numbers cannot be followed by rounds that need them.
+        staging.state.require_identity({"execution.task_rows": f"numbered: {is_numbered}"})
+        if is_numbered:
             with progress.stage("number duplicates", rows=snapshot.rows):
                 snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
         staged = run_rounds(
@@ -479,10 +485,12 @@ def run(
 def _identity(configuration: Configuration) -> str:
     """Return what tells whether two configurations make the same release."""
     # Whoever ran out of memory may try again with smaller tasks.
-    execution = configuration.execution.model_copy(
-        update={"task_rows": ExecutionOptions().task_rows}
-    )
-    return configuration.model_copy(update={"execution": execution}).fingerprint()
+    smaller = {"task_rows": ExecutionOptions().task_rows}
+    alike = {
+        "execution": configuration.execution.model_copy(update=smaller),
+        "metrics": MetricsOptions(),
+    }
+    return configuration.model_copy(update=alike).fingerprint()
 
 
 def _released_before(

@@ -2,7 +2,7 @@
 
 ::
 
-    state/attempt-1.json            a process took the run over; created exclusively, by one alone
+    state/attempt-1.json            a process took the run over; created exclusively
     state/attempt-1.ended           it has ended by itself
     state/identity-input.txt, ...   fingerprints that the attempts have to agree in
     state/round-1.json              the round's result and where it is staged
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -56,11 +57,14 @@ class RunState:
         Of the state files.
     attempt : int
         1, 2, ...: which attempt this process is.
+    token : str
+        Of this process alone: the numbers begin anew where the directory was removed.
     """
 
     files: FileSystem
     directory: str
     attempt: int
+    token: str = ""
 
     @classmethod
     def claim(cls, files: FileSystem, directory: str) -> RunState:
@@ -83,8 +87,9 @@ class RunState:
                 f"run id: a process of this machine is at work on the run in {directory}; wait "
                 "until it has ended, or stop it"
             )
-        claimed = cls(files, directory, newest + 1)
+        claimed = cls(files, directory, newest + 1, uuid.uuid4().hex)
         process = {
+            "token": claimed.token,
             "host": socket.gethostname(),
             "process": process_identity(os.getpid()),
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -97,6 +102,14 @@ class RunState:
             ) from error
         return claimed
 
+    @property
+    def is_newest(self) -> bool:
+        """Whether no other process has taken the run over, nor removed its staging directory."""
+        if newest_attempt(self.files, self.directory) != self.attempt:
+            return False
+        text = self.files.read_text(_attempt_file(self.directory, self.attempt))
+        return self.token in text
+
     def require_newest(self) -> None:
         """Give up where another process has taken the run over.
 
@@ -104,7 +117,7 @@ class RunState:
         ------
         PublishingError
         """
-        if newest_attempt(self.files, self.directory) != self.attempt:
+        if not self.is_newest:
             raise PublishingError(
                 "run id: another process has taken this run over, with --resume, or removed its "
                 "staging directory; this one ends and leaves the release to it"
@@ -148,6 +161,10 @@ class RunState:
         for name in ("penalty", "penalty_if_last"):
             result[name] = Decimal(result[name])
         return FinishedRound(RoundResult(**result), known["last"], known["path"])
+
+    def forget_round(self, number: int) -> None:
+        """Compute a round again, whose records are not there."""
+        self.files.delete(self._round_file(number))
 
     def finish_round(self, finished: FinishedRound) -> None:
         """Keep a round: from now on no attempt computes it again.

@@ -165,7 +165,7 @@ def running_tasks(progress: Progress) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         text = str(error)
-        stage = next(reversed(progress.seconds), "start")
+        stage = progress.current or "between two stages"
         for pattern, problem in _MEMORY:
             if pattern.search(text):
                 raise EnvironmentProblem(f"{stage}: {problem}; nothing was published") from error

@@ -12,9 +12,11 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
 from anonspark.errors import (
     AnonsparkError,
@@ -35,7 +37,6 @@ __all__ = [
     "place_of",
     "remove_staging",
     "restore_output",
-    "take_back",
 ]
 
 _LOGGER = logging.getLogger("anonspark")
@@ -131,8 +132,8 @@ class Staging:
 def place_of(files: FileSystem, output: str, run_id: str, staging_path: str | None) -> Place:
     """Return where a run of an output is staged; parameters as of :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
-    parent, _, name = output.rpartition("/")
-    root = f"{parent}/.{name}{_MARK}{run_id}"
+    beside, _, name = output.rpartition("/")
+    root = f"{beside}/.{name}{_MARK}{run_id}"
     if staging_path is None:
         return Place(output, run_id, root, root)
     return Place(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
@@ -162,18 +163,31 @@ def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> l
         In the order of their run ids.
     """
     output = files.qualified(output).rstrip("/")
-    parent, _, name = output.rpartition("/")
-    beginnings = {parent: f".{name}{_MARK}"}
+    beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
     if staging_path is not None:
-        below, _, beginning = _below(files, output, staging_path).rpartition("/")
-        beginnings[below] = beginning
+        beginning = _below(files, output, staging_path).rpartition("/")[2]
+        beginnings[files.qualified(staging_path)] = beginning
     run_ids = {
         path.rpartition("/")[2].removeprefix(beginning)
         for directory, beginning in beginnings.items()
         for path in files.children(directory)
         if path.rpartition("/")[2].startswith(beginning)
     }
-    return [place_of(files, output, run_id, staging_path) for run_id in sorted(run_ids)]
+    places = [place_of(files, output, run_id, staging_path) for run_id in sorted(run_ids)]
+    # They may have been started with another staging path.
+    return [
+        replace(place, private=_told_private(files, place) or place.private) for place in places
+    ]
+
+
+def _private_file(place: Place) -> str:
+    return f"{place.root}/raw-records-at.txt"
+
+
+def _told_private(files: FileSystem, place: Place) -> str | None:
+    """Return where the run's first attempt put raw records, None where it did not say."""
+    path = _private_file(place)
+    return files.read_text(path) if files.exists(path) else None
 
 
 def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> str | None:
@@ -198,12 +212,6 @@ def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> 
     return there[0] if there else None
 
 
-def take_back(files: FileSystem, place: Place) -> None:
-    """Undo what a killed run left half published; nothing happens where it is still at work."""
-    if not is_at_work(files, place.state):
-        restore_output(files, place)
-
-
 def remove_staging(files: FileSystem, place: Place) -> bool:
     """Remove what a killed run left, after a look that it does not go on on this machine.
 
@@ -217,8 +225,8 @@ def remove_staging(files: FileSystem, place: Place) -> bool:
 
     Raises
     ------
-    OSError
-        If the file system refuses.
+    PublishingError
+        If the file system refuses, or nobody can tell which of two releases is the right one.
     """
     if is_at_work(files, place.state):
         return False
@@ -231,27 +239,63 @@ def restore_output(files: FileSystem, place: Place) -> None:
 
     Raises
     ------
-    OSError
-        If the file system refuses, or somebody else's data are where an earlier release was.
+    PublishingError
+        If the file system refuses, or something that is not this run's is where an earlier release
+        was; nothing is deleted then.
     """
-    complete = files.exists(f"{place.output}/{MANIFEST}")
-    if files.exists(place.mark):
-        files.delete(place.mark if complete else place.output)
-    if complete:
-        files.delete(place.replaced)
-    if not files.exists(place.replaced):
-        return
-    if files.exists(place.output):
-        raise OSError(f"{place.output} is no release; the one before it is at {place.replaced}")
-    files.rename(place.replaced, place.output)
+    with _putting_right(place):
+        # Of this run, as its mark is there; complete or not.
+        ours = files.exists(place.mark)
+        complete = files.exists(f"{place.output}/{MANIFEST}")
+        if ours and not complete:
+            files.delete(place.output)
+        if files.exists(place.replaced):
+            if ours and complete:
+                files.delete(place.replaced)
+            elif files.exists(place.output):
+                raise PublishingError(
+                    f"output.path: something else is at {place.output} since a run of it was "
+                    f"killed; the release that was there before is at {place.replaced}. Nothing is "
+                    "deleted: see which of the two is right (anonspark verify), remove the other "
+                    "or move it elsewhere, then run anonspark clean"
+                )
+            else:
+                files.rename(place.replaced, place.output)
+        if ours and complete:
+            files.delete(place.mark)
 
 
 def _delete(files: FileSystem, place: Place) -> None:
-    # A release that was set aside is in there; if it cannot be put back nothing is deleted.
+    """Remove everything that is staged, the raw records before anything else can fail."""
+    with _putting_right(place):
+        # First of all: what is left of a directory that is being deleted is not to be resumed.
+        files.delete(place.state)
+        kept = (place.replaced.rpartition("/")[2], _private_file(place).rpartition("/")[2])
+        for directory in dict.fromkeys((place.private, place.root)):
+            for path in files.children(directory):
+                if path.rpartition("/")[2] not in kept:
+                    files.delete(path)
     restore_output(files, place)
-    # The raw records first.
-    for path in dict.fromkeys((place.private, place.root)):
-        files.delete(path)
+    with _putting_right(place):
+        for path in dict.fromkeys((place.private, place.root)):
+            files.delete(path)
+
+
+@contextmanager
+def _putting_right(place: Place) -> Iterator[None]:
+    """Translate what a file system refuses.
+
+    Raises
+    ------
+    PublishingError
+    """
+    try:
+        yield
+    except (OSError, Py4JError, PySparkException) as error:
+        raise PublishingError(
+            f"output.path: what a run has left in {place.root} cannot be put right; it may hold "
+            "raw records. Check permissions, then run anonspark clean"
+        ) from error
 
 
 @contextmanager
@@ -297,7 +341,7 @@ def open_staging(
                     "killed and left raw records; continue it with --resume, or see to it that "
                     f"none is going on and remove it with anonspark clean --run-id {run_id}"
                 )
-    created = _first_missing_parent(files, place.root.rpartition("/")[0])
+    created = _first_missing_parent(files, files.parent(place.root))
     keep = False
     state: RunState | None = None
     try:
@@ -322,16 +366,24 @@ def _open(files: FileSystem, place: Place) -> RunState:
     directory = place.root
     try:
         for directory in dict.fromkeys((place.root, place.private, place.state)):
-            if not files.exists(directory):
-                files.make_private_directory(directory)
+            files.make_private_directory(directory)
+        told = _told_private(files, place)
+        if told is None:
+            files.write_atomically(_private_file(place), place.private)
+        elif told != place.private:
+            raise ConfigurationError(
+                f"execution.staging_path: the run was started with raw records at {told}; expected "
+                "the same path, for its finished rounds are there. Undo the change, or begin anew "
+                "after anonspark clean"
+            )
         return RunState.claim(files, place.state)
     except AnonsparkError:
         raise
     except Exception as error:
         key = "output.path" if directory == place.root else "execution.staging_path"
         raise PublishingError(
-            f"{key}: cannot create the staging directory {directory}; check that its parent can "
-            "be written and has room"
+            f"{key}: cannot create the staging directory {directory}, or make it private; check "
+            "that its parent can be written and has room, and that nobody else has made it"
         ) from error
 
 
@@ -339,29 +391,37 @@ def _remove_unfinished(files: FileSystem, staging: Staging) -> None:
     """Remove what earlier attempts did not finish, and make room for this one."""
     place, state = staging.place, staging.state
     restore_output(files, place)
-    for attempt in range(1, state.attempt):
-        before = Staging(place, RunState(files, place.state, attempt))
-        for path in (before.records, before.release, before.manifest):
-            files.delete(path)
-    number = 1
-    while (finished := state.finished_round(number)) is not None:
-        for path in files.children(f"{place.rounds}/round={number}"):
-            if not path.endswith(f"/{finished.path}"):
+    with _putting_right(place):
+        for attempt in range(1, state.attempt + 1):
+            before = Staging(place, RunState(files, place.state, attempt))
+            for path in (before.records, before.release, before.manifest):
                 files.delete(path)
-        number += 1
-    # What follows a round that is not finished is a residual.
-    while files.exists(f"{place.rounds}/round={number}"):
-        files.delete(f"{place.rounds}/round={number}")
-        number += 1
-    files.make_directory(staging.release)
-    files.make_directory(staging.manifest)
+        finished: dict[str, str] = {}
+        number = 1
+        while (one := state.finished_round(number)) is not None:
+            directory = f"{place.rounds}/round={number}"
+            if not files.exists(f"{directory}/{one.path}"):
+                # A process that was thought dead noted it down after all had been tidied up.
+                state.forget_round(number)
+                break
+            finished[f"round={number}"] = one.path
+            number += 1
+        for directory in files.children(place.rounds):
+            kept = finished.get(directory.rpartition("/")[2])
+            if kept is None:
+                files.delete(directory)
+                continue
+            for attempt_directory in files.children(directory):
+                if attempt_directory.rpartition("/")[2] != kept:
+                    files.delete(attempt_directory)
+        files.make_directory(staging.release)
+        files.make_directory(staging.manifest)
 
 
 def _close(files: FileSystem, place: Place, state: RunState | None, *, keep: bool) -> None:
     """Remove the staging directories, or what cannot be of use to another attempt."""
     with _undisturbed(place.private):
-        newest = newest_attempt(files, place.state)
-        if newest > (0 if state is None else state.attempt):
+        if newest_attempt(files, place.state) and (state is None or not state.is_newest):
             # It belongs to another process.
             return
         finished = state.rounds_finished if keep and state is not None else 0

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -207,6 +207,20 @@ class Cluster:
     def executors_started(self) -> int:
         """Return how many executors were ever started, the dead ones included."""
         return len(list(self.folder.glob("worker-*/app-*/*")))
+
+    @contextmanager
+    def paused_executors(self) -> Iterator[None]:
+        """Let no executor go on inside the block, so that a job stays in its stage."""
+        executors = self.executors()
+        for executor in executors:
+            with suppress(ProcessLookupError):
+                os.kill(executor, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for executor in executors:
+                with suppress(ProcessLookupError):
+                    os.kill(executor, signal.SIGCONT)
 
     def kill_executor(self) -> None:
         """Kill one executor that runs, with its Python workers."""

@@ -117,7 +117,10 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     _require_own_output(files, shared, output)
     results: dict[str, CellResult] = {}
     ran = 0
-    with open_staging(files, output, _STAGING) as staging, writing_output():
+    staging_path = shared.execution.staging_path
+    # Of a comparison that was killed nothing is of use but its cells, which are outside of it.
+    opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
+    with opening as staging, writing_output():
         with progress.stage("prepare"):
             snapshot = pipeline.prepare(spark, shared, staging.records)
         # Before any work: if there are rows enough for the largest k, there are for all.
@@ -180,7 +183,8 @@ def _run_cell(
     progress: Progress,
 ) -> CellResult:
     """Make a cell's release, keep its figures, and delete it."""
-    path = f"{staging.release}/{cell.id}"
+    # With the raw records, as it is not published.
+    path = f"{staging.records}/cells/{cell.id}"
     inner = _CellProgress(outer=progress)
     summary: dict[str, Any] = {}
     rounds: Rows = []

@@ -31,9 +31,9 @@ def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
         If the file system refuses, or another process has taken the run over; what was at the
         output path is there again.
     """
-    place = staging.place
+    place, state = staging.place, staging.state
+    state.require_newest()
     try:
-        staging.state.require_newest()
         files.write_text(f"{staging.release}/{place.mark_name}", "")
         if files.exists(place.output):
             if not overwrite:
@@ -43,10 +43,14 @@ def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
                 )
             files.rename(place.output, place.replaced)
         files.rename(staging.release, place.output)
+        # Where a rename takes long, another process may have taken the run over meanwhile.
+        state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
     except BaseException as error:
-        # Ctrl-C, too, must not leave the output path empty.
-        restore_output(files, place)
+        # Ctrl-C, too, must not leave the output path empty; but what another process has taken
+        # over is its own.
+        if state.is_newest:
+            restore_output(files, place)
         if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
             raise PublishingError(
                 f"output.path: the release could not be renamed to {place.output}; what was there "

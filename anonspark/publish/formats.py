@@ -24,7 +24,8 @@ def open_published(spark: SparkSession, release: str, manifest: Mapping[str, Any
     manifest : mapping
         Tells the format.
     """
-    data_format = manifest["configuration"]["output"]["format"]
+    # Releases of earlier versions do not say it.
+    data_format = manifest["configuration"]["output"].get("format", "parquet")
     return spark.read.format(data_format).load(f"{release.rstrip('/')}/data")
 
 

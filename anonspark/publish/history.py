@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from anonspark.configuration import Configuration
@@ -38,7 +39,7 @@ def require_history(files: FileSystem, path: str) -> None:
     try:
         for name in _TABLES:
             files.make_directory(f"{path}/{name}")
-    except (Py4JError, OSError) as error:
+    except (Py4JError, PySparkException, OSError) as error:
         raise ConfigurationError(
             f"metrics.append_to: cannot create the tables below {path}; check that it can be "
             "written"
@@ -153,7 +154,7 @@ def append_to_history(
             )
             for other in earlier - {date}:
                 files.delete(f"{root}/{table}/{other}/{run_id}.parquet")
-    except (Py4JError, OSError) as error:
+    except (Py4JError, PySparkException, OSError) as error:
         raise PublishingError(
             f"metrics.append_to: the release at {configuration.output.path} is complete, only its "
             f"rows could not be appended below {root}; check that it can be written, and run "

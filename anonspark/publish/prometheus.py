@@ -174,6 +174,8 @@ def write_textfile(
             local.parent.mkdir(parents=True, exist_ok=True)
             aside = local.with_name(name)
             aside.write_text(text, encoding="utf-8")
+            # The collector is another user, and holds nothing secret from it; the umask may be 077.
+            aside.chmod(0o644)
             aside.replace(local)
         elif spark is not None:
             _write_through_hadoop(spark, path, text, name)
@@ -190,10 +192,11 @@ def write_textfile(
 def _write_through_hadoop(spark: SparkSession, path: str, text: str, temporary: str) -> None:
     """Write a file to another file system; raises OSError where that refuses."""
     from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     from anonspark.filesystem import FileSystem
 
     try:
         FileSystem(spark).replace(path, text.encode(), temporary)
-    except Py4JError as error:
+    except (Py4JError, PySparkException) as error:
         raise OSError("Hadoop cannot write it") from error

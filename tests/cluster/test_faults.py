@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -52,13 +51,8 @@ def assert_release(folder: Path, expected: tuple[str, pa.Table]) -> None:
     assert not list(folder.glob(".*")), "staging was left behind"
 
 
-def wait_for_stage(driver: Process, stage: str) -> None:
-    """Wait until a job is in a stage, and check that it still is."""
-    driver.wait_for(f": {stage}")
-    assert not is_done(driver, stage), driver.said
-
-
 def is_done(driver: Process, stage: str) -> bool:
+    """Tell whether a job has left a stage that it was in."""
     return "done in" in driver.said.partition(f": {stage}")[2]
 
 
@@ -74,13 +68,13 @@ def test_executors_and_workers_killed_in_every_stage(
     settings = SPECULATION | {"spark.cores.max": "2"}
     driver = cluster.submit(tmp_path, JOB, write_configuration(table, tmp_path), settings=settings)
     for stage in STAGES:
-        wait_for_stage(driver, stage)
-        cluster.kill_executor()
-        time.sleep(0.3)
-        assert not is_done(driver, stage), f"the worker would be killed behind {stage}"
-        cluster.kill_worker()
+        driver.wait_for(f": {stage}")
+        with cluster.paused_executors():
+            assert not is_done(driver, stage), driver.said
+            cluster.kill_executor()
+            cluster.kill_worker()
     assert driver.wait() == 0, driver.said
-    assert cluster.executors_started() - before > len(STAGES) * 2
+    assert cluster.executors_started() - before >= len(STAGES) * 2
     assert_release(tmp_path, embedded)
 
 
@@ -92,7 +86,8 @@ def test_driver_killed_and_resumed(
     configuration = write_configuration(table, tmp_path, staging_path=str(staging))
     arguments = (configuration, "--run-id", "night")
     driver = cluster.submit(tmp_path, JOB, *arguments)
-    wait_for_stage(driver, "round 2 of 2")
+    driver.wait_for(": round 2 of 2")
+    assert not is_done(driver, "round 2 of 2"), driver.said
     driver.kill()
     (kept,) = staging.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700

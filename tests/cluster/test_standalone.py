@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,16 +11,16 @@ from conftest import read_release, write_configuration
 from packed import packed_environment
 from standalone import REPOSITORY, Cluster
 
-from anonspark.kernels.machine_code import folder_of_kernels
-
 pytestmark = pytest.mark.cluster
 
 
 def test_the_packed_environment_makes_the_release_of_the_embedded_spark(
     cluster: Cluster, table: Path, embedded: tuple[str, pa.Table], tmp_path: Path
 ) -> None:
-    """Executors get zip and archive, and have none of our packages besides."""
+    """Driver and executors get zip and archive, and have none of our packages besides."""
     packed = packed_environment()
+    environment = tmp_path / "environment"
+    shutil.unpack_archive(packed.archive, environment, filter="fully_trusted")
     driver = cluster.submit(
         tmp_path,
         REPOSITORY / "jobs" / "anonymize.py",
@@ -28,9 +28,7 @@ def test_the_packed_environment_makes_the_release_of_the_embedded_spark(
         options=packed.arguments,
         environment={
             "PYSPARK_PYTHON": "./environment/bin/python",
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            # The driver would compile the kernels of the zip, for its Python has none packed.
-            "NUMBA_CACHE_DIR": str(folder_of_kernels().parent),
+            "PYSPARK_DRIVER_PYTHON": str(environment / "bin" / "python"),
         },
     )
     assert driver.wait() == 0, driver.said

@@ -15,6 +15,7 @@ from anonspark import pipeline
 from anonspark.errors import PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.models.mondrian import Mondrian
+from anonspark.publish.committing import commit
 from anonspark.run_state import RunState
 from anonspark.staging import find_stagings, open_staging
 
@@ -297,8 +298,10 @@ def test_clean_leaves_what_is_not_ours(
     before = contents(tmp_path)
     outcome = command(capsys, "clean", configuration)
     assert outcome.code == 5
-    assert f"is no release; the one before it is at file:{staging}/replaced" in outcome.err
-    assert contents(tmp_path) == before
+    assert f"the release that was there before is at file:{staging}/replaced" in outcome.err
+    assert {name: text for name, text in before.items() if "state" not in name} == contents(
+        tmp_path
+    )
 
 
 @pytest.mark.parametrize("renames", [2, 3])
@@ -361,6 +364,63 @@ def test_only_the_newest_attempt_goes_on(spark: SparkSession, tmp_path: Path) ->
         with pytest.raises(PublishingError, match="removed its staging directory"):
             older.state.require_newest()
     assert staging_directories(tmp_path) == []
+
+
+def test_a_superseded_driver_leaves_its_successors_publication_alone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    files = FileSystem(spark)
+    release = tmp_path / "release"
+    with open_staging(files, str(release), "night", resume=True) as older:
+        older.state.end()  # as another machine would see it
+        with open_staging(files, str(release), "night", resume=True) as newer:
+            # The successor is between its two last renames.
+            release.mkdir()
+            (release / newer.place.mark_name).touch()
+            with pytest.raises(PublishingError, match="another process has taken this run over"):
+                commit(files, older, overwrite=True)
+            assert (release / newer.place.mark_name).exists()
+            (release / "manifest.json").touch()
+    assert staging_directories(tmp_path) == []
+    assert [path.name for path in release.iterdir()] == ["manifest.json"]
+
+
+def test_smaller_tasks_and_other_staging_paths(
+    configuration: Path,
+    expected: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A resumed run may have smaller tasks, but its raw records stay where they were."""
+    end = failing(monkeypatch, "write_records")
+    assert command(capsys, "run", configuration, "--resume", "--quiet").code == 1
+    end()
+    elsewhere = ["--set", f"execution.staging_path={tmp_path / 'elsewhere'}"]
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet", *elsewhere)
+    assert outcome.code == 2
+    assert "execution.staging_path: the run was started with raw records at" in outcome.err
+    smaller = ["--set", "execution.task_rows=200"]
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet", *smaller)
+    assert outcome.code == 0, outcome.err
+    assert_equal_releases(tmp_path / "release", expected)
+
+
+def test_a_directory_that_holds_one_of_its_own_name_is_renamed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As a release called data does, when another one replaces it."""
+    (tmp_path / "data" / "data").mkdir(parents=True)
+    (tmp_path / "data" / "data" / "part-0").touch()
+    files = FileSystem(spark)
+    files.rename(str(tmp_path / "data"), str(tmp_path / "replaced"))
+    assert contents(tmp_path) == {
+        "replaced": None,
+        "replaced/data": None,
+        "replaced/data/part-0": b"",
+    }
+    with pytest.raises(OSError, match="it is there already"):
+        files.rename(str(tmp_path / "replaced" / "data"), str(tmp_path / "replaced"))
 
 
 def test_a_run_that_goes_on_is_left_alone(

