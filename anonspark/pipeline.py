@@ -18,7 +18,7 @@ from anonspark import __version__
 from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.configuration.schema import ExecutionOptions, MetricsOptions, RiskOptions
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.evaluate.decision_rules import decide, decide_gain
 from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.evaluate.gates import GateResult, check_gates, require_passed
@@ -500,7 +500,10 @@ def _released_before(
     path = configuration.output.path.rstrip("/")
     if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
         return None
-    manifest = read_manifest(files, path)
+    try:
+        manifest = read_manifest(files, path)
+    except DataError:
+        return None
     same = (run_id, configuration.fingerprint())
     if (manifest.get("run_id"), manifest["fingerprints"].get("configuration")) != same:
         return None

@@ -219,7 +219,7 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
     def run_once(*arguments: Any, **options: Any) -> Any:
         (staging,) = hidden(tmp_path)
         modes.append(stat.S_IMODE(staging.stat().st_mode))
-        assert FileSystem(spark).exists(f"{staging}/records/snapshot")
+        assert FileSystem(spark).exists(f"{staging}/records-1/snapshot")
         if len(modes) == 2:
             raise KeyError("a bug")
         return run(*arguments, **options)

@@ -91,4 +91,4 @@ def test_another_format(mounted: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "output.format: this Spark has no data source 'delta'" in outcome.err
     outcome = command(capsys, "run", configuration, "--set", "output.format=csv")
     assert outcome.code == 2
-    assert "output.format: found 'csv', which keeps no types" in outcome.err
+    assert "output.format: found the text 'csv', which keeps no types" in outcome.err

@@ -99,6 +99,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         "anonspark.configuration",
         "anonspark.verification",
         "anonspark.hierarchies",
+        "anonspark.kernels.machine_code",
         "anonspark.kernels.region_search",
         "anonspark.models.options",
         "anonspark.privacy.criterion",
