@@ -448,10 +448,10 @@ def test_a_bug_of_ours_shows_no_data(
     assert "Zebediah is here" in outcome.err
 
 
-def test_spark_submit(configuration: Path, tmp_path: Path) -> None:
+def test_spark_submit(configuration: Path, quick_start: dict[str, str], tmp_path: Path) -> None:
     """The session that spark-submit makes is taken, and exit codes reach the shell."""
     programs = Path(sys.executable).parent
-    environment = os.environ | {
+    environment = quick_start | {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
