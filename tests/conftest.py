@@ -34,9 +34,14 @@ settings.register_profile("same-examples", deadline=None, derandomize=True)
 settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "new-examples")
 
 # The suite runs many small queries: the light compiler alone and one thread for garbage
-# halve the time that starting and warming up takes.
+# halve the time that starting and warming up takes. Without adaptive execution there are fewer
+# jobs; tests with a Spark of their own, and the cluster's, have it on as everybody has.
 QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
-SESSION_DEFAULTS = f"{QUICK_START}spark.driver.memory 2g\nspark.sql.shuffle.partitions 2\n"
+SESSION_DEFAULTS = f"""\
+{QUICK_START}spark.driver.memory 2g
+spark.sql.shuffle.partitions 2
+spark.sql.adaptive.enabled false
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
