@@ -75,7 +75,7 @@ def disturb(cluster: Cluster, driver: Process, moments: random.Random) -> int:
     driver.wait_for(": prepare")
     killed = 0
     while True:
-        pause = time.monotonic() + moments.uniform(2, 12)
+        pause = time.monotonic() + moments.uniform(4, 24)
         while time.monotonic() < pause:
             if driver.handle.poll() is not None:
                 return killed
