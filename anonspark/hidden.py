@@ -45,11 +45,13 @@ def with_hidden_number(table: DataFrame, name: str, value: int) -> DataFrame:
     name : str
         Of the column.
     value : int
-        Of 64 bits, signed.
+        Of 64 bits, signed. A column of 32 bits holds it if it can, as with a literal: Spark's
+        hashes of the two are not the same.
 
     Returns
     -------
     DataFrame
         Lazy; no shuffle. Partitions and the order in them stay.
     """
-    return table.crossJoin(small_table(table.sparkSession, {name: [value]}, f"{name} long"))
+    data_type = "int" if -(2**31) <= value < 2**31 else "long"
+    return table.crossJoin(small_table(table.sparkSession, {name: [value]}, f"{name} {data_type}"))

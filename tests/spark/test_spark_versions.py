@@ -37,7 +37,7 @@ SECTIONS: Mapping[str, Any] = {
 }
 
 FINGERPRINTS = {
-    "input": "d79e88b06da1f1e3d68ba802578a175b89642385a01232e7d494fab5d264990a",
+    "input": "59fe159b0cb1e7f331bc062b754fbc0dad771c9807d3c0e62198e9361b53e138",
     "output": "5a4841d7e5349d0debece7696a9c47562c78060cd894fe8105dbcd6381fe946e",
 }
 
