@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 import yaml
 from packed import packed_environment
@@ -188,6 +189,8 @@ def test_driver_killed_and_resumed_with_the_packed_environment(
             *(configuration, "--run-id", "night", *arguments),
             options=packed.arguments,
             environment={
+                # Which the script else asks the driver's Python for, that has no pyspark.
+                "SPARK_HOME": str(Path(pyspark.__file__).parent),
                 "PYSPARK_PYTHON": "./environment/bin/python",
                 "PYSPARK_DRIVER_PYTHON": str(environment / "bin" / "python"),
             },
