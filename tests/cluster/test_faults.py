@@ -174,36 +174,33 @@ def test_executors_and_workers_killed_in_every_stage(
 def test_driver_killed_and_resumed_with_the_packed_environment(
     cluster: Cluster, table: Path, embedded: tuple[str, pa.Table], tmp_path: Path
 ) -> None:
-    """Driver and executors get zip and archive, and have none of our packages besides."""
+    """The second time driver and executors get zip and archive, and have nothing of us besides."""
     packed = packed_environment()
     environment = tmp_path / "environment"
     shutil.unpack_archive(packed.archive, environment, filter="fully_trusted")
     staging = tmp_path / "private"
     staging.mkdir()
     configuration = write_configuration(table, tmp_path, staging_path=str(staging))
-
-    def submit(*arguments: str) -> Process:
-        return cluster.submit(
-            tmp_path,
-            JOB,
-            *(configuration, "--run-id", "night", *arguments),
-            options=packed.arguments,
-            environment={
-                # Which the script else asks the driver's Python for, that has no pyspark.
-                "SPARK_HOME": str(Path(pyspark.__file__).parent),
-                "PYSPARK_PYTHON": "./environment/bin/python",
-                "PYSPARK_DRIVER_PYTHON": str(environment / "bin" / "python"),
-            },
-        )
-
-    driver = submit()
+    arguments = (configuration, "--run-id", "night")
+    driver = cluster.submit(tmp_path, JOB, *arguments)
     driver.wait_for(": round 2 of 2")
     assert not is_done(driver, "round 2 of 2"), driver.said
     driver.kill()
     (kept,) = staging.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o700
     assert not (tmp_path / "release").exists()
-    again = submit("--resume")
+    again = cluster.submit(
+        tmp_path,
+        JOB,
+        *(*arguments, "--resume"),
+        options=packed.arguments,
+        environment={
+            # Which the script else asks the driver's Python for, that has no pyspark.
+            "SPARK_HOME": str(Path(pyspark.__file__).parent),
+            "PYSPARK_PYTHON": "./environment/bin/python",
+            "PYSPARK_DRIVER_PYTHON": str(environment / "bin" / "python"),
+        },
+    )
     assert again.wait() == 0, again.said
     assert "round 1 of 2: 20,000 rows: finished before" in again.said
     assert ": round 2 of 2" in again.said
