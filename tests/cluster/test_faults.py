@@ -167,7 +167,8 @@ def test_executors_and_workers_killed_in_every_stage(
             cluster.kill_executor()
             cluster.kill_worker()
     assert driver.wait() == 0, driver.said
-    assert cluster.executors_started() - before >= len(STAGES) * 2
+    # Another one for each that was killed in a stage.
+    assert cluster.executors_started() - before > len(STAGES)
     assert_release(tmp_path, embedded)
 
 
