@@ -23,7 +23,6 @@ from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
     EnvironmentProblem,
-    PublishingError,
     exit_code_of,
 )
 
@@ -332,14 +331,11 @@ def clean(
         files = FileSystem(spark)
         staging_path = configuration.execution.staging_path
         places = find_stagings(files, configuration.output.path, staging_path)
-        try:
-            return configuration, [
-                (place.private, remove_staging(files, place))
-                for place in places
-                if run_id in (None, place.run_id)
-            ]
-        except OSError as error:
-            raise PublishingError(f"output.path: {error}; see to it yourself") from error
+        return configuration, [
+            (place.private, remove_staging(files, place))
+            for place in places
+            if run_id in (None, place.run_id)
+        ]
 
     configuration, found = _load_then_on_spark(
         config, _configuration(config, overrides), master, remove
