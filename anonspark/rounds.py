@@ -160,7 +160,9 @@ def run_rounds(
         path = f"{directory}/round={number}/{_attempt(staging)}/{PART}={Part.SUPPRESSED}"
         residual = _stage_residual(model, *remaining, criteria, path)
         records += [path] * residual.published
-    reader = spark.read.option("basePath", directory)
+    # Said by the first files, so that nobody asks the others.
+    schema = spark.read.parquet(classes[0]).schema
+    reader = spark.read.option("basePath", directory).schema(schema)
     return StagedRounds(
         results,
         reader.parquet(*records).drop(_ATTEMPT),
@@ -208,8 +210,8 @@ def _attempt(staging: Staging) -> str:
 
 def _left_over(snapshot: Snapshot, path: str) -> DataFrame:
     """Return the records that a staged round left over, as they were staged before it."""
-    left_over = snapshot.records.sparkSession.read.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
-    return left_over.select(*snapshot.records.columns)
+    reader = snapshot.records.sparkSession.read.schema(snapshot.records.schema)
+    return reader.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
 
 
 def _stage_residual(

@@ -35,12 +35,15 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 
 # The suite runs many small queries: the light compiler alone and one thread for garbage
 # halve the time that starting and warming up takes. Without adaptive execution there are fewer
-# jobs; tests with a Spark of their own, and the cluster's, have it on as everybody has.
+# jobs, and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own,
+# and the cluster's, have both as everybody has.
 QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
 SESSION_DEFAULTS = f"""\
 {QUICK_START}spark.driver.memory 2g
 spark.sql.shuffle.partitions 2
 spark.sql.adaptive.enabled false
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
 """
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -15,6 +16,7 @@ from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
 from anonspark.partition.counting import Answer, Counter, Question
 from anonspark.partition.cut_tree import CutTree
 from anonspark.partition.growing import CutRule, Leaf, Node, grow
+from anonspark.partition.packing import PACKED_SCHEMA, PackKeys, unpacked
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
@@ -58,14 +60,13 @@ class Partition:
 
 @dataclass(frozen=True)
 class _CountRecords:
-    """Counts one partition's records in a Python worker."""
+    """Counts one partition's packed records in a Python worker."""
 
     counter: Counter
     criteria: Criteria
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        quasi_identifiers = self.counter.tree.quasi_identifiers
-        keys = (key_matrix(batch, quasi_identifiers, self.criteria) for batch in batches)
+        keys = unpacked(batches, len(self.counter.tree.quasi_identifiers), self.criteria)
         yield pa.RecordBatch.from_pydict(self.counter.count(keys), schema=_COUNT_TYPES)
 
 
@@ -103,8 +104,8 @@ def partition_records(
     Parameters
     ----------
     records : DataFrame
-        Staged records. Read once per counting pass: only quasi-identifiers, hash, occurrence
-        number and the sensitive attributes of criteria.
+        Staged records. Read once: only quasi-identifiers, hash, occurrence number and the sensitive
+        attributes of criteria.
     rows : int
         Their number.
     quasi_identifiers : tuple of QuasiIdentifier
@@ -128,18 +129,21 @@ def partition_records(
     No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
     one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
     for each sensitive value of each waiting node. Of the data, at most the codes of some hundred
-    records a node are collected, for models that choose among vantage points.
+    records a node are collected, for models that choose among vantage points. Until the passes are
+    done the executors keep 1 to 8 bytes for each key of each record, in memory or on disk.
     """
     d = len(quasi_identifiers)
     names = [quasi_identifier_column(j) for j in range(d)]
     names += [name for name in (RECORD_HASH, OCCURRENCE) if name in records.columns]
     names += [attribute.column for attribute in criteria.sensitive]
-    narrow = records.select(*names)
+    packed = map_batches(
+        records.select(*names), PackKeys(quasi_identifiers, criteria), PACKED_SCHEMA
+    )
 
     def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         counter = Counter(tree, questions)
         counts = (
-            map_batches(narrow, _CountRecords(counter, criteria), _COUNT_SCHEMA)
+            map_batches(packed, _CountRecords(counter, criteria), _COUNT_SCHEMA)
             .groupBy("request", "bin")
             .agg(
                 sf.sum("count").alias("count"),
@@ -166,7 +170,12 @@ def partition_records(
         cell_low=(None,) * d,
         cell_high=(None,) * d,
     )
-    leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
+    if rows > largest_block:
+        packed.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
+    finally:
+        packed.unpersist()
     return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
 
 

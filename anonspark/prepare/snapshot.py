@@ -316,4 +316,5 @@ def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
     window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
     numbered = snapshot.records.withColumn(OCCURRENCE, sf.row_number().over(window).cast("long"))
     numbered.write.parquet(path)
-    return replace(snapshot, records=snapshot.records.sparkSession.read.parquet(path))
+    reader = snapshot.records.sparkSession.read.schema(numbered.schema)
+    return replace(snapshot, records=reader.parquet(path))
