@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -48,10 +49,14 @@ class FileSystem:
 
     spark: SparkSession
 
+    @cached_property
+    def _path_class(self) -> Any:
+        # Each part of a name of Java's is a call of its own.
+        return self.spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+
     def _open(self, path: str) -> tuple[Any, Any]:
-        gateway = self.spark._jvm
         with _reaching(path):
-            java_path = gateway.org.apache.hadoop.fs.Path(path)  # type: ignore[union-attr]
+            java_path = self._path_class(path)
             configuration = self.spark._jsc.hadoopConfiguration()
             return java_path.getFileSystem(configuration), java_path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -73,6 +74,8 @@ _MOST_ROWS = 2**32 - 1
 _BROADCAST_CLASSES = 1_000_000
 
 _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
+
+_SECONDS_BETWEEN_NODES = 0.1
 
 _Level = Annotated[int, Field(ge=0)]
 
@@ -420,8 +423,14 @@ class FullDomain(Model):
     def _search(self, bottom: TupleTable, problem: Problem, table: Round) -> Found | None:
         nodes = problem.lattice.size
 
+        told = 0.0
+
         def tell(scored: int) -> None:
-            table.tell(f"search: {scored:,} of {nodes:,} nodes")
+            nonlocal told
+            # Scoring a node may take less time than telling of it.
+            if time.monotonic() - told > _SECONDS_BETWEEN_NODES:
+                table.tell(f"search: {scored:,} of {nodes:,} nodes")
+                told = time.monotonic()
 
         exhaustive = self.options.search == "exhaustive" or (
             self.options.search is None and nodes <= _EXHAUSTIVE_NODES

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.columns import quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.errors import DataError
 from anonspark.kinds import Kind
@@ -20,12 +22,16 @@ from anonspark.prepare.hierarchies import match_hierarchy
 from anonspark.prepare.reading import ColumnPlan
 
 __all__ = [
+    "KEPT",
     "describe_quasi_identifier",
     "inspection_columns",
-    "kept_rows",
+    "judge_rows",
     "require_enough_rows",
     "require_sound_values",
 ]
+
+KEPT = "kept"
+"""Whether a row stays under the policy for missing values."""
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -33,29 +39,68 @@ _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
 
 
-def kept_rows(plans: Sequence[ColumnPlan], configuration: Configuration) -> Column:
-    """Return whether a row stays under the policy for missing values."""
+def judge_rows(
+    selected: DataFrame, plans: Sequence[ColumnPlan], configuration: Configuration
+) -> tuple[DataFrame, list[ColumnPlan]]:
+    """Read every value, and tell what is to be told of it, once for all who ask.
+
+    Parameters
+    ----------
+    selected : DataFrame
+        See :func:`anonspark.prepare.reading.select_attributes`.
+    plans : sequence of ColumnPlan
+    configuration : Configuration
+
+    Returns
+    -------
+    table : DataFrame
+        The same columns, with the quasi-identifiers as they are read, and in :data:`KEPT` whether
+        a row stays under the policy for missing values.
+    plans : list of ColumnPlan
+        The same of this table: their columns name what is there already.
+    """
+    read: dict[str, Column] = {}
+    judged = []
+    for index, plan in enumerate(plans):
+        name = quasi_identifier_column(index)
+        read |= {
+            name: plan.value,
+            f"missing_{index}": plan.missing,
+            f"invalid_{index}": plan.invalid,
+            f"infinite_{index}": plan.infinite,
+            f"numeric_text_{index}": plan.numeric_text,
+        }
+        judged.append(
+            replace(
+                plan,
+                value=sf.col(name),
+                missing=sf.col(f"missing_{index}"),
+                invalid=sf.col(f"invalid_{index}"),
+                infinite=sf.col(f"infinite_{index}"),
+                numeric_text=sf.col(f"numeric_text_{index}"),
+            )
+        )
     kept = sf.lit(True)
     if configuration.missing == "drop":
         for plan in plans:
             kept = kept & ~plan.missing
-    return kept
+    return selected.withColumns(read | {KEPT: kept}), judged
 
 
-def inspection_columns(plans: Sequence[ColumnPlan], kept: Column) -> list[Column]:
+def inspection_columns(plans: Sequence[ColumnPlan]) -> list[Column]:
     """Return the aggregates that tell everything :func:`require_sound_values` asks.
 
     Parameters
     ----------
     plans : sequence of ColumnPlan
-    kept : Column
-        Whether a row stays.
+        Of rows that :func:`judge_rows` has judged.
 
     Returns
     -------
     list of Column
         For one ``agg`` or one ``Observation``; plain numbers and texts, whatever the types.
     """
+    kept = sf.col(KEPT)
     columns = [
         sf.count(sf.lit(1)).alias("rows"),
         sf.count_if(kept).alias("kept"),

@@ -60,7 +60,7 @@ class ColumnPlan:
     infinite : Column
         Whether it is an infinite number.
     numeric_text : Column
-        Whether it is text that reads as a number.
+        Whether it is text of which nothing was declared, and reads as a number.
     undeclared_text : bool
         Whether it is text of which nothing was declared.
     declared : str or None
@@ -204,7 +204,8 @@ def _plan(
     if is_text:
         value = value.cast("string")
         missing = missing | sf.trim(value).isin([marker.strip() for marker in markers])
-        numeric_text = ~missing & sf.expr(f"try_cast(trim({column}) AS double)").isNotNull()
+        if declared is None:
+            numeric_text = ~missing & sf.expr(f"try_cast(trim({column}) AS double)").isNotNull()
         if declared in _CAST_TYPES:
             target, kind = _CAST_TYPES[declared]  # type: ignore[assignment]
             cast = sf.expr(f"try_cast(trim({column}) AS {target})")

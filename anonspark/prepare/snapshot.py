@@ -27,9 +27,10 @@ from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.hierarchies import read_hierarchies
 from anonspark.prepare.inspection import (
+    KEPT,
     describe_quasi_identifier,
     inspection_columns,
-    kept_rows,
+    judge_rows,
     require_enough_rows,
     require_sound_values,
 )
@@ -137,15 +138,13 @@ def inspect_input(
     One pass over the input, two where a text quasi-identifier needs its categories.
     """
     selected, plans, hierarchies = _open_and_plan(spark, configuration)
-    kept = kept_rows(plans, configuration)
-    row = selected.agg(*inspection_columns(plans, kept)).first()
+    judged, plans = judge_rows(selected, plans, configuration)
+    row = judged.agg(*inspection_columns(plans)).first()
     found = row.asDict() if row is not None else {}
     require_sound_values(found, plans, configuration)
-    _criteria(selected.filter(kept), configuration, hierarchies)
-    typed = selected.filter(kept).select(
-        *(plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans))
-    )
-    return found, _describe(typed, plans, found, configuration)
+    kept = judged.filter(KEPT)
+    _criteria(kept, configuration, hierarchies)
+    return found, _describe(kept, plans, found, configuration)
 
 
 def take_snapshot(
@@ -179,26 +178,24 @@ def take_snapshot(
     categories.
     """
     selected, plans, hierarchies = _open_and_plan(spark, configuration, table)
-    kept = kept_rows(plans, configuration)
+    judged, plans = judge_rows(selected, plans, configuration)
     d = len(plans)
-    payload = [name for name in selected.columns if name not in _quasi_identifier_columns(d)]
-    staged = [plan.value.alias(quasi_identifier_column(index)) for index, plan in enumerate(plans)]
-    content = [*(plan.value for plan in plans), *(sf.col(name) for name in payload)]
-    keyed_hash = content_hash(content, sf.col(HASH_KEY))
+    kept = sf.col(KEPT)
+    content = [sf.col(name) for name in selected.columns]
     observation = Observation("prepare")
-    keyed = with_hidden_number(selected, HASH_KEY, configuration.execution.seed)
-    hashed = keyed.withColumn(RECORD_HASH, keyed_hash).drop(HASH_KEY)
+    keyed = with_hidden_number(judged, HASH_KEY, configuration.execution.seed)
+    hashed = keyed.withColumn(RECORD_HASH, content_hash(content, sf.col(HASH_KEY)))
     written = (
         hashed.observe(
             observation,
-            *inspection_columns(plans, kept),
+            *inspection_columns(plans),
             sf.sum(sf.when(kept, sf.col(RECORD_HASH).cast("decimal(38,0)")))
             .cast("string")
             .alias("hash_sum"),
             sf.bit_xor(sf.when(kept, sf.col(RECORD_HASH))).alias("hash_xor"),
         )
         .filter(kept)
-        .select(*staged, *payload, RECORD_HASH)
+        .select(*selected.columns, RECORD_HASH)
     )
     written.write.parquet(path)
     found = observation.get
@@ -258,10 +255,6 @@ def _without_metadata(described: Any) -> Any:
         return described
     inner = {key: _without_metadata(value) for key, value in described.items()}
     return inner | ({"metadata": {}, "nullable": True} if "name" in described else {})
-
-
-def _quasi_identifier_columns(d: int) -> set[str]:
-    return {quasi_identifier_column(index) for index in range(d)}
 
 
 def _describe(
