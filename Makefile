@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke dist reproduce kernels lint format lock schema browser audit clean \
+.PHONY: help setup demo test test-spark smoke dist bench reproduce kernels lint format lock schema browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -66,6 +66,11 @@ $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environ
 kernels: $(READY)  ## compile the kernels, which else the first process that needs them does
 	$(RUN)/python -c 'import anonspark.kernels, pkgutil; \
 	[pkgutil.resolve_name(one.name) for one in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels.")]'
+
+# Other tables and sizes: benchmarks/bench.py --help.
+ROWS ?= 1000000
+bench: $(READY)  ## measure runs beside the job that only reads, shuffles and writes: ROWS=1000000
+	$(RUN)/python benchmarks/bench.py --rows $(ROWS) --json build/bench-$(ROWS).json
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py

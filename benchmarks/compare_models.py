@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/compare_models.py --data ../shared/data
 
 Prints Markdown. Every release is verified; what it has of l and t is measured in its files,
-whether it was asked for or not. How long the models take: benchmarks/run_once.py.
+whether it was asked for or not. How long the models take: benchmarks/bench.py.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def main() -> None:
         finally:
             cluster.stop()
     different = len(set(fingerprints))
-    print(f"{len(fingerprints)} releases, {different} of them different from each other")
+    print(f"{len(fingerprints)} releases, {different} different fingerprints")
     sys.exit(different > 1)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import yaml
-from run_once import IDENTITY, measured
+from measuring import IDENTITY, measured
 
 HIERARCHIES = Path(__file__).resolve().parents[1] / "conf" / "hierarchies" / "adult-vural-2017"
 NAMES = (

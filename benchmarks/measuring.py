@@ -13,11 +13,23 @@ from typing import Any
 
 from standalone import command_line_of, descendants_of
 
-__all__ = ["MemoryWatch", "SparkCounts", "machine", "measured"]
+__all__ = ["IDENTITY", "MemoryWatch", "SparkCounts", "machine", "measured"]
 
 _PAGE_MEBIBYTES = os.sysconf("SC_PAGE_SIZE") / 2**20
 
 JVM, WORKER, DRIVER = "JVM (driver and executor)", "largest Python worker", "Python driver"
+
+
+IDENTITY = """\
+import sys
+from anonspark.session import open_session
+people, output, master = sys.argv[1:]
+with open_session(master) as spark:
+    table = spark.read.parquet(people)
+    partitions = max(table.rdd.getNumPartitions(), 2)
+    table.repartition(partitions, "person_id").write.mode("overwrite").parquet(output)
+"""
+"""The job that reads, shuffles and writes the rows of a table, in a process of its own."""
 
 
 class MemoryWatch(threading.Thread):

@@ -33,7 +33,12 @@ from anonspark.models.model import (
 )
 from anonspark.models.options import RoundOptions
 from anonspark.outliers import OutlierSeparation
-from anonspark.partition.distribution import BLOCK, partition_records, send_to_tasks
+from anonspark.partition.distribution import (
+    BLOCK,
+    partition_records,
+    received_records,
+    send_to_tasks,
+)
 from anonspark.partition.growing import CutRule, Leaf
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
@@ -223,11 +228,9 @@ class _FinishBlocks:
     schema: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        received = list(batches)
-        if not sum(batch.num_rows for batch in received):
+        records = received_records(batches)
+        if records is None:
             return
-        records = pa.Table.from_batches(received)
-        del received
         quasi_identifiers = self.generalizer.quasi_identifiers
         d = len(quasi_identifiers)
         keys = key_matrix(records, quasi_identifiers, self.criteria)

@@ -22,12 +22,17 @@ from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
 from anonspark.tasks import map_batches
 
-__all__ = ["BLOCK", "Partition", "partition_records", "send_to_tasks"]
+__all__ = ["BLOCK", "Partition", "partition_records", "received_records", "send_to_tasks"]
 
 BLOCK = "block"
 """Node number of a record's leaf."""
 
-_TASK_KEY = "task_key"
+_TASK_KEY, _RECORDS = "task_key", "records"
+_SENT = [_TASK_KEY, _RECORDS]
+_SENT_SCHEMA = f"{_TASK_KEY} int, {_RECORDS} binary"
+
+# What a task collects before it sends; larger parcels are fewer, but the task has to hold them.
+_BYTES_AT_ONCE = 64 * 2**20
 
 _COUNT_SCHEMA = "request int, bin long, count long, minimum long, maximum long, codes array<long>"
 _COUNT_TYPES = pa.schema(
@@ -71,21 +76,71 @@ class _CountRecords:
 
 
 @dataclass(frozen=True)
-class _FindBlocks:
-    """Adds each record's leaf, and a key that leads it to the leaf's task."""
+class _SendBlocks:
+    """Finds each record's leaf, and packs the records of a task that go to the same one.
+
+    Packed they cost a shuffle next to nothing, and neither side of it has to take them apart.
+    """
 
     tree: CutTree
     task_keys: npt.NDArray[np.int32]
     criteria: Criteria
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.RecordBatch] = []
         for batch in batches:
             keys = key_matrix(batch, self.tree.quasi_identifiers, self.criteria)
-            leaves = self.tree.find_leaves(keys)
-            yield pa.RecordBatch.from_arrays(
-                [*batch.columns, pa.array(leaves), pa.array(self.task_keys[leaves])],
-                [*batch.schema.names, BLOCK, _TASK_KEY],
+            blocks = pa.array(self.tree.find_leaves(keys))
+            waiting.append(
+                pa.RecordBatch.from_arrays([*batch.columns, blocks], [*batch.schema.names, BLOCK])
             )
+            if sum(one.nbytes for one in waiting) >= _BYTES_AT_ONCE:
+                yield self._packed(waiting)
+                waiting = []
+        if waiting:
+            yield self._packed(waiting)
+
+    def _packed(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        records = pa.Table.from_batches(batches).combine_chunks()
+        keys = self.task_keys[records.column(BLOCK).to_numpy()]
+        order = np.argsort(keys, kind="stable")
+        records = records.take(pa.array(order)).combine_chunks()
+        own, starts = np.unique(keys[order], return_index=True)
+        ends = np.append(starts[1:], len(order))
+        packed = [
+            _packed_table(records.slice(start, end - start))
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return pa.RecordBatch.from_arrays([pa.array(own), pa.array(packed, pa.binary())], _SENT)
+
+
+def _packed_table(records: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, records.schema) as stream:
+        stream.write_table(records)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def received_records(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    """Return the records that :func:`send_to_tasks` sent to a task, None where there are none.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.RecordBatch
+        What the task is given.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        The records, with their block in column :data:`BLOCK`.
+    """
+    tables = [
+        pa.ipc.open_stream(packed.as_buffer()).read_all()
+        for batch in batches
+        for packed in batch.column(_RECORDS)
+    ]
+    return pa.concat_tables(tables) if tables else None
 
 
 def partition_records(
@@ -198,24 +253,18 @@ def send_to_tasks(records: DataFrame, partition: Partition, criteria: Criteria) 
     Returns
     -------
     DataFrame
-        The records with their block in column :data:`BLOCK`; one partition a task.
+        For :func:`received_records`; one partition a task.
 
     Notes
     -----
     Lazy; one shuffle of the whole records.
     """
-    if len(partition.leaves) == 1:
-        return records.withColumn(BLOCK, sf.lit(partition.leaves[0].number)).repartition(1)
     task_keys = np.zeros(len(partition.tree), np.int32)
     keys = keys_for_partitions(len(partition.tasks))
     for key, numbers in zip(keys, partition.tasks, strict=True):
         task_keys[list(numbers)] = key
-    schema = records.withColumn(BLOCK, sf.lit(0)).withColumn(_TASK_KEY, sf.lit(0)).schema
-    return (
-        map_batches(records, _FindBlocks(partition.tree, task_keys, criteria), schema)
-        .repartition(len(partition.tasks), _TASK_KEY)
-        .drop(_TASK_KEY)
-    )
+    sent = map_batches(records, _SendBlocks(partition.tree, task_keys, criteria), _SENT_SCHEMA)
+    return sent.repartition(len(partition.tasks), _TASK_KEY)
 
 
 def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:

@@ -86,7 +86,7 @@ runs = json.loads(sys.argv[1])
 for arguments in runs["undisturbed"]:
     run(*arguments)
 distribution._CountRecords = failing_once(distribution._CountRecords, crash=False)
-distribution._FindBlocks = failing_once(distribution._FindBlocks, crash=False)
+distribution._SendBlocks = failing_once(distribution._SendBlocks, crash=False)
 blockwise._FinishBlocks = failing_once(blockwise._FinishBlocks, crash=True)
 sensitive._CountValues = failing_once(sensitive._CountValues, crash=False)
 criteria._MeasureClasses = failing_once(criteria._MeasureClasses, crash=False)
@@ -331,7 +331,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
     failed = {name: {path.name for path in folder.iterdir()} for name, folder in markers.items()}
-    kinds = {"_CountRecords", "_FindBlocks", "_FinishBlocks"}
+    kinds = {"_CountRecords", "_SendBlocks", "_FinishBlocks"}
     assert failed == {
         "failing": kinds,
         "with-criteria": kinds | {"_CountValues", "_MeasureClasses"},
