@@ -39,7 +39,8 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 # and the cluster's, have both as everybody has.
 QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
 SESSION_DEFAULTS = f"""\
-{QUICK_START}spark.driver.memory 2g
+spark.driver.extraJavaOptions -XX:+UseSerialGC
+spark.driver.memory 2g
 spark.sql.shuffle.partitions 2
 spark.sql.adaptive.enabled false
 spark.sql.codegen.wholeStage false
@@ -87,9 +88,8 @@ def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
     """Lend the Spark session to one test; cached tables and temporary views go afterwards."""
     yield spark_session
     spark_session.catalog.clearCache()
-    for table in spark_session.catalog.listTables():
-        if table.isTemporary:
-            spark_session.catalog.dropTempView(table.name)
+    for view in spark_session.sql("SHOW VIEWS").collect():
+        spark_session.catalog.dropTempView(view.viewName)
 
 
 @pytest.fixture(scope="session")
