@@ -38,7 +38,7 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 # jobs, and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own,
 # and the cluster's, have both as everybody has.
 QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
-SESSION_DEFAULTS = f"""\
+SESSION_DEFAULTS = """\
 spark.driver.extraJavaOptions -XX:+UseSerialGC
 spark.driver.memory 2g
 spark.sql.shuffle.partitions 2
