@@ -65,20 +65,21 @@ def _draw(codes, hashes, order, start, stop, salt, most):
         int64[::1],
         int64,
         int64,
-        float64[::1],
+        float64[:, ::1],
+        int64,
         int64[::1],
         int64[::1],
     ),
     cache=True,
 )
-def _halve(codes, normalized, hashes, order, start, stop, point, distances, moved):
+def _halve(codes, normalized, hashes, order, start, stop, points, point, distances, moved):
     """Put the half of the records nearest to a point first, in place; return where it ends.
 
     On a tie of distances by codes in configuration order, then by hash.
     """
     half = (stop - start) // 2
     for i in range(start, stop):
-        distances[i] = distance_key(normalized, order[i], point)
+        distances[i] = distance_key(normalized, order[i], points, point)
         moved[i] = distances[i]
     threshold = select(moved, start, stop, half - 1)
     left = start
@@ -192,7 +193,7 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
                 points = points[order_by_spread(points, samples)]
             for c in range(min(points.shape[0], TRIES)):
                 middle = _halve(
-                    codes, normalized, hashes, order, start, stop, points[c], distances, moved
+                    codes, normalized, hashes, order, start, stop, points, c, distances, moved
                 )
                 if both_sides_satisfy(
                     requirements, values, order, start, middle, stop, counts, present

@@ -27,44 +27,6 @@ EQUAL, BEFORE, BEFORE_OR_EQUAL = 0, 1, 2
 """Which records a histogram counts: those at its boundary, before it, or both."""
 
 
-@njit(int64(int64[:, ::1], float64[:, ::1], int64, int64, float64[::1]), cache=True)
-def _value(keys, normalized, record, attribute, point):
-    if attribute == DISTANCE:
-        return distance_key(normalized, record, point)
-    return keys[record, attribute]
-
-
-@njit(
-    int64(int64[:, ::1], float64[:, ::1], int64, int64[::1], int64[::1], float64[::1]),
-    cache=True,
-)
-def compare(keys, normalized, record, attributes, thresholds, point):
-    """Compare a record with a boundary, key by key: -1 before, 0 equal, 1 behind.
-
-    Parameters
-    ----------
-    keys : int64 ndarray of shape (n, width)
-        See :func:`anonspark.record_keys.key_matrix`.
-    normalized : float64 ndarray of shape (n, d)
-        Normalized positions; without rows where no key is a distance.
-    record : int
-        Row of ``keys``.
-    attributes, thresholds : int64 ndarray
-        Columns to look at in turn, :data:`DISTANCE` among them, -1 ends them; the boundary's value
-        of each.
-    point : float64 ndarray of shape (d,)
-        The vantage point.
-    """
-    for level in range(attributes.shape[0]):
-        attribute = attributes[level]
-        if attribute == _END:
-            break
-        value = _value(keys, normalized, record, attribute, point)
-        if value != thresholds[level]:
-            return -1 if value < thresholds[level] else 1
-    return 0
-
-
 @njit(
     int32[::1](
         int64[:, ::1],
@@ -83,10 +45,12 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     Parameters
     ----------
     keys : int64 ndarray of shape (n, width)
+        See :func:`anonspark.record_keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
-        See :func:`compare`.
+        Normalized positions; without rows where no key is a distance.
     attributes, thresholds : int64 ndarray of shape (nodes, keys)
-        The boundary of each node.
+        The boundary of each node: columns of ``keys`` to look at in turn, :data:`DISTANCE` among
+        them, -1 ends them; and its value of each.
     points : float64 ndarray of shape (nodes, d)
         The vantage point of each node.
     equal_goes_left : bool ndarray of shape (nodes,)
@@ -103,9 +67,21 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     for record in range(keys.shape[0]):
         node = 0
         while children[node, 0] >= 0:
-            side = compare(
-                keys, normalized, record, attributes[node], thresholds[node], points[node]
-            )
+            # Compared key by key: -1 before the boundary, 0 equal, 1 behind. Here and below in the
+            # loop itself: a call takes as long as some ten comparisons.
+            side = 0
+            for level in range(attributes.shape[1]):
+                attribute = attributes[node, level]
+                if attribute == _END:
+                    break
+                if attribute == DISTANCE:
+                    value = distance_key(normalized, record, points, node)
+                else:
+                    value = keys[record, attribute]
+                threshold = thresholds[node, level]
+                if value != threshold:
+                    side = -1 if value < threshold else 1
+                    break
             if side < 0 or (side == 0 and equal_goes_left[node]):
                 node = children[node, 0]
             else:
@@ -149,7 +125,7 @@ def accumulate_histograms(
     ----------
     keys : int64 ndarray of shape (n, width)
     normalized : float64 ndarray of shape (n, d)
-        See :func:`compare`.
+        See :func:`find_leaves`.
     leaves : int32 ndarray of shape (n,)
         See :func:`find_leaves`.
     first_request : int64 ndarray of shape (nodes + 1,)
@@ -177,17 +153,26 @@ def accumulate_histograms(
     for record in range(keys.shape[0]):
         leaf = leaves[record]
         for request in range(first_request[leaf], first_request[leaf + 1]):
-            value = _value(keys, normalized, record, requests[request, 0], points[request])
+            attribute = requests[request, 0]
+            if attribute == DISTANCE:
+                value = distance_key(normalized, record, points, request)
+            else:
+                value = keys[record, attribute]
             if value < requests[request, 1] or value > requests[request, 2]:
                 continue
-            side = compare(
-                keys,
-                normalized,
-                record,
-                attributes[request],
-                thresholds[request],
-                points[request],
-            )
+            side = 0
+            for level in range(attributes.shape[1]):
+                key = attributes[request, level]
+                if key == _END:
+                    break
+                if key == DISTANCE:
+                    other = distance_key(normalized, record, points, request)
+                else:
+                    other = keys[record, key]
+                threshold = thresholds[request, level]
+                if other != threshold:
+                    side = -1 if other < threshold else 1
+                    break
             wanted = requests[request, 5]
             if side > 0 or (side == 0 and wanted == BEFORE) or (side < 0 and wanted == EQUAL):
                 continue

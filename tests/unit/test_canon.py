@@ -250,7 +250,7 @@ def test_other_roots_give_other_groups() -> None:
 )
 def test_distances_are_whole_multiples_of_a_small_unit(pairs: list[tuple[float, float]]) -> None:
     record, point = (np.array(side) for side in zip(*pairs, strict=True))
-    key = distance_key(record[None, :].copy(), 0, point.copy())
+    key = distance_key(record[None, :].copy(), 0, point[None, :].copy(), 0)
     total = 0.0
     for difference in (record - point).tolist():
         total += difference * difference
@@ -263,7 +263,7 @@ def test_distances_are_whole_multiples_of_a_small_unit(pairs: list[tuple[float, 
 def test_distances_of_all_weights_fit(weight: float, d: int) -> None:
     # Missing numbers lie at twice the weight.
     points = np.array([[0.0] * d, [weight / 2] * d, [weight] * d, [2 * weight] * d])
-    keys = [distance_key(points, record, points[0]) for record in range(4)]
+    keys = [distance_key(points, record, points, 0) for record in range(4)]
     assert keys[0] == 0
     assert [key / keys[2] for key in keys] == pytest.approx([0, 0.5, 1, 2])
 

@@ -801,7 +801,7 @@ def test_distances_are_counted_like_keys() -> None:
     tree = tree_over(2)
     point = (0.0, 0.0)
     normalized = normalized_positions(keys, tree.quasi_identifiers)
-    distances = [distance_key(normalized, record, np.array(point)) for record in range(4)]
+    distances = [distance_key(normalized, record, np.array([point]), 0) for record in range(4)]
     whole = Boundary((), (), vantage_point=point)
     assert counted(Request(0, DISTANCE, 0, 2**62, 4, whole), keys) == {
         distances[0]: 1,
