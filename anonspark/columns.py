@@ -14,6 +14,7 @@ __all__ = [
     "OCCURRENCE",
     "PART",
     "RECORD_HASH",
+    "STAGED",
     "Part",
     "payload_column",
     "published_column",
@@ -38,6 +39,10 @@ CLASS_ID = "class_id"
 
 CLASS_SUMMARY = "class_summary"
 """Figures of a class, in the part that tells of the classes only."""
+
+
+STAGED = {"parquet.enable.dictionary": "false"}
+"""Options of staged files: read once or twice and removed, so dictionaries would not pay."""
 
 
 class Part(StrEnum):

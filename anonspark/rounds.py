@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from anonspark.columns import CLASS_SUMMARY, PART, Part
+from anonspark.columns import CLASS_SUMMARY, PART, STAGED, Part
 from anonspark.errors import GuaranteeError
 from anonspark.evaluate.metrics import RoundResult, exact, penalty_of_class
 from anonspark.filesystem import FileSystem
@@ -264,7 +264,7 @@ def _stage(
         sf.sum(exact(sf.col(f"{CLASS_SUMMARY}.whole_penalty"))).alias("whole_penalty"),
     )
     try:
-        counted.write.partitionBy(PART).parquet(path)
+        counted.write.options(**STAGED).partitionBy(PART).parquet(path)
     finally:
         anonymized.release()
     found = observation.get

@@ -52,8 +52,8 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # A round writes finished records and outliers side by side: two open files, no sort.
-    "spark.sql.maxConcurrentOutputFileWriters": "2",
+    # A round writes finished records, outliers and classes side by side: three open files, no sort.
+    "spark.sql.maxConcurrentOutputFileWriters": "3",
     # A damaged or vanished file is an error, never a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

@@ -16,6 +16,7 @@ from anonspark.columns import (
     HASH_KEY,
     OCCURRENCE,
     RECORD_HASH,
+    STAGED,
     payload_column,
     quasi_identifier_column,
 )
@@ -197,7 +198,7 @@ def take_snapshot(
         .filter(kept)
         .select(*selected.columns, RECORD_HASH)
     )
-    written.write.parquet(path)
+    written.write.options(**STAGED).parquet(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
     records = spark.read.schema(_plain_schema(written.schema)).parquet(path)
@@ -308,6 +309,6 @@ def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
     """
     window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
     numbered = snapshot.records.withColumn(OCCURRENCE, sf.row_number().over(window).cast("long"))
-    numbered.write.parquet(path)
+    numbered.write.options(**STAGED).parquet(path)
     reader = snapshot.records.sparkSession.read.schema(numbered.schema)
     return replace(snapshot, records=reader.parquet(path))
