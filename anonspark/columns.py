@@ -40,7 +40,6 @@ CLASS_ID = "class_id"
 CLASS_SUMMARY = "class_summary"
 """Figures of a class, in the part that tells of the classes only."""
 
-
 STAGED = {"parquet.enable.dictionary": "false"}
 """Options of staged files: read once or twice and removed, so dictionaries would not pay."""
 

@@ -233,7 +233,7 @@ def _stage_residual(
             "together, so they cannot be published as a class of their own, not even suppressed; "
             "set it to drop, or weaken the criteria; nothing was published"
         )
-    suppressed.drop(PART).write.parquet(path)
+    suppressed.drop(PART).write.options(**STAGED).parquet(path)
     return Residual(records, rows, counts, published=True)
 
 

@@ -59,7 +59,8 @@ def main() -> None:
         measure_in_session(options, options.rows[0])
         return
     options.directory.mkdir(parents=True, exist_ok=True)
-    make_table(options, WARM_UP_ROWS)
+    if not options.whole:
+        make_table(options, WARM_UP_ROWS)
     found: list[dict[str, Any]] = []
     for rows in options.rows:
         make_table(options, rows)
@@ -179,7 +180,7 @@ def measure_session(options: argparse.Namespace, rows: int) -> list[dict[str, An
         watch.stop()
     if process.returncode:
         sys.exit(f"{command} ended with {process.returncode}")
-    limit = statistics.median(done["seconds"] for done in jobs[IDENTITY, 0])
+    limit = median_seconds(jobs[IDENTITY, 0])
     return [
         summed_up(options, rows, name, k, runs) | {"ratio": median_seconds(runs) / limit}
         for (name, k), runs in jobs.items()

@@ -33,11 +33,12 @@ settings.register_profile("new-examples", deadline=None)
 settings.register_profile("same-examples", deadline=None, derandomize=True)
 settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "new-examples")
 
-# The suite runs many small queries: the light compiler alone and one thread for garbage
-# halve the time that starting and warming up takes. Without adaptive execution there are fewer
-# jobs, and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own,
-# and the cluster's, have both as everybody has.
+# The light compiler alone and one thread for garbage halve the time that starting and warming up
+# takes, for processes that live for seconds.
 QUICK_START = "spark.driver.extraJavaOptions  -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+# The suite runs many small queries in one session. Without adaptive execution there are fewer jobs,
+# and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own, and
+# the cluster's, have both as everybody has.
 SESSION_DEFAULTS = """\
 spark.driver.extraJavaOptions -XX:+UseSerialGC
 spark.driver.memory 2g

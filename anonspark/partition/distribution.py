@@ -88,15 +88,17 @@ class _SendBlocks:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.RecordBatch] = []
+        size = 0
         for batch in batches:
             keys = key_matrix(batch, self.tree.quasi_identifiers, self.criteria)
             blocks = pa.array(self.tree.find_leaves(keys))
             waiting.append(
                 pa.RecordBatch.from_arrays([*batch.columns, blocks], [*batch.schema.names, BLOCK])
             )
-            if sum(one.nbytes for one in waiting) >= _BYTES_AT_ONCE:
+            size += waiting[-1].nbytes
+            if size >= _BYTES_AT_ONCE:
                 yield self._packed(waiting)
-                waiting = []
+                waiting, size = [], 0
         if waiting:
             yield self._packed(waiting)
 
