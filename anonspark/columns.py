@@ -9,13 +9,16 @@ from enum import StrEnum
 
 __all__ = [
     "CLASS_ID",
-    "CLASS_SUMMARY",
     "HASH_KEY",
-    "OCCURRENCE",
     "PART",
+    "PAYLOAD_HASH",
+    "PENALTY",
     "RECORD_HASH",
-    "STAGED",
+    "ROUND",
+    "SIZE",
+    "WHOLE_PENALTY",
     "Part",
+    "is_payload",
     "payload_column",
     "published_column",
     "quasi_identifier_column",
@@ -28,8 +31,10 @@ RECORD_HASH = "record_hash"
 HASH_KEY = "hash_key"
 """The seed, or what is made of it, while a hash is computed; not staged."""
 
-OCCURRENCE = "occurrence"
-"""Number of a record among those equal in every column; only staged where a cut needs it."""
+_PAYLOAD = "payload_"
+
+PAYLOAD_HASH = "hash_of_payload"
+"""64-bit keyed hash of what is published of a record as it came."""
 
 PART = "part"
 """Which part of a round's result a row belongs to; one of :class:`Part`."""
@@ -37,11 +42,17 @@ PART = "part"
 CLASS_ID = "class_id"
 """64-bit name of a finished class, made from the round and the path in the tree."""
 
-CLASS_SUMMARY = "class_summary"
-"""Figures of a class, in the part that tells of the classes only."""
+ROUND = "round"
+"""The round that a class was finished in."""
 
-STAGED = {"parquet.enable.dictionary": "false"}
-"""Options of staged files: read once or twice and removed, so dictionaries would not pay."""
+SIZE = "size"
+"""Records of a class."""
+
+PENALTY = "penalty"
+"""What a parcel's classes add to ``gcp_total``."""
+
+WHOLE_PENALTY = "whole_penalty"
+"""The same, had the groups that the classes were taken from been kept whole."""
 
 
 class Part(StrEnum):
@@ -64,7 +75,12 @@ def quasi_identifier_column(index: int) -> str:
 
 def payload_column(index: int) -> str:
     """Return the staged column of a sensitive or insensitive attribute."""
-    return f"payload_{index}"
+    return f"{_PAYLOAD}{index}"
+
+
+def is_payload(name: str) -> bool:
+    """Return whether a staged column holds an attribute that is published as it came."""
+    return name.startswith(_PAYLOAD)
 
 
 def published_column(index: int) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-__all__ = ["content_hash", "table_fingerprint"]
+__all__ = ["content_hash", "hash_sums", "sum_of_hashes", "table_fingerprint"]
+
+# A hash as parts whose sums do not overflow.
+_PARTS, _BITS = 4, 16
 
 
 def content_hash(columns: Sequence[Column], *key: Column) -> Column:
@@ -24,14 +27,43 @@ def content_hash(columns: Sequence[Column], *key: Column) -> Column:
     return sf.xxhash64(*key, *columns, *(column.isNull() for column in columns))
 
 
-def table_fingerprint(rows: int, hash_sum: object, hash_xor: object) -> str:
+def hash_sums(hashes: Column) -> dict[str, Column]:
+    """Return aggregates that :func:`table_fingerprint` needs of hashes.
+
+    Parameters
+    ----------
+    hashes : Column
+        64-bit integers; nulls do not count.
+
+    Returns
+    -------
+    dict of str to Column
+        ``hash_xor``, and ``hash_sum_0`` to ``hash_sum_3``: the sums of 16 bits each, which hold
+        2^47 rows. Sums of decimals, which would hold them whole, take Spark many times longer.
+    """
+    sums = {"hash_xor": sf.bit_xor(hashes)}
+    for place in range(_PARTS):
+        last = place == _PARTS - 1
+        # The last part has the sign.
+        part = sf.shiftright(hashes, _BITS * place)
+        part = part if last else part.bitwiseAND(sf.lit(2**_BITS - 1))
+        sums[f"hash_sum_{place}"] = sf.sum(part)
+    return sums
+
+
+def sum_of_hashes(found: Mapping[str, int | None]) -> int:
+    """Return the sum of hashes whose :func:`hash_sums` were found."""
+    return sum((found[f"hash_sum_{place}"] or 0) << (_BITS * place) for place in range(_PARTS))
+
+
+def table_fingerprint(rows: int, hash_sum: int, hash_xor: int) -> str:
     """Return what tells whether two tables hold the same records.
 
     Parameters
     ----------
     rows : int
         Records.
-    hash_sum, hash_xor : int, Decimal or str
+    hash_sum, hash_xor : int
         Sum and exclusive or of their hashes.
     """
     return hashlib.sha256(f"{rows} {hash_sum} {hash_xor}".encode()).hexdigest()

@@ -32,14 +32,14 @@ from anonspark.evaluate.metrics import (
 from anonspark.evaluate.utility_score import utility_score
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
+from anonspark.generalize.figures import class_schema
 from anonspark.job_descriptions import described_jobs
-from anonspark.models.model import Model, Round, Task
+from anonspark.models.model import Model, Round, Task, finished_schema
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.snapshot import (
     Snapshot,
     inspect_input,
-    number_duplicates,
     require_criteria,
     take_snapshot,
 )
@@ -61,6 +61,7 @@ from anonspark.publish.schemas import (
 )
 from anonspark.publish.tables import write_rows
 from anonspark.publish.writing import published_names, write_records
+from anonspark.records import Records
 from anonspark.rounds import StagedRounds, run_rounds
 from anonspark.spark_errors import reading_input, running_tasks, writing_output
 from anonspark.staging import find_resumable, open_staging, place_of, remove_staging
@@ -361,16 +362,11 @@ def run(
             require_population(
                 spark, configuration.privacy.delta_presence, published_attributes(description)
             )
-        is_numbered = model.staged_ties and snapshot.rows > configuration.execution.task_rows
-        # Rounds without the numbers cannot be followed by rounds that need them.
-        staging.state.require_identity({"execution.task_rows": f"numbered: {is_numbered}"})
-        if is_numbered:
-            with progress.stage("number duplicates", rows=snapshot.rows):
-                snapshot = number_duplicates(snapshot, f"{staging.records}/numbered")
         staged = run_rounds(
             model,
             snapshot,
             snapshot.criteria,
+            finished_schema(snapshot.records.schema, generalizer),
             staging=staging,
             files=files,
             progress=progress,
@@ -583,7 +579,8 @@ def _without_outlier_handling(
     whole = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
     if whole is None:
         raise TypeError(f"{type(model).__name__} made nothing of its first round")
-    classes = whole.rows.filter(sf.col(PART) == Part.CLASSES).withColumn("round", sf.lit(1))
+    schema = class_schema(snapshot.records.schema, len(snapshot.quasi_identifiers))
+    classes = Records(whole.rows.filter(sf.col(PART) == Part.CLASSES), schema)
     (baseline,) = sum_up(classes, snapshot.quasi_identifiers)
     return baseline
 
@@ -739,15 +736,16 @@ def _information(
 ) -> Information:
     """Measure the published files beside the snapshot."""
     columns = []
-    for index, quasi_identifier in enumerate(snapshot.quasi_identifiers):
-        value = sf.col(quasi_identifier_column(index))
+    names = [quasi_identifier_column(index) for index in range(len(snapshot.quasi_identifiers))]
+    for staged, quasi_identifier in zip(names, snapshot.quasi_identifiers, strict=True):
+        value = sf.col(staged)
         if quasi_identifier.kind == "float":
             value = sf.when(~sf.isnan(value), value)
         columns.append(value.alias(quasi_identifier.name))
     return measure_information(
         table,
         published_attributes(description),
-        snapshot.records.select(*columns),
+        snapshot.records.rows(*names).select(*columns),
         left_out,
         {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
         configuration.input.missing_markers,

@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
+from anonspark.columns import RECORD_HASH, quasi_identifier_column
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 
-__all__ = ["key_matrix", "key_width", "normalized_positions"]
+__all__ = ["key_columns", "key_matrix", "key_width", "normalized_positions"]
 
 
 def key_matrix(
     batch: pa.RecordBatch | pa.Table,
     quasi_identifiers: Sequence[QuasiIdentifier],
     criteria: Criteria,
+    first: int = 0,
 ) -> npt.NDArray[np.int64]:
     """Return what records are compared and counted by.
 
@@ -29,12 +30,14 @@ def key_matrix(
     quasi_identifiers : sequence of QuasiIdentifier
     criteria : Criteria
         Tells which sensitive attributes are looked at.
+    first : int
+        Number of the first record.
 
     Returns
     -------
     int64 ndarray of shape (n, d + 2 + s)
-        Codes of the quasi-identifiers, record hash, occurrence number (0 where not staged), and
-        numbers of the sensitive values, those of all attributes numbered through.
+        Codes of the quasi-identifiers, record hash, number of the record, and numbers of the
+        sensitive values, those of all attributes numbered through.
     """
     d = len(quasi_identifiers)
     keys = np.zeros((batch.num_rows, key_width(d, criteria)), np.int64)
@@ -44,12 +47,17 @@ def key_matrix(
             column = column.combine_chunks()
         keys[:, index] = quasi_identifier.encode(column)
     keys[:, d] = batch.column(RECORD_HASH).to_numpy()
-    if OCCURRENCE in batch.schema.names:
-        keys[:, d + 1] = batch.column(OCCURRENCE).to_numpy()
+    keys[:, d + 1] = np.arange(first, first + len(keys))
     for index, attribute in enumerate(criteria.sensitive):
         numbers = attribute.encode(batch.column(attribute.column))
         keys[:, d + 2 + index] = criteria.first_value[index] + numbers
     return keys
+
+
+def key_columns(d: int, criteria: Criteria) -> list[str]:
+    """Return the columns of staged records that :func:`key_matrix` needs."""
+    names = [*map(quasi_identifier_column, range(d)), RECORD_HASH]
+    return names + [attribute.column for attribute in criteria.sensitive]
 
 
 def key_width(d: int, criteria: Criteria) -> int:

@@ -8,22 +8,25 @@ from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Observation
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
 
-from anonspark.columns import CLASS_SUMMARY, PART, STAGED, Part
+from anonspark.columns import PART, PENALTY, WHOLE_PENALTY, Part
 from anonspark.errors import GuaranteeError
-from anonspark.evaluate.metrics import RoundResult, exact, penalty_of_class
+from anonspark.evaluate.metrics import RoundResult
 from anonspark.filesystem import FileSystem
+from anonspark.generalize.figures import class_schema
 from anonspark.models.model import Model, Round
 from anonspark.prepare.sensitive import count_values
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
+from anonspark.records import PARCELS, ROWS, STAGED_PARCELS, Records
 from anonspark.run_state import FinishedRound
 from anonspark.staging import Staging
 
-# Column that the folders of the attempts make, which nobody needs.
+# Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
 
 __all__ = ["Residual", "StagedRounds", "run_rounds"]
@@ -35,7 +38,7 @@ class Residual:
 
     Parameters
     ----------
-    records : DataFrame
+    records : Records
         As staged, with their raw values.
     rows : int
         Their number.
@@ -45,7 +48,7 @@ class Residual:
         Whether they are published, all their quasi-identifiers suppressed.
     """
 
-    records: DataFrame
+    records: Records
     rows: int
     counts: list[npt.NDArray[np.int64]]
     published: bool
@@ -58,17 +61,18 @@ class StagedRounds:
     Parameters
     ----------
     results : list of RoundResult
-    finished : DataFrame
-        The records to publish, read from the staging directory.
-    classes : DataFrame
-        The finished classes, with their round in column ``round``.
+    finished : Records
+        Those to publish, of :func:`anonspark.models.model.finished_schema`, read from the staging
+        directory.
+    classes : Records
+        The finished classes, of :func:`anonspark.generalize.figures.class_schema`.
     residual : Residual or None
         None where every record found a class.
     """
 
     results: list[RoundResult]
-    finished: DataFrame
-    classes: DataFrame
+    finished: Records
+    classes: Records
     residual: Residual | None
 
 
@@ -76,6 +80,7 @@ def run_rounds(
     model: Model,
     snapshot: Snapshot,
     criteria: Criteria,
+    published: StructType,
     *,
     staging: Staging,
     files: FileSystem,
@@ -91,6 +96,8 @@ def run_rounds(
     criteria : Criteria
         What classes have to satisfy; records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
+    published : StructType
+        Of :func:`anonspark.models.model.finished_schema`.
     staging : Staging
         Where each round's result is staged, and the rounds that an earlier attempt has finished:
         they are taken from there.
@@ -115,11 +122,11 @@ def run_rounds(
     classes.
     """
     results: list[RoundResult] = []
-    spark = snapshot.records.sparkSession
+    spark = snapshot.records.parcels.sparkSession
     directory = staging.rounds
     paths: list[str] = []
     table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell)
-    remaining: tuple[DataFrame, int] | None = None
+    remaining: tuple[Records, int] | None = None
     while True:
         name = f"round {table.number} of {model.rounds}"
         finished = staging.state.finished_round(table.number)
@@ -160,13 +167,13 @@ def run_rounds(
         path = f"{directory}/round={number}/{_attempt(staging)}/{PART}={Part.SUPPRESSED}"
         residual = _stage_residual(model, *remaining, criteria, path)
         records += [path] * residual.published
-    # Said by the first files, so that nobody asks the others.
-    schema = spark.read.parquet(classes[0]).schema
-    reader = spark.read.option("basePath", directory).schema(schema)
+    # Said, so that nobody asks the files.
+    reader = spark.read.schema(PARCELS)
+    of_classes = class_schema(snapshot.records.schema, len(snapshot.quasi_identifiers))
     return StagedRounds(
         results,
-        reader.parquet(*records).drop(_ATTEMPT),
-        reader.parquet(*classes).drop(_ATTEMPT),
+        Records(reader.parquet(*records), published),
+        Records(reader.parquet(*classes), of_classes),
         residual,
     )
 
@@ -208,14 +215,15 @@ def _attempt(staging: Staging) -> str:
     return f"{_ATTEMPT}={staging.state.attempt}"
 
 
-def _left_over(snapshot: Snapshot, path: str) -> DataFrame:
+def _left_over(snapshot: Snapshot, path: str) -> Records:
     """Return the records that a staged round left over, as they were staged before it."""
-    reader = snapshot.records.sparkSession.read.schema(snapshot.records.schema)
-    return reader.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
+    reader = snapshot.records.parcels.sparkSession.read.schema(PARCELS)
+    parcels = reader.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
+    return Records(parcels, snapshot.records.schema)
 
 
 def _stage_residual(
-    model: Model, records: DataFrame, rows: int, criteria: Criteria, path: str
+    model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
     counts = count_values(records, criteria)
     suppressed = model.suppress(records)
@@ -233,7 +241,7 @@ def _stage_residual(
             "together, so they cannot be published as a class of their own, not even suppressed; "
             "set it to drop, or weaken the criteria; nothing was published"
         )
-    suppressed.drop(PART).write.options(**STAGED).parquet(path)
+    suppressed.parcels.write.options(**STAGED_PARCELS).parquet(path)
     return Residual(records, rows, counts, published=True)
 
 
@@ -259,17 +267,17 @@ def _stage(
     observation = Observation("round")
     counted = anonymized.rows.observe(
         observation,
-        sf.count_if(sf.col(PART) == Part.LEFT_OVER).alias("left_over"),
-        sf.sum(exact(penalty_of_class(weights))).alias("penalty"),
-        sf.sum(exact(sf.col(f"{CLASS_SUMMARY}.whole_penalty"))).alias("whole_penalty"),
+        sf.sum(sf.when(sf.col(PART) == Part.LEFT_OVER, sf.col(ROWS))).alias("left_over"),
+        sf.sum(PENALTY).alias(PENALTY),
+        sf.sum(WHOLE_PENALTY).alias(WHOLE_PENALTY),
     )
     try:
-        counted.write.options(**STAGED).partitionBy(PART).parquet(path)
+        counted.write.options(**STAGED_PARCELS).partitionBy(PART).parquet(path)
     finally:
         anonymized.release()
     found = observation.get
-    left_over = int(found["left_over"])
-    if_last = sum((one.penalty for one in before), found["whole_penalty"] or Decimal(0))
+    left_over = int(found["left_over"] or 0)
+    if_last = sum((one.penalty for one in before), found[WHOLE_PENALTY] or Decimal(0))
     if model.leaves_residual:
         # Were this the last round, its records left over would be suppressed.
         if_last += left_over * sum(Decimal(str(weight)) for weight in weights)
@@ -277,7 +285,7 @@ def _stage(
         number=table.number,
         rows=table.rows,
         left_over=left_over,
-        penalty=found["penalty"] or Decimal(0),
+        penalty=found[PENALTY] or Decimal(0),
         penalty_if_last=if_last,
         levels=anonymized.levels,
     )

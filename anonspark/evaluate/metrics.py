@@ -8,44 +8,25 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, reduce
 
+import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import CLASS_ID, CLASS_SUMMARY
+from anonspark.columns import CLASS_ID, ROUND, SIZE
+from anonspark.generalize.figures import exact_sums
 from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.records import Records
+from anonspark.tasks import Batches
 
 __all__ = [
     "AttributeTotals",
     "RoundResult",
     "Totals",
     "class_table",
-    "exact",
-    "penalty_of_class",
     "round_rows",
     "sum_up",
 ]
-
-
-def exact(column: Column) -> Column:
-    """Return a number with 15 decimal places.
-
-    Sums of decimals do not depend on the order of the tasks; sums of floating-point numbers would.
-    """
-    return column.cast("decimal(38,15)")
-
-
-def penalty_of_class(weights: Sequence[float]) -> Column:
-    """Return a class's records times the weighted sum of its certainty penalties."""
-    size = sf.col(f"{CLASS_SUMMARY}.size")
-    return size * _weighted_sum(weights)
-
-
-def _weighted_sum(weights: Sequence[float]) -> Column:
-    penalties = [
-        sf.col(f"{CLASS_SUMMARY}.penalty_{index}") * sf.lit(weight)
-        for index, weight in enumerate(weights)
-    ]
-    return reduce(Column.__add__, penalties)
 
 
 @dataclass(frozen=True)
@@ -248,13 +229,53 @@ class Totals:
         )
 
 
-def sum_up(classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[Totals]:
+@dataclass(frozen=True)
+class _SumUp:
+    """Sums up the classes of one task, by round and size."""
+
+    quasi_identifiers: int
+
+    @property
+    def schema(self) -> str:
+        """Return the columns of the sums."""
+        fields = [f"{ROUND} int, {SIZE} long, classes long"]
+        for index in range(self.quasi_identifiers):
+            fields += [f"{name}_{index} decimal(38,15)" for name in ("penalty", "loss")]
+            fields += [f"{name}_{index} long" for name in ("level", "generalized")]
+        return ", ".join(fields)
+
+    def __call__(self, batches: Batches) -> Batches:
+        decimals = pa.decimal128(38, 15)
+        # Of one parcel each, which has the classes of one round.
+        for batch in batches:
+            sizes = batch.column(SIZE).to_numpy()
+            order = np.argsort(sizes, kind="stable")
+            own, starts = np.unique(sizes[order], return_index=True)
+            columns: dict[str, pa.Array] = {
+                ROUND: pa.repeat(batch.column(ROUND)[0], len(own)),
+                SIZE: pa.array(own),
+                "classes": pa.array(np.diff(np.append(starts, len(sizes)))),
+            }
+            for index in range(self.quasi_identifiers):
+                for name in ("penalty", "loss"):
+                    values = sizes * batch.column(f"{name}_{index}").to_numpy()
+                    columns[f"{name}_{index}"] = pa.array(
+                        exact_sums(values[order], starts), decimals
+                    )
+                levels = sizes * batch.column(f"level_{index}").to_numpy()
+                wider = sizes * (batch.column(f"penalty_{index}").to_numpy() > 0)
+                for name, values in (("level", levels), ("generalized", wider)):
+                    columns[f"{name}_{index}"] = pa.array(np.add.reduceat(values[order], starts))
+            yield pa.RecordBatch.from_pydict(columns)
+
+
+def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[Totals]:
     """Sum up classes, round by round.
 
     Parameters
     ----------
-    classes : DataFrame
-        Staged figures of the classes, with the round in column ``round``.
+    classes : Records
+        Of :func:`anonspark.generalize.figures.class_schema`.
     quasi_identifiers : sequence of QuasiIdentifier
 
     Returns
@@ -264,28 +285,20 @@ def sum_up(classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> 
 
     Notes
     -----
-    One job, one shuffle of one row a task and class size, of which some hundreds differ. The
+    One job, one shuffle of one row a parcel and class size, of which some hundreds differ. The
     result does not depend on the tasks.
     """
-    size = sf.col(f"{CLASS_SUMMARY}.size")
-
-    def figure(name: str, index: int) -> Column:
-        return sf.col(f"{CLASS_SUMMARY}.{name}_{index}")
-
-    sums = [sf.count(sf.lit(1)).alias("classes")]
-    for index in range(len(quasi_identifiers)):
-        for name in ("penalty", "loss"):
-            sums.append(sf.sum(exact(size * figure(name, index))).alias(f"{name}_{index}"))
-        sums.append(sf.sum(size * figure("level", index)).alias(f"level_{index}"))
-        wider = sf.when(figure("penalty", index) > 0, size).otherwise(0)
-        sums.append(sf.sum(wider).alias(f"generalized_{index}"))
+    own_sums = _SumUp(len(quasi_identifiers))
+    summed = classes.map_batches(own_sums, own_sums.schema)
+    names = [name for name in summed.columns if name not in (ROUND, SIZE)]
+    rows = summed.groupBy(ROUND, SIZE).agg(*(sf.sum(name).alias(name) for name in names)).collect()
     by_round: dict[int, Totals] = {}
-    for row in classes.groupBy("round", size.alias("size")).agg(*sums).collect():
+    for row in rows:
         own = Totals(
-            row["size"] * row["classes"],
+            row[SIZE] * row["classes"],
             row["classes"],
-            row["size"] ** 2 * row["classes"],
-            {row["size"]: row["classes"]},
+            row[SIZE] ** 2 * row["classes"],
+            {row[SIZE]: row["classes"]},
             tuple(
                 AttributeTotals(
                     one,
@@ -297,7 +310,7 @@ def sum_up(classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier]) -> 
                 for index, one in enumerate(quasi_identifiers)
             ),
         )
-        number = row["round"]
+        number = row[ROUND]
         by_round[number] = by_round[number] + own if number in by_round else own
     return [by_round[number] for number in sorted(by_round)]
 
@@ -338,14 +351,14 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
 
 
 def class_table(
-    classes: DataFrame, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
+    classes: Records, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
 ) -> DataFrame:
     """Return the table ``classes``: one row a class, with its bounds and its penalty.
 
     Parameters
     ----------
-    classes : DataFrame
-        Staged figures of the classes, with the round in column ``round``.
+    classes : Records
+        Of :func:`anonspark.generalize.figures.class_schema`.
     quasi_identifiers : sequence of QuasiIdentifier
     run_id : str
 
@@ -354,18 +367,22 @@ def class_table(
     DataFrame
         Lazy; no shuffle.
     """
-    bounds = [
-        sf.col(f"{CLASS_SUMMARY}.{end}_{index}").alias(f"{quasi_identifier.name}_{short}")
+    bounds = {
+        f"{end}_{index}": f"{quasi_identifier.name}_{short}"
         for index, quasi_identifier in enumerate(quasi_identifiers)
         for end, short in (("lowest", "min"), ("highest", "max"))
+    }
+    penalties = [
+        sf.col(f"penalty_{index}") * sf.lit(quasi_identifier.weight)
+        for index, quasi_identifier in enumerate(quasi_identifiers)
     ]
-    weights = [quasi_identifier.weight for quasi_identifier in quasi_identifiers]
-    return classes.select(
+    own = [f"penalty_{index}" for index in range(len(quasi_identifiers))]
+    return classes.rows(ROUND, CLASS_ID, SIZE, *bounds, *own).select(
         sf.lit(run_id).alias("run_id"),
         # The staged name is made of the seed by steps that can be taken back.
         sf.substring(sf.sha2(sf.format_string("%016x", CLASS_ID), 256), 1, 16).alias("class_id"),
-        "round",
-        sf.col(f"{CLASS_SUMMARY}.size").alias("size"),
-        *bounds,
-        _weighted_sum(weights).alias("ncp"),
+        ROUND,
+        SIZE,
+        *(sf.col(staged).alias(name) for staged, name in bounds.items()),
+        reduce(Column.__add__, penalties).alias("ncp"),
     )

@@ -20,6 +20,7 @@ from anonspark.full_domain.domain import Codes, Counts, Domain, Levels
 from anonspark.full_domain.tuples import NodeScore, Tuples, TupleTable, score_tuples
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes
+from anonspark.records import Records
 from anonspark.tasks import map_batches
 
 __all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
@@ -320,15 +321,14 @@ def _sum_up(rows: DataFrame, form: _Format, most_on_driver: int) -> TupleTable:
 
 
 def count_tuples(
-    records: DataFrame, domain: Domain, levels: Levels, most_on_driver: int
+    records: Records, domain: Domain, levels: Levels, most_on_driver: int
 ) -> TupleTable:
     """Count the distinct tuples of staged records.
 
     Parameters
     ----------
-    records : DataFrame
-        Staged records, of which the quasi-identifiers and the sensitive attributes of criteria are
-        read, once.
+    records : Records
+        Of which the quasi-identifiers and the sensitive attributes of criteria are read, once.
     domain : Domain
     levels : tuple of int
         The node at the bottom of the lattice.
@@ -344,10 +344,8 @@ def count_tuples(
     -----
     One job with one shuffle of tuples; one more that collects them where they fit.
     """
-    narrow = records.select(
-        *(quasi_identifier_column(index) for index in range(len(levels))),
-        *(attribute.column for attribute in domain.criteria.sensitive),
-    )
+    names = [quasi_identifier_column(index) for index in range(len(levels))]
+    names += [attribute.column for attribute in domain.criteria.sensitive]
     form = _Format(domain, levels)
-    counted = map_batches(narrow, _CountRecords(form), form.schema)
+    counted = records.map_batches(_CountRecords(form), form.schema, names)
     return _sum_up(counted, form, most_on_driver)

@@ -100,9 +100,7 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
         int64[:, ::1],
         int64[:, ::1],
         float64[:, ::1],
-        int64[::1],
-        int64[::1],
-        int64[::1],
+        int64[:, ::1],
     ),
     cache=True,
 )
@@ -115,9 +113,7 @@ def accumulate_histograms(
     attributes,
     thresholds,
     points,
-    counts,
-    minima,
-    maxima,
+    bins,
 ):
     """Add a batch of records to the histograms that were asked for.
 
@@ -132,14 +128,15 @@ def accumulate_histograms(
         Where the requests of each node begin.
     requests : int64 ndarray of shape (requests, 6)
         Column of ``keys`` or :data:`DISTANCE`, lowest and highest value looked at, bits to shift
-        (bin = (value - lowest) >> bits, or -1: list the values themselves), first bin in
-        ``counts``, and which side of the boundary is counted.
+        (bin = (value - lowest) >> bits, or -1: list the values themselves), first of its
+        ``bins``, and which side of the boundary is counted.
     attributes, thresholds : int64 ndarray of shape (requests, keys)
         The boundary of each request.
     points : float64 ndarray of shape (requests, d)
         The vantage point of each request.
-    counts, minima, maxima : int64 ndarray of shape (bins,)
-        Records, smallest and largest value of each bin; added to in place.
+    bins : int64 ndarray of shape (bins, 3)
+        Records, smallest and largest value of each bin; added to in place. Side by side, for they
+        are looked at together, all over the place.
 
     Returns
     -------
@@ -188,9 +185,9 @@ def accumulate_histograms(
             # Unsigned, for the width of an interval of 64-bit integers need not fit a signed one.
             offset = (uint64(value) - uint64(requests[request, 1])) >> uint64(requests[request, 3])
             place = requests[request, 4] + int64(offset)
-            counts[place] += 1
-            minima[place] = min(minima[place], value)
-            maxima[place] = max(maxima[place], value)
+            bins[place, 0] += 1
+            bins[place, 1] = min(bins[place, 1], value)
+            bins[place, 2] = max(bins[place, 2], value)
     return listed_requests[:listed].copy(), listed_values[:listed].copy()
 
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.types import StructField
 
-from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
-    CLASS_ID,
-    CLASS_SUMMARY,
+    PAYLOAD_HASH,
     Part,
+    is_payload,
     published_column,
-    quasi_identifier_column,
 )
 from anonspark.generalize.classes import Generalizer
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
 from anonspark.models.model import (
+    RESULT,
     Anonymized,
     Model,
     Round,
     Task,
+    class_batch,
     result_batch,
-    result_schema,
-    summaries,
 )
 from anonspark.models.options import RoundOptions
 from anonspark.outliers import OutlierSeparation
@@ -42,7 +40,8 @@ from anonspark.partition.distribution import (
 from anonspark.partition.growing import CutRule, Leaf
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
-from anonspark.tasks import map_batches
+from anonspark.records import PARCEL_BYTES, Packer
+from anonspark.tasks import Batches, map_batches
 
 __all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
 
@@ -187,22 +186,17 @@ class BlockwiseModel(Model):
             largest_block=self.largest_block,
             task_rows=self.task.task_rows,
         )
-        published = [
-            StructField(column.name, spark_type(column.arrow_type))
-            for column in generalizer.columns()
-        ]
-        schema = result_schema(table.records.schema, published, len(quasi_identifiers))
         finish = _FinishBlocks(
             {leaf.number: leaf for leaf in partition.leaves},
             self.group_former,
             None if table.last else self._separation(),
             generalizer,
             self.task.criteria,
-            arrow_schema(schema),
+            table.number,
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
         table.tell("forming classes")
-        return Anonymized(map_batches(blocks, finish, schema))
+        return Anonymized(map_batches(blocks, finish, RESULT))
 
 
 @dataclass(frozen=True)
@@ -225,9 +219,9 @@ class _FinishBlocks:
     separation: OutlierSeparation | None
     generalizer: Generalizer
     criteria: Criteria
-    schema: pa.Schema
+    number: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         records = received_records(batches)
         if records is None:
             return
@@ -267,7 +261,9 @@ class _FinishBlocks:
             left_over.append(order[~normal])
 
         records = records.drop_columns(BLOCK)
+        packer = Packer()
         yield from self._finished(
+            packer,
             records,
             contents,
             np.concatenate(kept),
@@ -275,7 +271,7 @@ class _FinishBlocks:
             np.concatenate(paths),
             np.concatenate(penalties),
         )
-        yield from self._batches(records, np.concatenate(left_over), Part.LEFT_OVER, {})
+        yield from self._parcels(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
 
     def _form_groups(self, leaf: Leaf, rows: Codes, contents: _Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
@@ -301,52 +297,50 @@ class _FinishBlocks:
 
     def _finished(
         self,
+        packer: Packer,
         records: pa.Table,
         contents: _Contents,
         order: Codes,
         sizes: Codes,
         paths: npt.NDArray[np.uint64],
         penalties: Positions,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Batches:
         """Yield the records of finished classes, generalized, and the classes."""
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = self.generalizer.generalize(contents.codes[order], starts)
-        owners = np.repeat(np.arange(len(sizes)), sizes)
-        # From here on no order of raw values is left: a file that ends inside a class must not
-        # divide it by them.
-        order = order[np.lexsort((contents.hashes[order], owners))]
-        owner = pa.array(owners)
-        identifiers = pa.array(paths.view(np.int64))
-        columns = {CLASS_ID: identifiers.take(owner)}
-        for index, column in enumerate(published):
-            columns[published_column(index)] = column.take(owner)
-        yield from self._batches(records, order, Part.FINISHED, columns)
-        class_summaries = summaries(figures, penalties, self.schema.field(CLASS_SUMMARY).type)
-        columns = {CLASS_ID: identifiers, CLASS_SUMMARY: class_summaries}
-        yield result_batch(self.schema, len(sizes), Part.CLASSES, columns)
+        identifiers = paths.view(np.int64)
+        # From here on no order of raw values is left: neither inside a class nor among them.
+        hashes = records.column(PAYLOAD_HASH).to_numpy().copy()
+        sort_groups(np.empty((len(hashes), 0), np.int64), hashes, order, starts)
+        by_name = np.argsort(identifiers)
+        order = order[_concatenated(starts, by_name)]
+        owners = pa.array(np.repeat(by_name, sizes[by_name]))
+        columns = {published_column(place): one.take(owners) for place, one in enumerate(published)}
+        payload = records.select([name for name in records.column_names if is_payload(name)])
+        yield from self._parcels(packer, Part.FINISHED, payload, order, columns)
+        weights = [one.weight for one in self.generalizer.quasi_identifiers]
+        yield class_batch(packer, self.number, pa.array(identifiers), figures, weights, penalties)
 
-    def _batches(
-        self, records: pa.Table, order: Codes, part: Part, columns: dict[str, pa.Array]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield batches of records: given columns, and staged ones."""
-        raw = {
-            quasi_identifier_column(index)
-            for index in range(len(self.generalizer.quasi_identifiers))
-        }
-        hidden = raw if part == Part.FINISHED else set()
-        staged = records.select(
-            [
-                field.name
-                for field in self.schema
-                if field.name in records.schema.names and field.name not in hidden
-            ]
-        )
-        rows_per_batch = 65_536
-        for start in range(0, len(order), rows_per_batch):
-            rows = pa.array(order[start : start + rows_per_batch])
-            taken = staged.take(rows).combine_chunks()
-            own = {name: column.slice(start, len(rows)) for name, column in columns.items()}
-            for name in staged.schema.names:
-                chunks = taken.column(name).chunks
-                own[name] = pa.concat_arrays(chunks) if chunks else pa.nulls(0)
-            yield result_batch(self.schema, len(rows), part, own)
+    def _parcels(
+        self,
+        packer: Packer,
+        part: Part,
+        records: pa.Table,
+        order: Codes,
+        columns: Mapping[str, pa.Array] = MappingProxyType({}),
+    ) -> Batches:
+        """Yield parcels of some records: given columns, and those of a table."""
+        # Not of all at once: of them is a copy.
+        step = max(PARCEL_BYTES * len(records) // max(records.nbytes, 1), 1)
+        for start in range(0, len(order), step):
+            taken = records.take(pa.array(order[start : start + step]))
+            own = [column.slice(start, step) for column in columns.values()]
+            parcel = pa.table([*own, *taken.columns], [*columns, *taken.column_names])
+            yield result_batch(part, packer.pack(parcel))
+
+
+def _concatenated(starts: Codes, groups: Codes) -> Codes:
+    """Return the places of groups, one group after another."""
+    sizes = np.diff(starts)[groups]
+    first = np.cumsum(sizes) - sizes
+    return np.repeat(starts[groups] - first, sizes) + np.arange(sizes.sum())

@@ -87,11 +87,6 @@ class Canon(BlockwiseModel):
         super().__init__(task, options)
 
     @property
-    def staged_ties(self) -> bool:
-        """True: cuts share records at equal distances out."""
-        return True
-
-    @property
     def cut_rule(self) -> CutRule:
         """The cut at the median distance."""
         return DistanceCut(

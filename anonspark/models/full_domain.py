@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
-from anonspark.arrow import arrow_schema, spark_type
+from anonspark.arrow import spark_type
 from anonspark.columns import (
     CLASS_ID,
-    CLASS_SUMMARY,
     HASH_KEY,
-    PART,
+    PAYLOAD_HASH,
     RECORD_HASH,
     Part,
     published_column,
-    quasi_identifier_column,
 )
 from anonspark.configuration.problems import Finding, found, nearest
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -44,19 +43,21 @@ from anonspark.hidden import with_hidden_number
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
 from anonspark.models.model import (
+    RESULT,
     Anonymized,
     Model,
     Round,
     Task,
+    class_batch,
+    finished_schema,
     result_batch,
-    result_schema,
-    summaries,
 )
 from anonspark.models.options import ModelOptions
 from anonspark.prepare.sensitive import count_values
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
-from anonspark.tasks import map_batches
+from anonspark.records import PARCELS, Packer, PackRecords, Records, together
+from anonspark.tasks import Batches, map_batches
 
 if TYPE_CHECKING:
     from anonspark.configuration.schema import Attribute
@@ -271,26 +272,48 @@ class _Recode:
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Makes rows of the result's schema from the words and sizes of classes."""
+    """Makes parcels of classes from their words and sizes."""
 
     recoding: FullDomainRecoding
     packing: Packing
-    schema: pa.Schema
+    number: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            names = word_names(self.packing.words)
-            groups = self.packing.unpack([batch.column(name).to_numpy() for name in names])
-            figures = self.recoding.figures(groups, batch.column("size").to_numpy())
-            whole = np.zeros(batch.num_rows)
-            for one in self.recoding.attributes:
-                weight = one.quasi_identifier.weight
-                whole += figures.sizes * weight * figures.penalties[:, one.position]
-            columns = {
-                CLASS_ID: batch.column(CLASS_ID),
-                CLASS_SUMMARY: summaries(figures, whole, self.schema.field(CLASS_SUMMARY).type),
-            }
-            yield result_batch(self.schema, batch.num_rows, Part.CLASSES, columns)
+    def __call__(self, batches: Batches) -> Batches:
+        packer = Packer()
+        in_order = sorted(self.recoding.attributes, key=lambda one: one.position)
+        weights = [one.quasi_identifier.weight for one in in_order]
+        names = word_names(self.packing.words)
+        for classes in together(batches):
+            groups = self.packing.unpack([classes.column(name).to_numpy() for name in names])
+            figures = self.recoding.figures(groups, classes.column("size").to_numpy())
+            identifiers = classes.column(CLASS_ID).combine_chunks()
+            yield class_batch(packer, self.number, identifiers, figures, weights)
+
+
+@dataclass(frozen=True)
+class _PackResult:
+    """Packs the records of one task, those with a class and those without one apart.
+
+    Parameters
+    ----------
+    left_over, finished : sequence of str
+        Columns of either.
+    """
+
+    left_over: Sequence[str]
+    finished: Sequence[str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        packer = Packer()
+        for records in together(batches):
+            has_class = records.column(CLASS_ID).is_valid()
+            for part, names, mask in (
+                (Part.LEFT_OVER, self.left_over, pc.invert(has_class)),
+                (Part.FINISHED, self.finished, has_class),
+            ):
+                own = records.select(names).filter(mask)
+                if own.num_rows:
+                    yield result_batch(part, packer.pack(own))
 
 
 class FullDomain(Model):
@@ -321,11 +344,6 @@ class FullDomain(Model):
     def rounds(self) -> int:
         """The first round, and ρ more for rho-gain."""
         return 1 + (self.options.rho if self.options.name == "rho-gain" else 0)
-
-    @property
-    def staged_ties(self) -> bool:
-        """False: equal records are recoded alike."""
-        return False
 
     @property
     def leaves_residual(self) -> bool:
@@ -387,13 +405,15 @@ class FullDomain(Model):
             "nothing was published"
         )
 
-    def suppress(self, records: DataFrame) -> DataFrame | None:
+    def suppress(self, records: Records) -> Records | None:
         """Return the records with every quasi-identifier suppressed, or None to drop them."""
         if self.options.residual == "drop":
             return None
+        schema = finished_schema(records.schema, self.task.generalizer)
         # Whatever files they came from, as for classes.
-        recoded = self._with_published(records.repartition(RECORD_HASH), self._domain.heights)
-        return recoded.select(*self._columns(records, sf.lit(Part.SUPPRESSED), sf.lit(0)))
+        recoded = self._with_published(records, self._domain.heights).repartition(RECORD_HASH)
+        in_order = recoded.sortWithinPartitions(PAYLOAD_HASH).select(*schema.names)
+        return Records(map_batches(in_order, PackRecords(), PARCELS), schema)
 
     def _requirements(self, table: Round) -> Requirements:
         criteria = self.task.criteria
@@ -466,13 +486,15 @@ class FullDomain(Model):
             classes = sf.broadcast(classes)
         recoded = self._with_published(table.records, levels)
         joined = self._shuffled(recoded.join(classes, names, "left"), table.rows)
-        finished = sf.col(CLASS_ID).isNotNull()
-        part = sf.when(finished, sf.lit(Part.FINISHED)).otherwise(sf.lit(Part.LEFT_OVER))
-        records = joined.select(*self._columns(table.records, part, sf.col(CLASS_ID), finished))
-        schema = self._schema(table.records)
-        describe = _DescribeClasses(self._recoding(levels), packing, arrow_schema(schema))
-        rows = map_batches(classes, describe, schema)
-        return records.unionByName(rows)
+        staged = table.records.schema
+        finished = finished_schema(staged, self.task.generalizer)
+        pack = _PackResult(staged.names, finished.names)
+        # The order of what is published must tell nothing of what is not.
+        in_order = joined.sortWithinPartitions(CLASS_ID, PAYLOAD_HASH)
+        columns = dict.fromkeys([*staged.names, *finished.names, CLASS_ID])
+        records = map_batches(in_order.select(*columns), pack, RESULT)
+        describe = _DescribeClasses(self._recoding(levels), packing, table.number)
+        return records.unionByName(map_batches(classes, describe, RESULT))
 
     def _shuffled(self, records: DataFrame, rows: int) -> DataFrame:
         """Bring the records of a class together, whatever files they came from.
@@ -500,7 +522,7 @@ class FullDomain(Model):
         words = zip(word_names(packing.words), packing.pack(groups), strict=True)
         columns = pa.table({**{name: pa.array(word) for name, word in words}, "size": sizes})
         schema = StructType([StructField(name, LongType(), False) for name in columns.column_names])
-        spark = table.records.sparkSession
+        spark = table.records.parcels.sparkSession
         rows = spark.createDataFrame(columns.to_pandas(), schema)
         return rows, len(sizes) <= _BROADCAST_CLASSES
 
@@ -508,45 +530,15 @@ class FullDomain(Model):
         columns = tuple(self.task.generalizer.columns())
         return FullDomainRecoding(self._domain.attributes, levels, columns)
 
-    def _with_published(self, records: DataFrame, levels: Levels) -> DataFrame:
+    def _with_published(self, records: Records, levels: Levels) -> DataFrame:
         """Return staged records with the words of their class and the published columns."""
         packing = Packing(tuple(self._domain.groups(levels)))
         schema = StructType(list(records.schema.fields))
         for name in word_names(packing.words):
             schema = schema.add(StructField(name, LongType()))
-        for index, field in enumerate(self._published()):
-            schema = schema.add(StructField(published_column(index), field.dataType))
-        recode = _Recode(self._domain, self._recoding(levels), packing)
-        return map_batches(records, recode, schema)
-
-    def _published(self) -> list[StructField]:
-        return [
-            StructField(column.name, spark_type(column.arrow_type))
-            for column in self.task.generalizer.columns()
-        ]
-
-    def _schema(self, records: DataFrame) -> StructType:
-        return result_schema(records.schema, self._published(), len(self._domain.attributes))
-
-    def _columns(
-        self, records: DataFrame, part: Any, class_id: Any, finished: Any = None
-    ) -> list[Any]:
-        """Return the columns of the result, of records with their published columns."""
-        published = {published_column(index) for index in range(len(self._published()))}
-        raw = {quasi_identifier_column(index) for index in range(len(self._domain.attributes))}
-        columns = []
-        for field in self._schema(records):
-            value = sf.col(field.name) if field.name != CLASS_SUMMARY else sf.lit(None)
-            if field.name == PART:
-                value = part
-            elif field.name == CLASS_ID:
-                value = class_id
-            elif field.name in published and finished is not None:
-                value = sf.when(finished, value)
-            elif field.name in raw:
-                value = sf.lit(None) if finished is None else sf.when(~finished, value)
-            columns.append(value.cast(field.dataType).alias(field.name))
-        return columns
+        for index, column in enumerate(self.task.generalizer.columns()):
+            schema = schema.add(StructField(published_column(index), spark_type(column.arrow_type)))
+        return records.map_batches(_Recode(self._domain, self._recoding(levels), packing), schema)
 
 
 def _given_levels(options: FullDomainOptions, domain: Domain) -> list[Levels]:

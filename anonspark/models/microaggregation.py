@@ -114,11 +114,6 @@ class Microaggregation(BlockwiseModel):
         super().__init__(task)
 
     @property
-    def staged_ties(self) -> bool:
-        """False: strict cuts keep equal records together."""
-        return False
-
-    @property
     def largest_block(self) -> int:
         """Records of a block, which the configuration sets and not the size of the tasks."""
         return self.options.block_rows

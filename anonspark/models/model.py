@@ -5,34 +5,42 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import DecimalType, StringType, StructField, StructType
 
+from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
-    CLASS_ID,
-    CLASS_SUMMARY,
     PART,
+    PENALTY,
+    WHOLE_PENALTY,
     Part,
+    is_payload,
     published_column,
-    quasi_identifier_column,
 )
 from anonspark.generalize.classes import ClassFigures, Generalizer
+from anonspark.generalize.figures import class_rows, exact_sums, penalties_of_classes
 from anonspark.models.options import ModelOptions
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
+from anonspark.records import PARCELS, Packer, Records
 
-__all__ = ["Anonymized", "Model", "Round", "Task", "result_batch", "result_schema", "summaries"]
+__all__ = [
+    "RESULT",
+    "Anonymized",
+    "Model",
+    "Round",
+    "Task",
+    "class_batch",
+    "finished_schema",
+    "result_batch",
+]
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,8 @@ class Round:
 
     Parameters
     ----------
-    records : DataFrame
-        Staged records (see :mod:`anonspark.columns`).
+    records : Records
+        As staged (see :mod:`anonspark.columns`).
     rows : int
         Their number.
     number : int
@@ -76,7 +84,7 @@ class Round:
         Takes what the model is at, in a few words, for whoever waits.
     """
 
-    records: DataFrame
+    records: Records
     rows: int
     number: int
     last: bool
@@ -90,9 +98,9 @@ class Anonymized:
     Parameters
     ----------
     rows : DataFrame
-        Of :func:`result_schema`: every record exactly once, in a finished class, generalized, or
-        left over with its raw values; and one row a finished class. Lazy; what it costs to make is
-        told by the model.
+        Of :data:`RESULT`: parcels of finished records, generalized, and of records left over with
+        their raw values, every record in exactly one; and parcels of the finished classes. Lazy;
+        what it costs to make is told by the model.
     levels : mapping of str to int or None
         Level of the hierarchy that each quasi-identifier was recoded to, where it is one level for
         the whole table.
@@ -132,14 +140,6 @@ class Model(ABC):
         return 0.0
 
     @property
-    @abstractmethod
-    def staged_ties(self) -> bool:
-        """Whether a cut may run between records that are equal in every column.
-
-        Such records then need occurrence numbers wherever a table is larger than one task.
-        """
-
-    @property
     def leaves_residual(self) -> bool:
         """Whether records may be left over for good, which are then suppressed.
 
@@ -168,110 +168,114 @@ class Model(ABC):
             in the first round.
         """
 
-    def suppress(self, records: DataFrame) -> DataFrame | None:
-        """Return the rows of records without a class, or None where they are not published.
+    def suppress(self, records: Records) -> Records | None:
+        """Return records without a class as published, or None where they are not published.
 
         Parameters
         ----------
-        records : DataFrame
-            Staged records that no round found a class for.
+        records : Records
+            Those that no round found a class for.
 
         Returns
         -------
-        DataFrame or None
-            Of :func:`result_schema`, lazy.
+        Records or None
+            Of :func:`finished_schema`, lazy.
         """
         raise NotImplementedError(f"{type(self).__name__} leaves no record over")
 
 
-def result_schema(records: StructType, published: Sequence[StructField], d: int) -> StructType:
-    """Return the schema of a round's result.
+def finished_schema(records: StructType, generalizer: Generalizer) -> StructType:
+    """Return the schema of finished records: what is published of them.
 
     Parameters
     ----------
     records : StructType
         Schema of the staged records.
-    published : sequence of StructField
-        Columns of the release that tell of quasi-identifiers.
-    d : int
-        Quasi-identifiers.
+    generalizer : Generalizer
 
     Returns
     -------
     StructType
-        The part that a row belongs to; of finished records the class and the published columns; of
-        records left over the raw quasi-identifiers; of both everything else as staged. Of classes
-        their figures, with the penalty of all records of the group that each was taken from.
+        The columns of the release that tell of quasi-identifiers, and the payload. The records of
+        a class stand together, in the order of the payload's keyed hash, which tells nothing of
+        them that is not published.
     """
-    raw = [records[quasi_identifier_column(index)] for index in range(d)]
-    rest = [field for field in records if field.name not in {column.name for column in raw}]
-    figures = [StructField("size", LongType()), StructField("whole_penalty", DoubleType())]
-    for index, column in enumerate(raw):
-        figures += [
-            StructField(f"lowest_{index}", column.dataType),
-            StructField(f"highest_{index}", column.dataType),
-            StructField(f"level_{index}", LongType()),
-            StructField(f"penalty_{index}", DoubleType()),
-            StructField(f"loss_{index}", DoubleType()),
-        ]
     return StructType(
         [
-            StructField(PART, StringType()),
-            StructField(CLASS_ID, LongType()),
-            StructField(CLASS_SUMMARY, StructType(figures)),
             *(
-                StructField(published_column(index), column.dataType)
-                for index, column in enumerate(published)
+                StructField(published_column(index), spark_type(column.arrow_type))
+                for index, column in enumerate(generalizer.columns())
             ),
-            *(StructField(column.name, column.dataType) for column in raw),
-            *rest,
+            *(field for field in records if is_payload(field.name)),
         ]
     )
+
+
+RESULT = StructType(
+    [
+        StructField(PART, StringType()),
+        *PARCELS,
+        StructField(PENALTY, DecimalType(38, 15)),
+        StructField(WHOLE_PENALTY, DecimalType(38, 15)),
+    ]
+)
+"""A round's result: the part that a parcel belongs to, the parcel, and what its classes lose.
+
+Records are as staged where they are left over, and of :func:`finished_schema` where their classes
+are finished; classes are of :func:`anonspark.generalize.figures.class_schema`."""
+
+_ARROW_RESULT = arrow_schema(RESULT)
 
 
 def result_batch(
-    schema: pa.Schema, rows: int, part: Part, columns: Mapping[str, pa.Array]
+    part: Part, parcel: Mapping[str, pa.Array], sums: Mapping[str, Decimal] = MappingProxyType({})
 ) -> pa.RecordBatch:
-    """Return a batch of a round's result: given columns, and nulls.
+    """Return a parcel as a row of a round's result.
 
     Parameters
     ----------
-    schema : pyarrow.Schema
-        Of :func:`result_schema`.
-    rows : int
     part : Part
-        Which part all rows belong to.
-    columns : mapping of str to pyarrow.Array
+    parcel : mapping of str to pyarrow.Array
+        Of :meth:`anonspark.records.Packer.pack`.
+    sums : mapping of str to Decimal
+        What the classes of a parcel lose.
     """
-    given = {PART: pa.repeat(part.value, rows), **columns}
-    return pa.RecordBatch.from_arrays(
-        [
-            given[field.name] if field.name in given else pa.nulls(rows, field.type)
-            for field in schema
-        ],
-        schema=schema,
-    )
+    given = {PART: pa.array([part.value]), **parcel}
+    arrays = [
+        given[field.name] if field.name in given else pa.array([sums.get(field.name)], field.type)
+        for field in _ARROW_RESULT
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_RESULT)
 
 
-def summaries(
-    figures: ClassFigures, whole_penalties: npt.NDArray[np.float64], data_type: pa.StructType
-) -> pa.StructArray:
-    """Return the figures of classes as :func:`result_schema` has them.
+def class_batch(
+    packer: Packer,
+    number: int,
+    identifiers: pa.Array,
+    figures: ClassFigures,
+    weights: Sequence[float],
+    whole_penalties: npt.NDArray[np.float64] | None = None,
+) -> pa.RecordBatch:
+    """Return finished classes as a row of a round's result.
 
     Parameters
     ----------
+    packer : Packer
+    number : int
+        The round.
+    identifiers : pyarrow.Int64Array of shape (classes,)
+        Names of the classes.
     figures : ClassFigures
-    whole_penalties : float64 ndarray of shape (classes,)
-        Penalty of the group that each class was taken from.
-    data_type : pyarrow.StructType
+    weights : sequence of float
+        Of the quasi-identifiers.
+    whole_penalties : float64 ndarray of shape (classes,) or None
+        Penalty of the group that each class was taken from; None where classes are whole groups.
     """
-    arrays = [pa.array(figures.sizes), pa.array(whole_penalties)]
-    for index in range(figures.penalties.shape[1]):
-        arrays += [
-            figures.lowest[index],
-            figures.highest[index],
-            pa.array(figures.levels[:, index]),
-            pa.array(figures.penalties[:, index]),
-            pa.array(figures.losses[:, index]),
-        ]
-    return pa.StructArray.from_arrays(arrays, fields=list(data_type))
+    penalties = penalties_of_classes(figures, weights)
+    (penalty,) = exact_sums(penalties)
+    (whole_penalty,) = exact_sums(penalties if whole_penalties is None else whole_penalties)
+    return result_batch(
+        Part.CLASSES,
+        packer.pack(class_rows(number, identifiers, figures)),
+        {PENALTY: penalty, WHOLE_PENALTY: whole_penalty},
+    )

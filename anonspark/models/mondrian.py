@@ -117,11 +117,6 @@ class Mondrian(BlockwiseModel):
         super().__init__(task, options)
 
     @property
-    def staged_ties(self) -> bool:
-        """True for relaxed cuts, which share equal records out."""
-        return self.options.split == "relaxed"
-
-    @property
     def cut_rule(self) -> CutRule:
         """The median cut."""
         return MedianCut(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from anonspark.kernels.descent import (
     accumulate_histograms,
     draw_records,
 )
-from anonspark.partition.cut_tree import Boundary, BoundaryArrays, CutTree, positions_for
+from anonspark.partition.cut_tree import Boundary, BoundaryArrays, CutTree, Descent, positions_for
 
 __all__ = ["Answer", "Counter", "Draw", "Drawn", "Histogram", "Question", "Request"]
 
@@ -138,14 +138,16 @@ class Counter:
         What to count and to draw, grouped by node.
     """
 
-    tree: CutTree
+    tree: InitVar[CutTree]
     questions: Sequence[Question]
+    descent: Descent = field(init=False)
     requests: list[Request] = field(init=False)
     draws: list[Draw] = field(init=False)
     _bins: Integers = field(init=False)
     _shifts: Integers = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, tree: CutTree) -> None:
+        self.descent = tree.descent()
         self.requests = [one for one in self.questions if isinstance(one, Request)]
         self.draws = [one for one in self.questions if isinstance(one, Draw)]
         share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
@@ -183,7 +185,7 @@ class Counter:
             on from the requests, and its priority as bin. ``codes``: lists of the codes of the
             latter.
         """
-        d = len(self.tree.quasi_identifiers)
+        d = len(self.descent.quasi_identifiers)
         wanted = {(False, False): EQUAL, (False, True): EQUAL}
         wanted |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
         requests = np.array(
@@ -211,16 +213,15 @@ class Counter:
         limits = np.array([draw.limit for draw in self.draws], np.uint64)
         first_draw = self._first_of_node(self.draws)
         total = int(self._bins[-1])
-        counts = np.zeros(total, np.int64)
-        minima = np.full(total, _LARGEST, np.int64)
-        maxima = np.full(total, _SMALLEST, np.int64)
+        bins = np.empty((total, 3), np.int64)
+        bins[:] = 0, _LARGEST, _SMALLEST
         listed: list[tuple[Integers, Integers]] = []
         drawn: dict[tuple[int, int], list[int]] = {}
         for keys in batches:
             normalized = positions_for(
-                [self.tree.arrays(), boundaries], keys, self.tree.quasi_identifiers
+                [self.descent.boundaries, boundaries], keys, self.descent.quasi_identifiers
             )
-            leaves = self.tree.find_leaves(keys, normalized)
+            leaves = self.descent.find_leaves(keys, normalized)
             listed.append(
                 accumulate_histograms(
                     keys,
@@ -231,9 +232,7 @@ class Counter:
                     boundaries.keys,
                     boundaries.thresholds,
                     boundaries.points,
-                    counts,
-                    minima,
-                    maxima,
+                    bins,
                 )
             )
             if self.draws:
@@ -246,11 +245,9 @@ class Counter:
                     place = (len(self.requests) + draw, own)
                     codes = keys[row, :d].tolist()
                     drawn[place] = min(drawn.get(place, codes), codes)
-        filled = np.flatnonzero(counts)
+        filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
-        parts = [
-            (owner, filled - self._bins[owner], counts[filled], minima[filled], maxima[filled])
-        ]
+        parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
         if listed:
             pairs = np.stack(
                 [np.concatenate([part[side] for part in listed]) for side in (0, 1)], axis=1
@@ -270,7 +267,7 @@ class Counter:
 
     def _first_of_node(self, questions: Sequence[Question]) -> Integers:
         nodes = np.array([question.node for question in questions], np.int64)
-        return np.searchsorted(nodes, np.arange(len(self.tree) + 1)).astype(np.int64)
+        return np.searchsorted(nodes, np.arange(len(self.descent) + 1)).astype(np.int64)
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
         """Return one answer a question from the counts of all partitions, summed up by bin."""
@@ -288,7 +285,7 @@ class Counter:
                 histograms.append(Histogram(*(column.astype(np.int64) for column in columns)))
             else:
                 codes = [list(result["codes"][row]) for row in rows]
-                d = len(self.tree.quasi_identifiers)
+                d = len(self.descent.quasi_identifiers)
                 draws.append(Drawn(np.array(codes, np.int64).reshape(-1, d)))
         counted, taken = iter(histograms), iter(draws)
         return [

@@ -1,4 +1,4 @@
-"""The tree of cuts made on the cluster, as plain arrays that travel to the tasks."""
+"""The tree of cuts made on the cluster, and as the arrays that travel to the tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anonspark.kernels.descent import DISTANCE, find_leaves
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.record_keys import normalized_positions
 
-__all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "positions_for"]
+__all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "Descent", "positions_for"]
 
 Integers = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ class Boundary:
     ----------
     keys : tuple of int
         What to compare in turn: columns of the key matrix (a quasi-identifier's index, d for the
-        record hash, d + 1 for the occurrence number) or ``DISTANCE``, the distance to the vantage
+        record hash, d + 1 for the record number) or ``DISTANCE``, the distance to the vantage
         point.
     thresholds : tuple of int
         The boundary's value of each.
@@ -64,7 +64,7 @@ class BoundaryArrays:
     @classmethod
     def of(cls, boundaries: Sequence[Boundary | None], d: int) -> BoundaryArrays:
         """Return boundaries over d quasi-identifiers as arrays."""
-        # Behind the distance at most all quasi-identifiers, the hash and the occurrence number.
+        # Behind the distance at most all quasi-identifiers, the hash and the record number.
         keys = np.full((len(boundaries), d + 4), -1, np.int64)
         thresholds = np.zeros((len(boundaries), d + 4), np.int64)
         points = np.zeros((len(boundaries), d), np.float64)
@@ -87,6 +87,54 @@ def positions_for(
     if any(one.measured for one in arrays):
         return normalized_positions(keys, quasi_identifiers)
     return np.empty((0, len(quasi_identifiers)), np.float64)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A tree as arrays of one row a node: what travels to the tasks.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    boundaries : BoundaryArrays
+    equal_goes_left : bool ndarray of shape (nodes,)
+        Where records on the boundary go.
+    children : int64 ndarray of shape (nodes, 2)
+        Left and right child; -1 in a leaf.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    boundaries: BoundaryArrays
+    equal_goes_left: npt.NDArray[np.bool_]
+    children: Integers
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def find_leaves(
+        self, keys: Integers, normalized: Positions | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the node number of each record's leaf.
+
+        Parameters
+        ----------
+        keys : int64 ndarray of shape (n, width)
+            See :func:`anonspark.record_keys.key_matrix`.
+        normalized : float64 ndarray of shape (n, d) or None
+            The records' normalized positions, where they are known already.
+        """
+        if normalized is None:
+            normalized = positions_for([self.boundaries], keys, self.quasi_identifiers)
+        leaves: npt.NDArray[np.int32] = find_leaves(
+            keys,
+            normalized,
+            self.boundaries.keys,
+            self.boundaries.thresholds,
+            self.boundaries.points,
+            self.equal_goes_left,
+            self.children,
+        )
+        return leaves
 
 
 @dataclass
@@ -114,35 +162,14 @@ class CutTree:
     def __len__(self) -> int:
         return len(self.children)
 
-    def arrays(self) -> BoundaryArrays:
-        """Return the boundaries of all nodes."""
-        return BoundaryArrays.of(self.boundaries, len(self.quasi_identifiers))
-
-    def find_leaves(
-        self, keys: Integers, normalized: Positions | None = None
-    ) -> npt.NDArray[np.int32]:
-        """Return the node number of each record's leaf.
-
-        Parameters
-        ----------
-        keys : int64 ndarray of shape (n, width)
-            See :func:`anonspark.record_keys.key_matrix`.
-        normalized : float64 ndarray of shape (n, d) or None
-            The records' normalized positions, where they are known already.
-        """
-        arrays = self.arrays()
-        if normalized is None:
-            normalized = positions_for([arrays], keys, self.quasi_identifiers)
-        equal_goes_left = np.array(
-            [boundary is not None and boundary.equal_goes_left for boundary in self.boundaries]
-        )
-        leaves: npt.NDArray[np.int32] = find_leaves(
-            keys,
-            normalized,
-            arrays.keys,
-            arrays.thresholds,
-            arrays.points,
-            equal_goes_left,
+    def descent(self) -> Descent:
+        """Return the tree as it is now, as arrays."""
+        equal_goes_left = [
+            boundary is not None and boundary.equal_goes_left for boundary in self.boundaries
+        ]
+        return Descent(
+            self.quasi_identifiers,
+            BoundaryArrays.of(self.boundaries, len(self.quasi_identifiers)),
+            np.array(equal_goes_left),
             np.array(self.children, np.int64),
         )
-        return leaves

@@ -32,7 +32,7 @@ def half(
     node : Node
     keys : sequence of int
         What records are ordered by: quasi-identifiers or ``DISTANCE``. The record hash and the
-        occurrence number come after them.
+        number come after them.
     vantage_point : tuple of float or None
         What distances are measured from.
     largest_distance : int
@@ -65,7 +65,7 @@ def half(
         )
         if missing == tied_rows:
             return boundary
-    raise ValueError("records that are equal in every key have no occurrence numbers")
+    raise ValueError("records that are equal in every key have equal numbers, too")
 
 
 def _interval(node: Node, key: int) -> tuple[int, int]:

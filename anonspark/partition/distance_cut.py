@@ -43,6 +43,11 @@ class DistanceCut:
     criteria: Criteria
     spread: bool
 
+    @property
+    def breaks_ties(self) -> bool:
+        """True: cuts share records at equal distances out, and hashes draw vantage points."""
+        return True
+
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's draws and histograms and return its cut, None where there is none.
 

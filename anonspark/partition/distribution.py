@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,24 +12,31 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import OCCURRENCE, RECORD_HASH, quasi_identifier_column
 from anonspark.partition.counting import Answer, Counter, Question
-from anonspark.partition.cut_tree import CutTree
+from anonspark.partition.cut_tree import CutTree, Descent
 from anonspark.partition.growing import CutRule, Leaf, Node, grow
-from anonspark.partition.packing import PACKED_SCHEMA, PackKeys, unpacked
+from anonspark.partition.packing import PACKED_SCHEMA, PackedKeys
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
 from anonspark.record_keys import key_matrix
-from anonspark.tasks import map_batches
+from anonspark.records import (
+    RECORDS,
+    Records,
+    open_parcels,
+    pack_table,
+    together,
+    unpack_table,
+)
+from anonspark.tasks import Batches, map_batches
 
 __all__ = ["BLOCK", "Partition", "partition_records", "received_records", "send_to_tasks"]
 
 BLOCK = "block"
 """Node number of a record's leaf."""
 
-_TASK_KEY, _RECORDS = "task_key", "records"
-_SENT = [_TASK_KEY, _RECORDS]
-_SENT_SCHEMA = f"{_TASK_KEY} int, {_RECORDS} binary"
+_TASK_KEY = "task_key"
+_SENT = [_TASK_KEY, RECORDS]
+_SENT_SCHEMA = f"{_TASK_KEY} int, {RECORDS} binary"
 
 # What a task collects before it sends; larger parcels are fewer, but the task has to hold them.
 _BYTES_AT_ONCE = 64 * 2**20
@@ -68,63 +75,48 @@ class _CountRecords:
     """Counts one partition's packed records in a Python worker."""
 
     counter: Counter
-    criteria: Criteria
+    keys: PackedKeys
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keys = unpacked(batches, len(self.counter.tree.quasi_identifiers), self.criteria)
-        yield pa.RecordBatch.from_pydict(self.counter.count(keys), schema=_COUNT_TYPES)
+    def __call__(self, batches: Batches) -> Batches:
+        counts = self.counter.count(self.keys.unpack(batches))
+        yield pa.RecordBatch.from_pydict(counts, schema=_COUNT_TYPES)
 
 
 @dataclass(frozen=True)
 class _SendBlocks:
-    """Finds each record's leaf, and packs the records of a task that go to the same one.
+    """Finds each record's leaf, and packs the records of a task that go to the same one."""
 
-    Packed they cost a shuffle next to nothing, and neither side of it has to take them apart.
-    """
-
-    tree: CutTree
+    descent: Descent
+    task_of_node: npt.NDArray[np.int32]
     task_keys: npt.NDArray[np.int32]
     criteria: Criteria
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        size = 0
-        for batch in batches:
-            keys = key_matrix(batch, self.tree.quasi_identifiers, self.criteria)
-            blocks = pa.array(self.tree.find_leaves(keys))
-            waiting.append(
-                pa.RecordBatch.from_arrays([*batch.columns, blocks], [*batch.schema.names, BLOCK])
-            )
-            size += waiting[-1].nbytes
-            if size >= _BYTES_AT_ONCE:
-                yield self._packed(waiting)
-                waiting, size = [], 0
-        if waiting:
-            yield self._packed(waiting)
+    def __call__(self, parcels: Batches) -> Batches:
+        return map(self._packed, together(self._in_blocks(parcels), _BYTES_AT_ONCE))
 
-    def _packed(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-        records = pa.Table.from_batches(batches).combine_chunks()
-        keys = self.task_keys[records.column(BLOCK).to_numpy()]
-        order = np.argsort(keys, kind="stable")
-        records = records.take(pa.array(order)).combine_chunks()
-        own, starts = np.unique(keys[order], return_index=True)
+    def _in_blocks(self, parcels: Batches) -> Batches:
+        for first, records in open_parcels(parcels):
+            keys = key_matrix(records, self.descent.quasi_identifiers, self.criteria, first)
+            blocks = pa.array(self.descent.find_leaves(keys))
+            yield from records.append_column(BLOCK, blocks).to_batches()
+
+    def _packed(self, records: pa.Table) -> pa.RecordBatch:
+        tasks = self.task_of_node[records.column(BLOCK).to_numpy()]
+        # NumPy sorts numbers of 16 bits many times faster.
+        fits = len(self.task_keys) <= np.iinfo(np.uint16).max
+        order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
+        records = records.combine_chunks().take(pa.array(order))
+        own, starts = np.unique(tasks[order], return_index=True)
         ends = np.append(starts[1:], len(order))
         packed = [
-            _packed_table(records.slice(start, end - start))
+            pack_table(records.slice(start, end - start))
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
-        return pa.RecordBatch.from_arrays([pa.array(own), pa.array(packed, pa.binary())], _SENT)
+        keys = pa.array(self.task_keys[own])
+        return pa.RecordBatch.from_arrays([keys, pa.array(packed, pa.binary())], _SENT)
 
 
-def _packed_table(records: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, records.schema) as stream:
-        stream.write_table(records)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def received_records(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+def received_records(batches: Batches) -> pa.Table | None:
     """Return the records that :func:`send_to_tasks` sent to a task, None where there are none.
 
     Parameters
@@ -137,16 +129,12 @@ def received_records(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     pyarrow.Table or None
         The records, with their block in column :data:`BLOCK`.
     """
-    tables = [
-        pa.ipc.open_stream(packed.as_buffer()).read_all()
-        for batch in batches
-        for packed in batch.column(_RECORDS)
-    ]
+    tables = [unpack_table(packed) for batch in batches for packed in batch.column(RECORDS)]
     return pa.concat_tables(tables) if tables else None
 
 
 def partition_records(
-    records: DataFrame,
+    records: Records,
     rows: int,
     quasi_identifiers: tuple[QuasiIdentifier, ...],
     criteria: Criteria,
@@ -160,9 +148,8 @@ def partition_records(
 
     Parameters
     ----------
-    records : DataFrame
-        Staged records. Read once: only quasi-identifiers, hash, occurrence number and the sensitive
-        attributes of criteria.
+    records : Records
+        Read once: only quasi-identifiers, hash and the sensitive attributes of criteria.
     rows : int
         Their number.
     quasi_identifiers : tuple of QuasiIdentifier
@@ -187,20 +174,17 @@ def partition_records(
     one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
     for each sensitive value of each waiting node. Of the data, at most the codes of some hundred
     records a node are collected, for models that choose among vantage points. Until the passes are
-    done the executors keep 1 to 8 bytes for each key of each record, in memory or on disk.
+    done the executors keep 1 to 8 bytes for each key of each record, in memory or on disk; the
+    hashes are among them only where cuts look at them.
     """
     d = len(quasi_identifiers)
-    names = [quasi_identifier_column(j) for j in range(d)]
-    names += [name for name in (RECORD_HASH, OCCURRENCE) if name in records.columns]
-    names += [attribute.column for attribute in criteria.sensitive]
-    packed = map_batches(
-        records.select(*names), PackKeys(quasi_identifiers, criteria), PACKED_SCHEMA
-    )
+    keys = PackedKeys(quasi_identifiers, criteria, rule.breaks_ties)
+    packed = map_batches(records.parcels, keys.pack, PACKED_SCHEMA)
 
     def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         counter = Counter(tree, questions)
         counts = (
-            map_batches(packed, _CountRecords(counter, criteria), _COUNT_SCHEMA)
+            map_batches(packed, _CountRecords(counter, keys), _COUNT_SCHEMA)
             .groupBy("request", "bin")
             .agg(
                 sf.sum("count").alias("count"),
@@ -249,7 +233,7 @@ def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(task) for task in tasks)
 
 
-def send_to_tasks(records: DataFrame, partition: Partition, criteria: Criteria) -> DataFrame:
+def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) -> DataFrame:
     """Shuffle records so that every task holds its blocks whole, and nothing else.
 
     Returns
@@ -261,11 +245,12 @@ def send_to_tasks(records: DataFrame, partition: Partition, criteria: Criteria) 
     -----
     Lazy; one shuffle of the whole records.
     """
-    task_keys = np.zeros(len(partition.tree), np.int32)
+    task_of_node = np.zeros(len(partition.tree), np.int32)
+    for task, numbers in enumerate(partition.tasks):
+        task_of_node[list(numbers)] = task
     keys = keys_for_partitions(len(partition.tasks))
-    for key, numbers in zip(keys, partition.tasks, strict=True):
-        task_keys[list(numbers)] = key
-    sent = map_batches(records, _SendBlocks(partition.tree, task_keys, criteria), _SENT_SCHEMA)
+    send = _SendBlocks(partition.tree.descent(), task_of_node, keys, criteria)
+    sent = map_batches(records.parcels, send, _SENT_SCHEMA)
     return sent.repartition(len(partition.tasks), _TASK_KEY)
 
 

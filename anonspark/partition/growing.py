@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from anonspark.kernels.paths import child_path
 from anonspark.partition.counting import Answer, Histogram, Question, Request
@@ -70,7 +70,17 @@ class Cut:
 
 
 Leaf = Node
-CutRule = Callable[[Node], Questions]
+
+
+class CutRule(Protocol):
+    """How a model cuts nodes."""
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether cuts run between records that are equal in every quasi-identifier, by hash."""
+
+    def __call__(self, node: Node) -> Questions:
+        """Start the questions of one node."""
 
 
 @dataclass

@@ -41,6 +41,11 @@ class MedianCut:
     balanced: bool
     cell: bool
 
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether cuts share equal records out."""
+        return self.relaxed
+
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's histograms and return its cut, None where it cannot be cut.
 

@@ -15,70 +15,77 @@ import pyarrow as pa
 
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.privacy.criteria import Criteria
-from anonspark.record_keys import key_matrix, key_width
+from anonspark.record_keys import key_columns, key_matrix, key_width
+from anonspark.records import FIRST_NUMBER, ROWS, open_parcels
+from anonspark.tasks import Batches
 
-__all__ = ["PACKED_SCHEMA", "PackKeys", "unpacked"]
+__all__ = ["PACKED_SCHEMA", "PackedKeys"]
 
-PACKED_SCHEMA = "bytes string, keys array<binary>"
-"""One row a batch: a digit for each key, its bytes in every record; and the keys one by one."""
+PACKED_SCHEMA = f"{FIRST_NUMBER} long, {ROWS} long, bytes string, keys binary"
+"""One row a parcel: the number of its first record, its records, a digit for each key that is kept,
+the bytes that it takes in each record; and these keys, one after another."""
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
-_PACKED = pa.schema([("bytes", pa.string()), ("keys", pa.list_(pa.binary()))])
 
 
 @dataclass(frozen=True)
-class PackKeys:
-    """Packs the records of a task, batch by batch.
+class PackedKeys:
+    """Which keys are packed: all but the records' numbers, which follow from the first one.
 
     Parameters
     ----------
     quasi_identifiers : tuple of QuasiIdentifier
     criteria : Criteria
+    with_hashes : bool
+        Whether any cut looks at the records' hashes; they are 0 else.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
+    with_hashes: bool
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield one row a batch."""
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            keys = key_matrix(batch, self.quasi_identifiers, self.criteria)
-            columns = [column.astype(_smallest_type(column)) for column in keys.T]
-            sizes = "".join(str(column.itemsize) for column in columns)
-            packed = [column.tobytes() for column in columns]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array([sizes]), pa.array([packed], _PACKED.field("keys").type)], schema=_PACKED
+    @property
+    def _places(self) -> list[int]:
+        d = len(self.quasi_identifiers)
+        hashes = [d] * self.with_hashes
+        return [*range(d), *hashes, *range(d + 2, key_width(d, self.criteria))]
+
+    def pack(self, parcels: Batches) -> Batches:
+        """Yield one row a parcel."""
+        names = key_columns(len(self.quasi_identifiers), self.criteria)
+        for first, records in open_parcels(parcels, names):
+            keys = key_matrix(records, self.quasi_identifiers, self.criteria)
+            columns = [keys[:, place] for place in self._places]
+            columns = [column.astype(_smallest_type(column)) for column in columns]
+            yield pa.RecordBatch.from_pydict(
+                {
+                    FIRST_NUMBER: pa.array([first]),
+                    ROWS: pa.array([len(keys)]),
+                    "bytes": pa.array(["".join(str(column.itemsize) for column in columns)]),
+                    "keys": pa.array(
+                        [b"".join(column.tobytes() for column in columns)], pa.binary()
+                    ),
+                }
             )
 
+    def unpack(self, batches: Batches) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the key matrices that :meth:`pack` packed.
 
-def unpacked(
-    batches: Iterator[pa.RecordBatch], d: int, criteria: Criteria
-) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the key matrices that :class:`PackKeys` packed.
-
-    Parameters
-    ----------
-    batches : iterator of pyarrow.RecordBatch
-    d : int
-        Quasi-identifiers.
-    criteria : Criteria
-
-    Yields
-    ------
-    int64 ndarray of shape (n, width)
-        See :func:`anonspark.record_keys.key_matrix`.
-    """
-    width = key_width(d, criteria)
-    for batch in batches:
-        for sizes, columns in zip(batch.column("bytes"), batch.column("keys"), strict=True):
-            pairs = zip(sizes.as_py(), columns.values, strict=True)
-            parts = [np.frombuffer(part.as_buffer(), f"i{size}") for size, part in pairs]
-            keys = np.empty((len(parts[0]), width), np.int64)
-            for place, part in enumerate(parts):
-                keys[:, place] = part
-            yield keys
+        Yields
+        ------
+        int64 ndarray of shape (n, width)
+            See :func:`anonspark.record_keys.key_matrix`.
+        """
+        d = len(self.quasi_identifiers)
+        for batch in batches:
+            for first, rows, sizes, packed in zip(*batch.columns, strict=True):
+                n, start, begin = rows.as_py(), first.as_py(), 0
+                keys = np.zeros((n, key_width(d, self.criteria)), np.int64)
+                keys[:, d + 1] = np.arange(start, start + n)
+                for place, size in zip(self._places, sizes.as_py(), strict=True):
+                    keys[:, place] = np.frombuffer(packed.as_buffer(), f"i{size}", n, begin)
+                    begin += n * int(size)
+                yield keys
 
 
 def _smallest_type(column: npt.NDArray[np.int64]) -> type[np.signedinteger]:

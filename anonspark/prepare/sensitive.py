@@ -21,7 +21,7 @@ from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.privacy.sensitive import SensitiveAttribute, comparable
-from anonspark.tasks import map_batches
+from anonspark.records import Records
 
 __all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
 
@@ -221,12 +221,12 @@ class _CountValues:
         )
 
 
-def count_values(records: DataFrame, criteria: Criteria) -> list[Counts]:
+def count_values(records: Records, criteria: Criteria) -> list[Counts]:
     """Count the sensitive values of staged records.
 
     Parameters
     ----------
-    records : DataFrame
+    records : Records
     criteria : Criteria
 
     Returns
@@ -240,9 +240,9 @@ def count_values(records: DataFrame, criteria: Criteria) -> list[Counts]:
     """
     if not criteria.sensitive:
         return []
-    narrow = records.select(*(attribute.column for attribute in criteria.sensitive))
+    names = [attribute.column for attribute in criteria.sensitive]
     rows: list[Any] = (
-        map_batches(narrow, _CountValues(criteria), "number long, count long")
+        records.map_batches(_CountValues(criteria), "number long, count long", names)
         .groupBy("number")
         .agg(sf.sum("count").alias("count"))
         .collect()

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession, Window
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.arrow import arrow_type
 from anonspark.columns import (
     HASH_KEY,
-    OCCURRENCE,
+    PAYLOAD_HASH,
     RECORD_HASH,
-    STAGED,
+    is_payload,
     payload_column,
     quasi_identifier_column,
 )
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.fingerprints import content_hash, hash_sums, sum_of_hashes, table_fingerprint
 from anonspark.hidden import with_hidden_number
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -43,8 +44,13 @@ from anonspark.prepare.reading import (
 )
 from anonspark.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.privacy.criteria import Criteria
+from anonspark.records import PARCELS, STAGED_PARCELS, PackRecords, Records
+from anonspark.tasks import map_batches
 
-__all__ = ["Snapshot", "inspect_input", "number_duplicates", "require_criteria", "take_snapshot"]
+__all__ = ["Snapshot", "inspect_input", "require_criteria", "take_snapshot"]
+
+# Some columns of a table.
+Select = Callable[..., DataFrame]
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,8 @@ class Snapshot:
 
     Parameters
     ----------
-    records : DataFrame
-        Staged records, read from the staging directory.
+    records : Records
+        Read from the staging directory.
     rows_read : int
         Rows of the input.
     rows : int
@@ -73,7 +79,7 @@ class Snapshot:
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
     """
 
-    records: DataFrame
+    records: Records
     rows_read: int
     rows: int
     missing: tuple[int, ...]
@@ -106,11 +112,13 @@ def _open_and_plan(
 
 
 def _criteria(
-    records: DataFrame, configuration: Configuration, hierarchies: dict[str, Hierarchy]
+    select: Select, configuration: Configuration, hierarchies: dict[str, Hierarchy]
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
+    looked_at = {columns[criterion.attribute] for criterion in configuration.privacy.criteria}
+    records = select(*sorted(looked_at))
     criteria = describe_criteria(
         records, configuration.privacy, columns, configuration.sensitive_orders, hierarchies
     )
@@ -144,8 +152,8 @@ def inspect_input(
     found = row.asDict() if row is not None else {}
     require_sound_values(found, plans, configuration)
     kept = judged.filter(KEPT)
-    _criteria(kept, configuration, hierarchies)
-    return found, _describe(kept, plans, found, configuration)
+    _criteria(kept.select, configuration, hierarchies)
+    return found, _describe(kept.schema, kept.select, plans, found, configuration)
 
 
 def take_snapshot(
@@ -185,33 +193,36 @@ def take_snapshot(
     content = [sf.col(name) for name in selected.columns]
     observation = Observation("prepare")
     keyed = with_hidden_number(judged, HASH_KEY, configuration.execution.seed)
-    hashed = keyed.withColumn(RECORD_HASH, content_hash(content, sf.col(HASH_KEY)))
+    key = sf.col(HASH_KEY)
+    payload = [sf.col(name) for name in selected.columns if is_payload(name)]
+    hashed = keyed.withColumn(RECORD_HASH, content_hash(content, key)).withColumn(
+        PAYLOAD_HASH, content_hash(payload, key)
+    )
+    sums = hash_sums(sf.when(kept, sf.col(RECORD_HASH)))
     written = (
         hashed.observe(
             observation,
             *inspection_columns(plans),
-            sf.sum(sf.when(kept, sf.col(RECORD_HASH).cast("decimal(38,0)")))
-            .cast("string")
-            .alias("hash_sum"),
-            sf.bit_xor(sf.when(kept, sf.col(RECORD_HASH))).alias("hash_xor"),
+            *(column.alias(name) for name, column in sums.items()),
         )
         .filter(kept)
-        .select(*selected.columns, RECORD_HASH)
+        .select(*selected.columns, RECORD_HASH, PAYLOAD_HASH)
     )
-    written.write.options(**STAGED).parquet(path)
+    packed = map_batches(written, PackRecords(), PARCELS)
+    packed.write.options(**STAGED_PARCELS).parquet(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
-    records = spark.read.schema(_plain_schema(written.schema)).parquet(path)
+    records = Records(spark.read.schema(PARCELS).parquet(path), _plain_schema(written.schema))
     return Snapshot(
         records=records,
         rows_read=found["rows"],
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
-        quasi_identifiers=_describe(records, plans, found, configuration),
+        quasi_identifiers=_describe(records.schema, records.rows, plans, found, configuration),
         criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
-        fingerprint=table_fingerprint(found["kept"], found["hash_sum"], found["hash_xor"]),
+        fingerprint=table_fingerprint(found["kept"], sum_of_hashes(found), found["hash_xor"]),
     )
 
 
@@ -237,7 +248,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
             "were prepared for; prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
-    criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
+    criteria = _criteria(snapshot.records.rows, configuration, snapshot.hierarchies)
     return replace(snapshot, criteria=criteria)
 
 
@@ -259,7 +270,8 @@ def _without_metadata(described: Any) -> Any:
 
 
 def _describe(
-    typed: DataFrame,
+    schema: StructType,
+    select: Select,
     plans: list[ColumnPlan],
     found: dict[str, Any],
     configuration: Configuration,
@@ -271,13 +283,14 @@ def _describe(
     }
     categories: dict[int, list[str]] = {}
     if names:
-        row = typed.agg(*(sf.collect_set(name).alias(name) for name in names.values())).first()
+        texts = select(*names.values())
+        row = texts.agg(*(sf.collect_set(name).alias(name) for name in names.values())).first()
         if row is not None:
             categories = {index: row[name] for index, name in names.items()}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []
     for index, plan in enumerate(plans):
-        data_type = typed.schema[quasi_identifier_column(index)].dataType
+        data_type = schema[quasi_identifier_column(index)].dataType
         try:
             described.append(
                 describe_quasi_identifier(
@@ -289,26 +302,3 @@ def _describe(
     if problems:
         raise DataError(*problems)
     return tuple(described)
-
-
-def number_duplicates(snapshot: Snapshot, path: str) -> Snapshot:
-    """Give records that are equal in every column a number, for cuts that run between them.
-
-    Any numbering gives the same release, for the records are interchangeable; so a task that is
-    run again may number them otherwise.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-    path : str
-        Where to stage; holds raw values.
-
-    Notes
-    -----
-    One shuffle of the staged records, which are written anew.
-    """
-    window = Window.partitionBy(RECORD_HASH).orderBy(RECORD_HASH)
-    numbered = snapshot.records.withColumn(OCCURRENCE, sf.row_number().over(window).cast("long"))
-    numbered.write.options(**STAGED).parquet(path)
-    reader = snapshot.records.sparkSession.read.schema(numbered.schema)
-    return replace(snapshot, records=reader.parquet(path))

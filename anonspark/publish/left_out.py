@@ -50,7 +50,9 @@ def write_left_out(residual: Residual, criteria: Criteria, path: str) -> None:
             continue
         data_type = residual.records.schema[attribute.column].dataType
         plain, _ = plain_values(sf.col(attribute.column), data_type)
-        counts = residual.records.groupBy(plain.cast("string").alias("value"))
+        counts = residual.records.rows(attribute.column).groupBy(
+            plain.cast("string").alias("value")
+        )
         table = counts.agg(sf.count(sf.lit(1)).alias("records"))
         tables.append(table.select(sf.lit(attribute.name).alias("attribute"), "value", "records"))
     # In one order, so that it tells nothing of the records' own.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-
-from anonspark.columns import CLASS_ID, HASH_KEY, payload_column, published_column
+from anonspark.columns import payload_column, published_column
 from anonspark.configuration import Configuration
 from anonspark.generalize.classes import Generalizer
-from anonspark.hidden import with_hidden_number
+from anonspark.records import Records
 
 __all__ = ["published_names", "write_records"]
 
@@ -20,31 +17,32 @@ def published_names(configuration: Configuration, generalizer: Generalizer) -> l
 
 def _published_columns(
     configuration: Configuration, generalizer: Generalizer
-) -> list[tuple[str, Column]]:
+) -> list[tuple[str, str]]:
+    """Return the name of each published column, and the staged one that holds it."""
     columns = []
     for name, attribute in configuration.attributes.items():
         if attribute.role == "quasi_identifier":
             index = configuration.quasi_identifiers.index(name)
             columns += [
-                (column.name, sf.col(published_column(place)))
+                (column.name, published_column(place))
                 for place, column in enumerate(generalizer.columns())
                 if column.attribute == index
             ]
         elif name in configuration.published_as_is:
             place = configuration.published_as_is.index(name)
-            columns.append((name, sf.col(payload_column(place))))
+            columns.append((name, payload_column(place)))
     return columns
 
 
 def write_records(
-    finished: DataFrame, configuration: Configuration, generalizer: Generalizer, path: str
+    finished: Records, configuration: Configuration, generalizer: Generalizer, path: str
 ) -> None:
     """Write the records of all finished classes.
 
     Parameters
     ----------
-    finished : DataFrame
-        Staged records of finished classes.
+    finished : Records
+        Records of finished classes, in the order of :func:`anonspark.models.model.finished_schema`.
     configuration : Configuration
     generalizer : Generalizer
     path : str
@@ -52,15 +50,7 @@ def write_records(
 
     Notes
     -----
-    One job without a shuffle. Every file is ordered by class and, inside a class, by a keyed hash
-    of what is published of a record: the order tells nothing that the record does not.
+    One job without a shuffle or a sort.
     """
-    columns = _published_columns(configuration, generalizer)
-    keyed_hash = sf.xxhash64(HASH_KEY, *(column for _, column in columns))
-    (
-        with_hidden_number(finished, HASH_KEY, configuration.execution.seed)
-        .sortWithinPartitions(CLASS_ID, keyed_hash)
-        .select(*(column.alias(name) for name, column in columns))
-        .write.format(configuration.output.format)
-        .save(path)
-    )
+    columns = dict(_published_columns(configuration, generalizer))
+    finished.named(columns).write.format(configuration.output.format).save(path)

@@ -29,6 +29,8 @@ import pytest
 import yaml
 
 from anonspark.evaluate.metrics import class_table
+from anonspark.records import PARCELS, PackRecords, Records
+from anonspark.tasks import map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -398,10 +400,11 @@ def test_hostile_names_stay_names_in_the_report(ran: Ran) -> None:
 
 def test_names_of_classes_are_one_way(spark: SparkSession) -> None:
     """The staged names are made of the seed by steps that can be taken back."""
-    classes = spark.sql(
-        "SELECT 81985529216486895 AS class_id, 1 AS round, named_struct('size', 5, "
-        "'penalty_0', CAST(0.5 AS DOUBLE), 'lowest_0', 1, 'highest_0', 2) AS class_summary"
+    table = spark.sql(
+        "SELECT 1 AS round, 81985529216486895 AS class_id, 5L AS size, CAST(0.5 AS DOUBLE) AS "
+        "penalty_0, 1 AS lowest_0, 2 AS highest_0"
     )
+    classes = Records(map_batches(table, PackRecords(), PARCELS), table.schema)
     age = cast("QuasiIdentifier", SimpleNamespace(name="age", weight=1.0))
     (row,) = class_table(classes, [age], "run").collect()
     assert row["class_id"] == hashlib.sha256(b"0123456789abcdef").hexdigest()[:16]

@@ -22,27 +22,28 @@ ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
 
 @pytest.fixture
-def small_files(spark: SparkSession) -> Iterator[None]:
-    """Make every staged file and every partition that reads it tiny."""
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    hadoop.set("parquet.block.size", str(64 * 1024))
-    hadoop.set("parquet.page.size.row.check.min", "100")
+def small_partitions(spark: SparkSession) -> Iterator[None]:
+    """Have every group of staged parcels published by a task of its own."""
     previous = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", str(64 * 1024))
+    spark.conf.set("spark.sql.files.maxPartitionBytes", str(4 * 2**20))
     yield
     spark.conf.set("spark.sql.files.maxPartitionBytes", previous)
-    hadoop.unset("parquet.block.size")
-    hadoop.unset("parquet.page.size.row.check.min")
 
 
-@pytest.mark.usefixtures("small_files")
+@pytest.mark.usefixtures("small_partitions")
 def test_no_file_ends_where_raw_values_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ages = np.random.default_rng(0).permutation(20_000)
-    write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages})
+    random = np.random.default_rng(0)
+    ages = random.permutation(20_000)
+    # Long and not to be compressed, so that the records fill several parcels.
+    notes = [random.bytes(1_500).hex() for _ in ages]
+    write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages, "note": notes})
     configuration = configuration_file(
-        tmp_path, attributes=ATTRIBUTES, privacy={"k": 2000}, model={"name": "smondrian"}
+        tmp_path,
+        attributes=ATTRIBUTES | {"note": "insensitive"},
+        privacy={"k": 2000},
+        model={"name": "smondrian"},
     )
     outcome = command(capsys, "run", configuration)
     assert outcome.code == 0, outcome.err

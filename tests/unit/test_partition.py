@@ -189,7 +189,9 @@ class Records:
         self.hashes = content_hashes(self.codes, self.values) if hashes is None else hashes
         self.hashes = self.hashes.astype(np.int64)
         self.content = np.column_stack([self.codes, self.hashes, self.values])
-        numbers = occurrences(self.content)
+        # As tasks give them: each its own range.
+        tasks = np.array_split(np.arange(len(self.codes)), partitions)
+        numbers = np.concatenate([2**40 * task + own for task, own in enumerate(tasks)])
         self.keys = np.column_stack([self.codes, self.hashes, numbers, self.values])
         self.partitions = np.array_split(np.ascontiguousarray(self.keys), partitions)
         self.passes = 0
@@ -268,7 +270,7 @@ class Records:
 
     def groups_by_leaves(self, criteria: Criteria, rule: AnyRule, largest_leaf: int) -> Contents:
         tree, leaves = self.grow(criteria, rule, largest_leaf)
-        leaf_of_record = tree.find_leaves(self.keys)
+        leaf_of_record = tree.descent().find_leaves(self.keys)
         assert sorted({leaf.number for leaf in leaves}) == sorted(set(leaf_of_record.tolist()))
         everything: Contents = {}
         for leaf in leaves:
@@ -285,16 +287,6 @@ class Records:
             assert not everything.keys() & groups.keys()
             everything.update(groups)
         return everything
-
-
-def occurrences(content: np.ndarray) -> np.ndarray:
-    """Number records that are equal in everything, 0, 1, ..."""
-    seen: dict[tuple[int, ...], int] = {}
-    numbers = []
-    for row in map(tuple, content.tolist()):
-        numbers.append(seen.get(row, 0))
-        seen[row] = numbers[-1] + 1
-    return np.array(numbers, np.int64)
 
 
 def require_same_groups(
@@ -699,7 +691,7 @@ def test_no_pass_where_everything_fits_one_task() -> None:
 def test_leaves_come_from_left_to_right() -> None:
     records = Records([np.arange(1000)], hashes_of(1000))
     tree, leaves = records.grow(k_alone(5), Rule(), largest_leaf=100)
-    leaf_of_record = tree.find_leaves(records.keys)
+    leaf_of_record = tree.descent().find_leaves(records.keys)
     firsts = [int(np.flatnonzero(leaf_of_record == leaf.number)[0]) for leaf in leaves]
     assert firsts == sorted(firsts)
     assert all(leaf.rows <= 100 for leaf in leaves)
@@ -781,7 +773,7 @@ def test_only_records_that_go_left_are_counted(
     # And the tree sends the very same ones to the left.
     tree = tree_over(2)
     left, _ = tree.cut(0, boundary)
-    assert KEYS[tree.find_leaves(KEYS) == left, 2].tolist() == list(expected)
+    assert KEYS[tree.descent().find_leaves(KEYS) == left, 2].tolist() == list(expected)
 
 
 @pytest.mark.parametrize("rows", [1, 10**12])
@@ -812,7 +804,7 @@ def test_distances_are_counted_like_keys() -> None:
     assert counted(Request(0, 2, 0, 9, 4, near), keys) == {2: 1, 3: 1}
     assert counted(Request(0, 2, 0, 9, 4, near, goes_left=True), keys) == {1: 1, 2: 1, 3: 1}
     left, right = tree.cut(0, near)
-    assert tree.find_leaves(keys).tolist() == [left, left, left, right]
+    assert tree.descent().find_leaves(keys).tolist() == [left, left, left, right]
 
 
 @settings(deadline=None)

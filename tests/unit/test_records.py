@@ -1,0 +1,63 @@
+"""Parcels of records: what comes out is what went in, and every record has its own number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.records import Packer, PackRecords, open_parcels, together
+
+NAMES = ("number", "text", "real")
+ROWS = st.lists(
+    st.tuples(
+        st.none() | st.integers(-(2**63), 2**63 - 1),
+        st.none() | st.text(max_size=5),
+        st.none() | st.floats(allow_nan=False),
+    ),
+    max_size=8,
+)
+TYPES = (pa.int64(), pa.string(), pa.float64())
+
+
+def batch_of(rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [[] for _ in NAMES]
+    arrays = [pa.array(column, own) for column, own in zip(columns, TYPES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, NAMES)
+
+
+@given(
+    st.lists(ROWS, max_size=4),
+    st.permutations(NAMES).flatmap(lambda names: st.integers(1, 3).map(lambda n: names[:n])),
+)
+def test_records_come_out_as_they_were(tables: list[list[tuple]], names: list[str]) -> None:
+    batches = [batch_of(rows) for rows in tables]
+    parcels = list(PackRecords()(iter(batches)))
+    expected = [dict(zip(NAMES, row, strict=True)) for rows in tables for row in rows]
+    assert sum(sum(parcel.column("rows").to_pylist()) for parcel in parcels) == len(expected)
+    whole = [table for _, table in open_parcels(iter(parcels))]
+    assert [row for table in whole for row in table.to_pylist()] == expected
+    some = [table for _, table in open_parcels(iter(parcels), names)]
+    assert all(table.column_names == names for table in some)
+    assert [row for table in some for row in table.to_pylist()] == [
+        {name: row[name] for name in names} for row in expected
+    ]
+
+
+def test_numbers_go_on_from_parcel_to_parcel() -> None:
+    packer = Packer()
+    sizes = (3, 1, 5)
+    batches = [batch_of([(row, None, None) for row in range(size)]) for size in sizes]
+    parcels = [
+        pa.RecordBatch.from_pydict(packer.pack(pa.Table.from_batches([batch]))) for batch in batches
+    ]
+    assert [first for first, _ in open_parcels(iter(parcels))] == [0, 3, 4]
+
+
+def test_batches_are_put_together_up_to_a_number_of_bytes() -> None:
+    batches = [batch_of([(row, None, None)] * size) for row, size in enumerate((10, 0, 10, 10, 1))]
+    most = batches[0].nbytes + 1
+    assert [table.num_rows for table in together(iter(batches), most)] == [20, 11]
+    assert list(together(iter([batch_of([])]))) == []
