@@ -101,10 +101,16 @@ def _show_attacks(console: Console, verification: Verification) -> None:
             (f"truthfulness: {name.replace('_', ' ')}", value)
             for name, value in vars(truthfulness).items()
         ]
+    if verification.loss is not None:
+        lines += [
+            (f"loss: {name.replace('_', ' ')}", value)
+            for name, value in vars(verification.loss).items()
+            if value is not None
+        ]
     for table, found in verification.linkage.items():
         lines += [
             (f"linkage with the {table}: {name.replace('_', ' ')}", value)
             for name, value in {**vars(found), "unmatched": found.unmatched}.items()
         ]
     if lines:
-        console.print(titled_table("With the tables given", ("what", "records"), lines))
+        console.print(titled_table("With the tables given", ("what", "figure"), lines))

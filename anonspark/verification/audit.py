@@ -37,6 +37,7 @@ from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.inference import infer_attributes
 from anonspark.verification.linkage import Linkage, measure_linkage
+from anonspark.verification.loss import Loss, measure_loss
 from anonspark.verification.population import (
     broken_presence,
     measure_delta_presence,
@@ -113,6 +114,8 @@ class Verification:
         What an attacker learns of who is in the release; None where that was not required.
     truthfulness : Truthfulness or None
         How the originals lie in the published regions; None without them.
+    loss : Loss or None
+        What the labels lose of the original; None without it.
     linkage : dict of str to Linkage
         The linkage attack with the ``original`` and with a ``population``.
     classes_not_covered : int or None
@@ -130,6 +133,7 @@ class Verification:
     risk: list[dict[str, object]]
     presence: Presence | None = None
     truthfulness: Truthfulness | None = None
+    loss: Loss | None = None
     linkage: dict[str, Linkage] = field(default_factory=dict)
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
@@ -189,6 +193,7 @@ class Verification:
             "truthfulness": None
             if self.truthfulness is None
             else {**asdict(self.truthfulness), "holds": self.truthfulness.holds},
+            "loss": None if self.loss is None else asdict(self.loss),
             "linkage": {
                 name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}
                 for name, one in self.linkage.items()
@@ -369,7 +374,7 @@ def audit_table(
         failures += broken_presence(presence, wanted)
     counts = presence.counts if presence is not None else None
     linkage: dict[str, Linkage] = {}
-    truthfulness = not_covered = None
+    truthfulness = loss = not_covered = None
     if original is not None:
         attributes = claim.attributes or infer_attributes(data, claim.names, original)
         kept = original.filter(_kept(original, claim))
@@ -381,6 +386,9 @@ def audit_table(
             leaves,
             missing_markers=claim.missing_markers,
             left_out=claim.rows_left_out,
+        )
+        loss = measure_loss(
+            data, published, attributes, kept, leaves, missing_markers=claim.missing_markers
         )
         linkage["original"] = _link(data, attributes, kept, leaves, claim, "original")
     if population is not None:
@@ -401,6 +409,7 @@ def audit_table(
         risk=_risk(published, counts, claim),
         presence=presence,
         truthfulness=truthfulness,
+        loss=loss,
         linkage=linkage,
         classes_not_covered=not_covered,
         failures=failures,

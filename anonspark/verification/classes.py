@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.columns import published_column, quoted
-from anonspark.fingerprints import content_hash, table_fingerprint
+from anonspark.fingerprints import content_hash, hash_sums, sum_of_hashes, table_fingerprint
 from anonspark.verification.published import value_of
 
 __all__ = ["PublishedClasses", "count_published_classes"]
@@ -69,18 +69,18 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         for index, name in enumerate(quasi_identifiers)
     ]
     names = [published_column(index) for index in range(len(quasi_identifiers))]
+    sums = hash_sums(sf.col("content_hash"))
     found = (
         data.select(*tuple_columns, content_hash(columns).alias("content_hash"))
         .groupBy(*names)
         .agg(
             sf.count(sf.lit(1)).alias("size"),
-            sf.sum(sf.col("content_hash").cast("decimal(38,0)")).alias("hash_sum"),
-            sf.bit_xor("content_hash").alias("hash_xor"),
+            *(column.alias(name) for name, column in sums.items()),
         )
         .groupBy("size")
         .agg(
             sf.count(sf.lit(1)).alias("classes"),
-            sf.sum("hash_sum").alias("hash_sum"),
+            *(sf.sum(name).alias(name) for name in sums if name != "hash_xor"),
             sf.bit_xor("hash_xor").alias("hash_xor"),
         )
         .collect()
@@ -95,7 +95,7 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         sizes=sizes,
         fingerprint=table_fingerprint(
             records,
-            sum(int(row["hash_sum"]) for row in found),
+            sum(sum_of_hashes(row.asDict()) for row in found),
             reduce(xor, (row["hash_xor"] for row in found), 0),
         ),
     )

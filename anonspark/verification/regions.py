@@ -156,6 +156,8 @@ class PublishedAttribute:
     rule : Rule or None
         What made its hierarchy: ``intervals`` goes with a number as kind, ``calendar`` with
         ``date``, ``prefix`` with ``category``.
+    weight : float
+        What its loss counts.
     """
 
     name: str
@@ -164,6 +166,7 @@ class PublishedAttribute:
     columns: tuple[str, ...]
     type: str | None = None
     rule: Rule | None = None
+    weight: float = 1.0
 
     @property
     def is_category(self) -> bool:
@@ -213,6 +216,7 @@ def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribut
                 tuple(own),
                 None if rule else described.get("type"),
                 rule,
+                float(configured.get("weight", 1.0)),
             )
         )
     return tuple(attributes)
