@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke dist bench reproduce kernels lint format lock schema browser audit clean \
+.PHONY: help setup demo test test-spark smoke dist bench peers reproduce kernels lint format lock schema browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -48,8 +48,9 @@ test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)
 
+# Each in its own folder: of a common one both remove the oldest.
 $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
-	.venv-spark-$*/bin/python -m pytest tests/spark/test_spark_versions.py
+	.venv-spark-$*/bin/python -m pytest --basetemp .venv-spark-$*/temporary tests/spark/test_spark_versions.py
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 
@@ -71,6 +72,10 @@ kernels: $(READY)  ## compile the kernels, which else the first process that nee
 ROWS ?= 1000000
 bench: $(READY)  ## measure runs beside the job that only reads, shuffles and writes: ROWS=1000000
 	$(RUN)/python benchmarks/bench.py --rows $(ROWS) --json build/bench-$(ROWS).json
+
+# Options, as --rows, --k, --tools and --limit: benchmarks/side_by_side.py --help.
+peers: $(READY)  ## run other tools beside ours on Adult and write it to docs/performance.md: ARGS="--k 10"
+	$(RUN)/python benchmarks/side_by_side.py --page docs/performance.md $(ARGS)
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py
@@ -141,4 +146,4 @@ check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' 
 	build/check-schedules/bin/python schedules/check.py
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) .venv-spark-* .audit build dist environment out .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-spark-* .audit .peers build dist environment out .mypy_cache .pytest_cache .ruff_cache
