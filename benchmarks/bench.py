@@ -233,6 +233,9 @@ def summed_up(
     }
     if "spark" in runs[0]:
         summed |= runs[-1]["spark"]
+        summed["counting_seconds"] = round(
+            statistics.median(run["spark"]["counting_seconds"] for run in runs), 2
+        )
         summed["heap_in_use_mebibytes"] = max(run["heap_in_use"] for run in runs)
     return summed
 
@@ -261,6 +264,9 @@ def figures(case: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "heap in use, MiB", f"{case['heap_in_use_mebibytes']:,}"
         yield "MB shuffled", f"{case['shuffled_bytes'] / 1e6:,.1f}"
         yield "jobs, stages, tasks", f"{case['jobs']}, {case['stages']}, {case['tasks']}"
+        if case["counting_passes"]:
+            passes = f"{case['counting_passes']}, {case['counting_seconds']:.1f}"
+            yield "counting passes, their seconds", passes
     for stage, seconds in case["seconds_of_stages"].items():
         yield f"seconds of {stage}", f"{seconds:.1f}"
 

@@ -162,16 +162,21 @@ TABLES = {
 
 
 def main() -> None:
-    """Write one of the tables as Parquet."""
+    """Write one of the tables as Parquet or CSV."""
     from anonspark.session import open_session
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("rows", type=int)
     parser.add_argument("output")
+    parser.add_argument("--csv", action="store_true", help="one CSV file with a header instead")
     options = parser.parse_args()
     with open_session("local[2]") as spark:
-        TABLES[options.table].make(spark, options.rows).write.parquet(options.output)
+        table = TABLES[options.table].make(spark, options.rows)
+        if options.csv:
+            table.coalesce(1).write.csv(options.output, header=True)
+        else:
+            table.write.parquet(options.output)
 
 
 if __name__ == "__main__":
