@@ -556,17 +556,30 @@ def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...]
     """Return the values of a label, None for all, and whether missing is one of them."""
     if label == _EVERYTHING:
         return None, False
-    if leaves is not None and label in leaves:
-        return tuple(sorted(set(leaves[label]))), False
+    quoted = _quoted_value(label)
+    # Quoted ones first: a label that looks like a quoted one is itself published in quotes.
+    for own in (quoted, label):
+        if leaves is not None and own is not None and own in leaves:
+            return tuple(sorted(set(leaves[own]))), False
+    if quoted is not None:
+        return (quoted,), False
     if label.startswith('"'):
-        value, end = _json_text(label, 0)
-        if end != len(label):
-            raise UnreadableLabelError("text after a quoted value")
-        return tuple(sorted(set(leaves[value]))) if leaves and value in leaves else (value,), False
+        raise UnreadableLabelError("not a quoted value")
     if leaves is None and label.startswith("{"):
         region = _set_region(_set_members(label), None)
         return region.values, region.missing
     return (label,), False
+
+
+def _quoted_value(label: str) -> str | None:
+    """Return the value that a label quotes as a whole, None where it does not."""
+    if not label.startswith('"'):
+        return None
+    try:
+        value, end = _json_text(label, 0)
+    except UnreadableLabelError:
+        return None
+    return value if end == len(label) else None
 
 
 def _set_region(members: Sequence[str | None] | None, leaves: Leaves | None) -> CategoryRegion:

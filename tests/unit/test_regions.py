@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
 from anonspark.generalize.labels import (
     category_label,
     hierarchy_label,
-    interval_label,
+    interval_labels,
     value_labels,
 )
 from anonspark.hierarchies.hierarchy import Hierarchy
@@ -93,7 +93,7 @@ def test_interval_labels_read_back(
     kind, arrow_type, values = column
     low, high = sorted(data.draw(st.tuples(values, values)))
     labels = value_labels(pa.array([low, high], arrow_type), kind)
-    label = interval_label(*labels, kind, with_missing=with_missing)
+    (label,) = interval_labels(labels[:1], labels[1:], kind, np.array([with_missing])).to_pylist()
     found = read_label(label, attribute(kind, type=str(arrow_type)))
     expected = Interval(as_number(low), as_number(high))
     assert found == OrderedRegion((expected,), with_missing)
@@ -108,6 +108,7 @@ def test_sets_of_categories_read_back(values: list[str | None]) -> None:
     assert found == CategoryRegion(present, None in values)
 
 
+@example(["", '""'], False)
 @given(st.lists(TEXTS, min_size=1, max_size=5, unique=True), st.booleans())
 def test_labels_of_a_hierarchy_read_back(leaves: list[str], with_missing: bool) -> None:
     groups = [f"group {place // 2}" for place in range(len(leaves))]
