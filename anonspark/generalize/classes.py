@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.generalize.labels import (
     MISSING,
     category_label,
     hierarchy_label,
-    interval_label,
+    interval_labels,
     value_labels,
 )
 from anonspark.hierarchies.hierarchy import Hierarchy
@@ -207,7 +208,7 @@ class Generalizer:
                 label_of = {categories: category_label(categories) for categories in set(sets)}
                 return pa.array([label_of[categories] for categories in sets], pa.string())
             case "label":
-                return pa.array(_interval_labels(quasi_identifier, extent), pa.string())
+                return _interval_labels(quasi_identifier, extent)
 
 
 def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _Extent:
@@ -322,16 +323,17 @@ def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
     return labels
 
 
-def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> list[str]:
-    present = np.flatnonzero(~extent.all_missing)
-    labels = [MISSING] * len(extent.all_missing)
-    low = value_labels(quasi_identifier.decode(extent.lowest[present]), quasi_identifier.kind)
-    high = value_labels(quasi_identifier.decode(extent.highest[present]), quasi_identifier.kind)
-    for place, start, stop in zip(present.tolist(), low, high, strict=True):
-        labels[place] = interval_label(
-            start, stop, quasi_identifier.kind, with_missing=bool(extent.some_missing[place])
-        )
-    return labels
+def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> pa.StringArray:
+    kind, present = quasi_identifier.kind, ~extent.all_missing
+    low, high = (
+        value_labels(quasi_identifier.decode(bounds[present]), kind)
+        for bounds in (extent.lowest, extent.highest)
+    )
+    labels = interval_labels(low, high, kind, extent.some_missing[present])
+    if present.all():
+        return labels
+    everywhere = pa.array([MISSING] * len(present), pa.string())
+    return pc.replace_with_mask(everywhere, pa.array(present), labels)
 
 
 def _mean(

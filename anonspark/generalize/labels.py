@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.kinds import Kind
 
-__all__ = ["MISSING", "category_label", "hierarchy_label", "interval_label", "value_labels"]
+__all__ = ["MISSING", "category_label", "hierarchy_label", "interval_labels", "value_labels"]
 
 MISSING = "missing"
 """Label of missing values where they are a category of their own."""
 
 
-def value_labels(values: pa.Array, kind: Kind) -> list[str]:
+def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
     """Return one label a value; numbers in their shortest form that reads back exactly.
 
     Parameters
@@ -29,14 +31,12 @@ def value_labels(values: pa.Array, kind: Kind) -> list[str]:
     """
     if kind == "float":
         # NumPy scalars, not Python floats: a float32 is written with its own few digits.
-        return [_number_label(value) for value in values.to_numpy()]
+        return pa.array([_number_label(value) for value in values.to_numpy()], pa.string())
     if kind == "decimal":
-        return [format(value, "f") for value in values.to_pylist()]
+        return pa.array([format(value, "f") for value in values.to_pylist()], pa.string())
     if kind == "timestamp":
-        return [_timestamp_label(value) for value in values.to_pylist()]
-    if kind == "category":
-        return list(values.to_pylist())
-    return list(values.cast(pa.string()).to_pylist())
+        return pa.array([_timestamp_label(value) for value in values.to_pylist()], pa.string())
+    return values.cast(pa.string())
 
 
 def _number_label(value: np.floating) -> str:
@@ -47,24 +47,27 @@ def _timestamp_label(value: datetime) -> str:
     return value.replace(tzinfo=None).isoformat(sep=" ")
 
 
-def interval_label(low: str, high: str, kind: Kind, *, with_missing: bool) -> str:
-    """Return the label of all values from one to another, both included.
+def interval_labels(
+    low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: npt.NDArray[np.bool_]
+) -> pa.StringArray:
+    """Return the labels of all values from one to another, both included.
 
     Parameters
     ----------
-    low, high : str
-        Labels of the smallest and largest value.
+    low, high : pyarrow.StringArray
+        Labels of the smallest and largest value of each class.
     kind : Kind
         Dates and times are divided by a slash, as in ISO 8601; numbers by a hyphen.
-    with_missing : bool
-        Whether the class holds missing values, too.
+    with_missing : bool ndarray
+        Whether each class holds missing values, too.
     """
-    if low == high:
-        label = low
-    else:
-        divider = "/" if kind in ("date", "timestamp") else "-"
-        label = f"[{low}{divider}{high}]"
-    return f"{label} or {MISSING}" if with_missing else label
+    divider = "/" if kind in ("date", "timestamp") else "-"
+    intervals = pc.binary_join_element_wise("[", low, divider, high, "]", "")
+    labels = pc.if_else(pc.equal(low, high), low, intervals)
+    if not with_missing.any():
+        return labels
+    with_mark = pc.binary_join_element_wise(labels, f" or {MISSING}", "")
+    return pc.if_else(pa.array(with_missing), with_mark, labels)
 
 
 def category_label(values: Sequence[str | None]) -> str:

@@ -212,7 +212,7 @@ def partition_records(
         cell_high=(None,) * d,
     )
     if rows > largest_block:
-        packed.persist(StorageLevel.MEMORY_AND_DISK)
+        packed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
     try:
         leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
     finally:

@@ -45,6 +45,7 @@ from anonspark.prepare.reading import (
 from anonspark.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.privacy.criteria import Criteria
 from anonspark.records import PARCELS, STAGED_PARCELS, PackRecords, Records
+from anonspark.session import batches_of_rows
 from anonspark.tasks import map_batches
 
 __all__ = ["Snapshot", "inspect_input", "require_criteria", "take_snapshot"]
@@ -209,7 +210,8 @@ def take_snapshot(
         .select(*selected.columns, RECORD_HASH, PAYLOAD_HASH)
     )
     packed = map_batches(written, PackRecords(), PARCELS)
-    packed.write.options(**STAGED_PARCELS).parquet(path)
+    with batches_of_rows(spark):
+        packed.write.options(**STAGED_PARCELS).parquet(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
     records = Records(spark.read.schema(PARCELS).parquet(path), _plain_schema(written.schema))

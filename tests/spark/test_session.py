@@ -10,13 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as sf
 
 import anonspark
 from anonspark import session as session_module
 from anonspark.command_line.doctor import run_checks
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
-from anonspark.session import SQL_SETTINGS, open_session, require_classic
+from anonspark.session import SQL_SETTINGS, batches_of_rows, open_session, require_classic
+from anonspark.tasks import Batches, map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -191,6 +194,24 @@ def test_settings_of_an_active_session_come_back(spark: SparkSession) -> None:
     finally:
         for key, value in before.items():
             spark.conf.set(key, value)
+
+
+def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
+    rows = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    size = "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = spark.conf.get(rows), spark.conf.get(size, None)
+
+    def sizes(batches: Batches) -> Batches:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows]})
+
+    table = spark.range(25_000, numPartitions=1)
+    # 80 MB a batch, more than a batch may have with parcels.
+    wide = table.select(sf.repeat(sf.lit("x"), sf.lit(8000)).alias("text"))
+    with batches_of_rows(spark):
+        found = map_batches(wide, sizes, "rows long").collect()
+    assert [row["rows"] for row in found] == [10_000, 10_000, 5_000]
+    assert (spark.conf.get(rows), spark.conf.get(size, None)) == before
 
 
 def test_settings_come_back_after_an_error(spark: SparkSession) -> None:

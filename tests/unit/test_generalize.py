@@ -21,7 +21,7 @@ from anonspark.generalize.classes import ClassFigures, Generalizer, Style
 from anonspark.generalize.labels import (
     category_label,
     hierarchy_label,
-    interval_label,
+    interval_labels,
     value_labels,
 )
 from anonspark.hierarchies.hierarchy import Hierarchy
@@ -95,8 +95,9 @@ def read_interval_label(label: str, kind: Kind) -> tuple[Any, Any, bool]:
 
 
 def interval_of(values: list[Any], arrow_type: pa.DataType, kind: Kind, **more: bool) -> str:
-    low, high = value_labels(pa.array(values, arrow_type), kind)
-    return interval_label(low, high, kind, with_missing=more.get("with_missing", False))
+    labels = value_labels(pa.array(values, arrow_type), kind)
+    low, high = labels[:1], labels[1:]
+    return str(interval_labels(low, high, kind, np.array([more.get("with_missing", False)]))[0])
 
 
 MICROS = pa.timestamp("us")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import traceback
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 
+from anonspark import tasks
 from anonspark.errors import DataError
 from anonspark.tasks import Batches, FailedTaskError, _Guarded
 
@@ -74,3 +76,16 @@ def test_what_does_not_fail_is_passed_through() -> None:
     assert [batch.to_pydict() for batch in _Guarded(lambda given: given)(batches())] == [
         {"name": ["Quetzalborough"]}
     ]
+
+
+def test_modules_are_left_out_of_collections_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "_frozen", 0)
+    gc.unfreeze()
+    try:
+        assert list(_Guarded(lambda given: given)(batches())) == list(batches())
+        frozen = gc.get_freeze_count()
+        assert frozen
+        list(_Guarded(lambda given: given)(batches()))
+        assert gc.get_freeze_count() <= frozen, "what a task leaves behind is collected"
+    finally:
+        gc.unfreeze()
