@@ -9,31 +9,36 @@ tasks, writes Parquet, and does nothing else. It and the models take turns in on
 run of each over a table of 20,000 rows that warms Java, Numba and the Python workers up. Memory is
 the most that a process had resident while the job at hand ran. Java gives back little of what it
 once took, so its figure is that of all jobs so far; "heap in use" is what was left of its objects
-after a full collection at the end. ``--whole`` measures ``anonspark run`` in processes of their own
-instead, from a cold start to the finished release.
+after a full collection at the end. With ``--cluster`` tasks run in an executor of a standalone
+cluster on this machine, so that memory is that of the driver alone. ``--whole`` measures
+``anonspark run`` in processes of their own instead, from a cold start to the finished release.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 from measuring import DRIVER, JVM, WORKER, MemoryWatch, SparkCounts, machine, measured
+from standalone import Cluster
 from tables import TABLES
 
 from anonspark.configuration.schema import ExecutionOptions
 
 IDENTITY = "identity"
 WARM_UP_ROWS = 20_000
+EXECUTOR_MEMORY = "6g"
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 
 
@@ -47,6 +52,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="of which the median counts")
     parser.add_argument("--task-rows", type=int, default=ExecutionOptions().task_rows)
     parser.add_argument("--master", default="local[2]")
+    parser.add_argument(
+        "--cluster", action="store_true", help="start a standalone cluster of one worker"
+    )
     parser.add_argument("--whole", action="store_true", help="measure whole processes")
     parser.add_argument(
         "--directory", type=Path, default=Path(tempfile.gettempdir()) / "anonspark-bench"
@@ -59,6 +67,28 @@ def main() -> None:
         measure_in_session(options, options.rows[0])
         return
     options.directory.mkdir(parents=True, exist_ok=True)
+    if options.cluster:
+        with small_cluster(options.directory) as options.master:
+            measure_tables(options)
+    else:
+        measure_tables(options)
+
+
+@contextmanager
+def small_cluster(directory: Path) -> Iterator[str]:
+    """Run a master and a worker with two cores; yield where the master is."""
+    with tempfile.TemporaryDirectory(dir=directory) as folder:
+        cluster = Cluster(Path(folder))
+        try:
+            cluster.add_worker(cores=2, memory=EXECUTOR_MEMORY)
+            cluster.wait_for_workers()
+            yield cluster.url
+        finally:
+            cluster.stop()
+
+
+def measure_tables(options: argparse.Namespace) -> None:
+    """Measure tables of all sizes, print and write what was found."""
     if not options.whole:
         make_table(options, WARM_UP_ROWS)
     found: list[dict[str, Any]] = []
@@ -68,8 +98,9 @@ def main() -> None:
         cases = measure(options, rows)
         found += cases
         print_table(options, rows, cases)
-    described = {**machine(), "master": options.master, "cases": found}
-    print(f"\n{described['machine']}, {options.master}; {described['versions']}")
+    master = "a standalone cluster" if options.cluster else options.master
+    described = {**machine(), "master": master, "cases": found}
+    print(f"\n{described['machine']}, {master}; {described['versions']}")
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
@@ -168,7 +199,11 @@ def measure_session(options: argparse.Namespace, rows: int) -> list[dict[str, An
     for name in ("table", "runs", "task-rows", "master", "directory"):
         command += [f"--{name}", str(getattr(options, name.replace("-", "_")))]
     jobs: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # Of executors of a cluster; without one it is left alone.
+    environment = os.environ | {
+        "SPARK_EXECUTOR_MEMORY": EXECUTOR_MEMORY, "PYSPARK_PYTHON": sys.executable
+    }  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         watch = MemoryWatch(process.pid)
         watch.start()
         for line in process.stdout or ():

@@ -28,7 +28,7 @@ __all__ = [
 
 _PAGE_MEBIBYTES = os.sysconf("SC_PAGE_SIZE") / 2**20
 
-JVM, WORKER, DRIVER = "JVM (driver and executor)", "largest Python worker", "Python driver"
+JVM, WORKER, DRIVER = "JVM of the session", "largest Python worker", "Python driver"
 
 
 IDENTITY = """\
