@@ -71,7 +71,7 @@ kernels: $(READY)  ## compile the kernels, which else the first process that nee
 # Other tables and sizes: benchmarks/bench.py --help.
 ROWS ?= 1000000
 bench: $(READY)  ## measure runs beside the job that only reads, shuffles and writes: ROWS=1000000
-	$(RUN)/python benchmarks/bench.py --rows $(ROWS) --json build/bench-$(ROWS).json
+	$(RUN)/python benchmarks/bench.py --rows $(ROWS) --json build/bench-$(ROWS).json $(ARGS)
 
 # Options, as --rows, --k, --tools and --limit: benchmarks/side_by_side.py --help.
 peers: $(READY)  ## run other tools beside ours on Adult and write it to docs/performance.md: ARGS="--k 10"
