@@ -24,7 +24,7 @@ Verifying is not timed.
 
 ```sh
 make peers                                    # Adult, k = 5 and 10
-make peers ARGS="--rows 301620 1000000 --k 10 --limit 900"
+make peers ARGS="--rows 301620 --k 10 --limit 100"
 make peers ARGS="--tools anonypy su-mondrian --again"
 .venv/bin/python benchmarks/side_by_side.py --help
 ```
