@@ -124,6 +124,29 @@ class FileSystem:
             found = file_system.listStatus(java_path)
         return sorted(str(status.getPath().toString()) for status in found)
 
+    def files_below(self, path: str) -> list[tuple[str, int]]:
+        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        file_system, java_path = self._open(path)
+        start = len(str(file_system.makeQualified(java_path).toString()).rstrip("/")) + 1
+        found = []
+        with _reaching(path):
+            statuses = file_system.listFiles(java_path, True)
+            while statuses.hasNext():
+                status = statuses.next()
+                found.append((str(status.getPath().toString())[start:], int(status.getLen())))
+        return sorted(found)
+
+    def sha256(self, path: str) -> str:
+        """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
+        file_system, java_path = self._open(path)
+        digests = self.spark._jvm.org.apache.commons.codec.digest.DigestUtils  # type: ignore[union-attr]
+        with _reaching(path):
+            stream = file_system.open(java_path)
+            try:
+                return str(digests.sha256Hex(stream))
+            finally:
+                stream.close()
+
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist.
 

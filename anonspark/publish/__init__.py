@@ -4,6 +4,7 @@ What verifies them is :mod:`anonspark.verification`.
 
 - :mod:`~anonspark.publish.paths` refuses output paths that endanger the input.
 - :mod:`~anonspark.publish.writing` writes the published records.
+- :mod:`~anonspark.publish.files` lists the files of a release, with a hash of each.
 - :mod:`~anonspark.publish.left_out` writes what is told of records left out.
 - :mod:`~anonspark.publish.schemas` and :mod:`~anonspark.publish.tables` are the metrics tables.
 - :mod:`~anonspark.publish.originals` opens the tables that a release is compared with.
