@@ -49,6 +49,12 @@ def show_verification(console: Console, verification: Verification) -> None:
     title = "Risk of re-identification, as probabilities"
     console.print(titled_table(title, [*columns, "called high"], rows))
     _show_attacks(console, verification)
+    singled_out = max((one.singled_out for one in verification.linkage.values()), default=0)
+    if verification.k == 1 and singled_out:
+        console.print(
+            f"k = 1 hides nobody: {singled_out:,} published records are singled out.",
+            highlight=False,
+        )
     if verification.holds:
         console.print("[green]All criteria hold.[/]")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,12 @@ import pyarrow.compute as pc
 from anonspark.kinds import Kind
 
 __all__ = ["MISSING", "category_label", "hierarchy_label", "interval_labels", "value_labels"]
+
+# From the first of January of the year 0.
+_DAYS_TO_1970 = 719_528
+_DAYS_OF_400_YEARS = 146_097
+_DAYS_OF_ARROW = 11_000_000
+_MICROS_OF_A_DAY = 86_400_000_000
 
 MISSING = "missing"
 """Label of missing values where they are a category of their own."""
@@ -35,7 +41,13 @@ def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
     if kind == "decimal":
         return pa.array([format(value, "f") for value in values.to_pylist()], pa.string())
     if kind == "timestamp":
-        return pa.array([_timestamp_label(value) for value in values.to_pylist()], pa.string())
+        micros = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+        return pa.array([_timestamp_label(value) for value in micros.to_pylist()], pa.string())
+    if kind == "date":
+        days = values.cast(pa.date32()).cast(pa.int32())
+        # What is farther away Arrow calls out of range.
+        if pc.any(pc.greater(pc.abs(pc.cast(days, pa.int64())), _DAYS_OF_ARROW)).as_py():
+            return pa.array([_date_label(value) for value in days.to_pylist()], pa.string())
     return values.cast(pa.string())
 
 
@@ -43,8 +55,17 @@ def _number_label(value: np.floating) -> str:
     return str(value).removesuffix(".0")
 
 
-def _timestamp_label(value: datetime) -> str:
-    return value.replace(tzinfo=None).isoformat(sep=" ")
+def _date_label(days: int) -> str:
+    """Write a day of any year; Python knows those from 1 to 9999."""
+    cycles, days = divmod(days + _DAYS_TO_1970, _DAYS_OF_400_YEARS)
+    moved = date(2000, 1, 1) + timedelta(days=days)
+    return f"{moved.year - 2000 + 400 * cycles:0{4 if cycles >= 0 else 5}d}-{moved:%m-%d}"
+
+
+def _timestamp_label(micros: int) -> str:
+    days, rest = divmod(micros, _MICROS_OF_A_DAY)
+    time = (datetime.min + timedelta(microseconds=rest)).time()
+    return f"{_date_label(days)} {time.isoformat()}"
 
 
 def interval_labels(

@@ -136,6 +136,9 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
 
 def _publishable(data_type: st.DataType) -> bool:
     """Return whether values of a type can be hashed, compared and written."""
+    if isinstance(data_type, st.DecimalType) and data_type.scale < 0:
+        # Spark has them where it is told to, and no file format does.
+        return False
     if isinstance(data_type, st.ArrayType):
         return _publishable(data_type.elementType)
     if isinstance(data_type, st.StructType):
@@ -265,6 +268,8 @@ _DECLARED_OF_KIND: dict[Kind, tuple[str, ...]] = {
 
 
 def _kind_of(data_type: st.DataType) -> Kind | None:
+    if isinstance(data_type, st.DecimalType) and data_type.scale < 0:
+        return None
     kinds: list[tuple[type[st.DataType] | tuple[type[st.DataType], ...], Kind]] = [
         (st.IntegralType, "integer"),
         (st.DecimalType, "decimal"),

@@ -11,7 +11,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +29,8 @@ from anonspark.verification.regions import (
     OrderedRegion,
     PublishedAttribute,
     code_key,
+    read_day,
+    read_moment,
     read_regions,
 )
 
@@ -184,10 +185,9 @@ class Axis:
                 case "text":
                     return self._places.get(value)
                 case "date":
-                    return float((date.fromisoformat(value) - date(1970, 1, 1)).days)
+                    return float(read_day(value))
                 case "timestamp":
-                    since = datetime.fromisoformat(value) - datetime(1970, 1, 1)
-                    return float(since // timedelta(microseconds=1))
+                    return float(read_moment(value))
                 case "number":
                     number = float(value)
                     return number if math.isfinite(number) else None

@@ -398,7 +398,7 @@ def audit_table(
             data, attributes, population, leaves, missing_markers=claim.missing_markers
         )
         not_covered = int((counts.population < counts.released).sum())
-    failures += _broken_attacks(truthfulness, linkage, claim.privacy.k)
+    failures += _broken_attacks(truthfulness, linkage)
     return Verification(
         release=name,
         k=claim.privacy.k,
@@ -550,22 +550,22 @@ def _link(
     )
 
 
-def _broken_attacks(
-    truthfulness: Truthfulness | None, linkage: dict[str, Linkage], k: int
-) -> list[str]:
+def _broken_attacks(truthfulness: Truthfulness | None, linkage: dict[str, Linkage]) -> list[str]:
     """Tell what truthfulness and attacks found, without values of the data."""
     broken = []
     if truthfulness is not None and not truthfulness.holds:
         broken += truthfulness.describe()
     for table, one in linkage.items():
+        if one.holds:
+            continue
         if one.fewer_than_k:
             broken.append(
                 f"linkage attack: {one.fewer_than_k:,} of {one.records:,} records of the {table} "
-                f"match fewer than k = {k} published records (the fewest: "
+                f"match fewer than k = {one.k} published records (the fewest: "
                 f"{one.smallest_candidates:,}), and {one.re_identified:,} published records are "
                 "re-identified; the release must not be used"
             )
-        elif one.singled_out:
+        else:
             broken.append(
                 f"linkage attack: {one.singled_out:,} published records are alone in their class "
                 f"and match one record of the {table}; the release must not be used"

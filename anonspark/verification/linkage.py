@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,8 @@ class Linkage:
         candidates it has.
     re_identified : int
         Of them, those whose record has no other candidate: a match one to one.
+    k : int
+        Candidates that everybody should have. With 1 nobody was promised to be one of several.
     """
 
     records: int
@@ -57,6 +59,7 @@ class Linkage:
     smallest_candidates: int
     singled_out: int
     re_identified: int
+    k: int = field(default=2, compare=False)
 
     @property
     def unmatched(self) -> int:
@@ -65,8 +68,8 @@ class Linkage:
 
     @property
     def holds(self) -> bool:
-        """Whether every matched record has k candidates, and nobody is singled out."""
-        return not self.fewer_than_k and not self.singled_out
+        """Whether every matched record has k candidates, and for k from 2 nobody is singled out."""
+        return not self.fewer_than_k and (self.k < 2 or not self.singled_out)
 
 
 def measure_linkage(
@@ -154,6 +157,7 @@ def measure_linkage(
         smallest_candidates=int(smallest[0]) if records.get(_MATCHED) else 0,
         singled_out=len(alone),
         re_identified=int(alone.sum()),
+        k=k,
     )
 
 

@@ -8,6 +8,7 @@ the regions that hold a record.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -60,12 +61,13 @@ Codes = npt.NDArray[np.int32]
 Figures = npt.NDArray[np.float64]
 
 # What the values of an ordered attribute are compared as, see PreparedTable.
-_Places = int | Literal["float", "code"]
+_Places = int | Literal["integer", "float", "code"]
 
 _MOST_CLASSES = 1_000_000
 
 _DECIMAL_DIGITS = 38
 _TEXT_PLACES = 18
+_DECIMAL_TYPE = re.compile(r"decimal\d*\((\d+), (-?\d+)\)")
 
 # Those that the labels of a hierarchy are free of at their ends, too.
 _BLANKS = " \t\n\r\v\f"
@@ -85,9 +87,9 @@ class PreparedTable:
     records : DataFrame
         ``value_<i>`` and ``missing_<i>`` of each attribute; neither where a value is unreadable.
         Behind them the columns that were to be carried along.
-    places : tuple of (int, "float", "code" or None)
-        What ``value_<i>`` is: a decimal of so many places, where 0 is any integer, a float64, a
-        code that may be masked, or (None) any other text.
+    places : tuple of (int, "integer", "float", "code" or None)
+        What ``value_<i>`` is: a decimal of so many places (0 and all others alike: 128 bits), an
+        integer or a time (64 bits), a float64, a code that may be masked, or (None) any other text.
     """
 
     records: DataFrame
@@ -204,9 +206,9 @@ def _value_of(
             if not (is_text or isinstance(found, readable)):
                 return None
             if attribute.kind == "date":
-                return sf.expr(f"try_cast({text} AS date)"), 0
+                return sf.expr(f"try_cast({text} AS date)"), "integer"
             target = "timestamp_ntz" if isinstance(found, st.TimestampNTZType) else "timestamp"
-            return sf.expr(f"try_cast({text} AS {target})"), 0
+            return sf.expr(f"try_cast({text} AS {target})"), "integer"
         case "float":
             if not (is_text or is_number):
                 return None
@@ -214,9 +216,11 @@ def _value_of(
             own = "float" if attribute.type == "float" else "double"
             return sf.expr(f"try_cast({text} AS {own})").cast("double"), "float"
     if isinstance(found, st.IntegralType):
-        return sf.col(name).cast("bigint"), 0
+        return sf.col(name).cast("bigint"), "integer"
     if isinstance(found, st.DecimalType):
-        return sf.col(name).cast(f"decimal({_DECIMAL_DIGITS},{found.scale})"), found.scale
+        # Spark can be told to allow negative scales: hundreds are whole numbers, too.
+        scale = max(found.scale, 0)
+        return sf.expr(f"try_cast({name} AS decimal({_DECIMAL_DIGITS},{scale}))"), scale
     if is_number and attribute.rule is not None:
         # Its labels were made from the text.
         return sf.col(name).cast("string").cast("double"), "float"
@@ -227,7 +231,21 @@ def _value_of(
         text = f"CAST({name} AS string)"
     elif not is_text:
         return None
-    return sf.expr(f"try_cast({text} AS decimal({_DECIMAL_DIGITS},{_TEXT_PLACES}))"), _TEXT_PLACES
+    scale = _text_places(attribute.type)
+    return sf.expr(f"try_cast({text} AS decimal({_DECIMAL_DIGITS},{scale}))"), scale
+
+
+def _text_places(arrow_type: str | None) -> int:
+    """Return the decimal places that numbers in texts are read with.
+
+    18, unless the released values were decimals that need more of the 38 digits on one side of the
+    point.
+    """
+    declared = _DECIMAL_TYPE.fullmatch(arrow_type or "")
+    if declared is None:
+        return _TEXT_PLACES
+    digits, scale = int(declared[1]), int(declared[2])
+    return max(min(max(_TEXT_PLACES, scale), _DECIMAL_DIGITS - (digits - scale)), 0)
 
 
 # The release: its classes, their regions and where they lie.
@@ -303,7 +321,7 @@ class _OrderedAxis:
     ----------
     ends : ndarray of shape (n,)
         The ends in order, each once: int64, float64, text, or 16 bytes for decimals.
-    places : int, "float" or "code"
+    places : int, "integer", "float" or "code"
         See :class:`PreparedTable`.
     """
 
@@ -323,7 +341,7 @@ class _OrderedAxis:
             lengths = pc.utf8_lpad(pc.cast(pc.utf8_length(column), pa.string()), 6, "0")
             keys = pc.binary_join_element_wise(lengths, column, "").fill_null("")
             values = keys.to_numpy(zero_copy_only=False).astype(np.str_)
-        elif pa.types.is_decimal(column.type):
+        elif isinstance(self.places, int):
             values = _sortable_decimals(column)
         else:
             if pa.types.is_date(column.type):
@@ -586,12 +604,15 @@ def _closed(interval: Interval, places: _Places) -> tuple[Any, Any]:
             _next_float(interval.low, interval.low_included, math.inf),
             _next_float(interval.high, interval.high_included, -math.inf),
         )
-    low, high = _scaled(interval.low, places), _scaled(interval.high, places)
+    exponent = 0 if places == "integer" else places
+    low, high = _scaled(interval.low, exponent), _scaled(interval.high, exponent)
     first, last = math.ceil(low), math.floor(high)
     first += int(not interval.low_included and first == low)
     last -= int(not interval.high_included and last == high)
     # Ends beyond what the column's type holds bound nothing.
-    smallest, largest = (_INT64.min, _INT64.max) if not places else (-(2**127), 2**127 - 1)
+    smallest, largest = (-(2**127), 2**127 - 1)
+    if places == "integer":
+        smallest, largest = _INT64.min, _INT64.max
     return max(first, smallest), min(last, largest)
 
 
@@ -616,7 +637,7 @@ def _sortable(ends: Sequence[Any], places: _Places) -> npt.NDArray[Any]:
         return np.array(ends, np.float64)
     if places == "code":
         return np.array(ends, np.str_)
-    if not places:
+    if places == "integer":
         return np.array(ends, np.int64)
     words = [(end + 2**127).to_bytes(16, "big") for end in ends]
     return np.frombuffer(b"".join(words), "S16")

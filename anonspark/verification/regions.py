@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from calendar import monthrange
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol
@@ -36,7 +35,9 @@ __all__ = [
     "code_key",
     "leaves_by_label",
     "published_attributes",
+    "read_day",
     "read_label",
+    "read_moment",
     "read_regions",
     "require_readable",
 ]
@@ -56,12 +57,16 @@ _MISSING = "missing"
 _OR_MISSING = " or missing"
 _EVERYTHING = "*"
 
+_DAYS_OF_400_YEARS = 146_097
+
 _INTEGER = re.compile(r"[+-]?\d+")
 # No longer than what a column can hold, so that a damaged label costs nothing.
 _NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{1,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
-_DATE = r"\d{4}-\d{2}-\d{2}"
+# Years before 1 and after 9999 have a sign or more digits.
+_YEAR = r"[+-]?\d{4,7}"
+_DATE = _YEAR + r"-\d{2}-\d{2}"
 _TIMESTAMP = _DATE + r"(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
-_PERIOD = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{2}))?")
+_PERIOD = re.compile(rf"(?P<year>{_YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{{2}}))?")
 _MASKED = re.compile(r"(?P<prefix>[^*]*)(?P<mask>\**)")
 _MEMBER = re.compile(r'[^{}\[\]",]+')
 
@@ -504,15 +509,18 @@ def _days_of(period: re.Match[str]) -> Interval:
         first = last - 2
     elif period["month"]:
         first = last = int(period["month"])
+    following = (year, last + 1) if last < 12 else (year + 1, 1)
+    return Interval(_day_number(year, first, 1), _day_number(*following, 1) - 1)
+
+
+def _day_number(year: int, month: int, day: int) -> int:
+    """Return the days since 1970-01-01 of a day in any year; Python knows those from 1 to 9999."""
+    cycles, year = divmod(year - 2000, 400)
     try:
-        start, stop = date(year, first, 1), date(year, last, monthrange(year, last)[1])
+        moved = date(2000 + year, month, day)
     except ValueError:
-        raise UnreadableLabelError("not a month") from None
-    return Interval(_days(start), _days(stop))
-
-
-def _days(day: date) -> int:
-    return (day - date(1970, 1, 1)).days
+        raise UnreadableLabelError("not a day") from None
+    return (moved - date(1970, 1, 1)).days + cycles * _DAYS_OF_400_YEARS
 
 
 def _patterns(attribute: PublishedAttribute) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -531,13 +539,9 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
         raise UnreadableLabelError("not a value of its kind")
     match attribute.kind:
         case "date":
-            return _days(_read_day(text))
+            return read_day(text)
         case "timestamp":
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:
-                raise UnreadableLabelError("not a time") from None
-            return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+            return read_moment(text)
         case "float":
             # A number of 32 bits is written with its own few digits.
             return float(np.float32(text)) if attribute.type == "float" else float(text)
@@ -545,11 +549,37 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
             return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
 
 
-def _read_day(text: str) -> date:
+def read_day(text: str) -> int:
+    """Return a day, written as in ISO 8601, as days since 1970-01-01.
+
+    Raises
+    ------
+    UnreadableLabelError
+        If it is none.
+    """
+    if not _DATES[0].fullmatch(text):
+        raise UnreadableLabelError("not a day")
+    year, month, day = text.rsplit("-", 2)
+    return _day_number(int(year), int(month), int(day))
+
+
+def read_moment(text: str) -> int:
+    """Return a time, written as in ISO 8601, as microseconds since 1970-01-01.
+
+    Raises
+    ------
+    UnreadableLabelError
+        If it is none.
+    """
+    if not _TIMESTAMPS[0].fullmatch(text):
+        raise UnreadableLabelError("not a time")
+    day, _, clock = text.replace("T", " ").partition(" ")
     try:
-        return date.fromisoformat(text)
+        moment = time.fromisoformat(clock or "00:00")
     except ValueError:
-        raise UnreadableLabelError("not a day") from None
+        raise UnreadableLabelError("not a time") from None
+    since_midnight = datetime.combine(date(1970, 1, 1), moment) - datetime(1970, 1, 1)
+    return read_day(day) * 86_400_000_000 + since_midnight // timedelta(microseconds=1)
 
 
 def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...] | None, bool]:

@@ -459,3 +459,35 @@ def test_releases_of_runs_are_truthful(
     assert linkage.holds
     assert linkage.matched == linkage.records == count
     assert linkage.smallest_candidates >= 5
+
+
+@pytest.mark.usefixtures("spark")
+def test_k_1_promises_nobody_to_be_hidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ages = pa.array(range(40))
+    path = write_table(tmp_path / "input.parquet", {"age": ages, "sickness": ["flu"] * 40})
+    configured = configuration_file(
+        tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 1}
+    )
+    outcome = command(capsys, "run", configured)
+    assert outcome.code == 0, outcome.err
+    checked = (tmp_path / "release", "--original", path)
+    outcome = command(capsys, "verify", *checked, "--population", path, "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["holds"]
+    assert found["unique_records"] == 40
+    for linkage in found["linkage"].values():
+        assert linkage["holds"]
+        assert linkage["singled_out"] == linkage["re_identified"] == 40
+    outcome = command(capsys, "verify", *checked)
+    assert outcome.code == 0, outcome.err
+    assert "k = 1 hides nobody: 40 published records are singled out" in outcome.out
+    # Whoever requires more of it is told.
+    configured = configuration_file(
+        tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 2}
+    )
+    outcome = command(capsys, "verify", *checked, "--config", configured)
+    assert outcome.code == 4
+    assert "linkage attack" in outcome.err

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
@@ -22,6 +22,7 @@ from anonspark.generalize.labels import (
 )
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.hierarchies.rules import calendar_hierarchy, interval_hierarchy, prefix_hierarchy
+from anonspark.verification.region_matching import PreparedTable, build_search
 from anonspark.verification.regions import (
     CategoryRegion,
     Interval,
@@ -99,6 +100,114 @@ def test_interval_labels_read_back(
     assert found == OrderedRegion((expected,), with_missing)
     if kind == "integer":
         assert isinstance(found.intervals[0].low, int)
+
+
+def _decimals(digits: int, scale: int) -> st.SearchStrategy[Decimal]:
+    largest = 10**digits - 1
+    return st.integers(-largest, largest).map(
+        lambda units: Decimal((int(units < 0), tuple(map(int, str(abs(units)))), -scale))
+    )
+
+
+def _integers(bits: int) -> st.SearchStrategy[int]:
+    return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+NEAR_2_53 = st.integers(2**53 - 2, 2**53 + 2)
+ODD_FLOATS = st.sampled_from(
+    [-0.0, 0.0, 5e-324, -5e-324, 2.2e-308, 1e300, -1e-7, 1e16, 123456789.0, 0.1, -(2.0**60)]
+)
+EARLY_DATES = st.dates(max_value=date(1600, 1, 1))
+# As days and microseconds, beyond the years that Python knows.
+FAR_DAYS = st.integers(-(2**31), 2**31 - 1)
+
+# Of a column: what a manifest calls its type, its kind, in which type and as what Spark hands its
+# values over for a comparison (see `prepare_table`), and values.
+COMPARED: list[tuple[str, Any, pa.DataType, Any, st.SearchStrategy[Any]]] = [
+    *(
+        (f"int{bits}", "integer", pa.int64(), "integer", _integers(bits))
+        for bits in (8, 16, 32, 64)
+    ),
+    ("int64", "integer", pa.int64(), "integer", NEAR_2_53),
+    # Of a table that has the same values as decimals, and as doubles.
+    ("int64", "integer", pa.decimal128(38, 0), 0, _integers(64)),
+    ("int64", "integer", pa.float64(), "float", _integers(32)),
+    *(
+        (
+            f"decimal128({digits}, {scale})",
+            "decimal",
+            pa.decimal128(38, scale),
+            scale,
+            _decimals(digits, scale),
+        )
+        for digits, scale in (
+            *((1, 0), (1, 1), (5, 0), (5, 2), (5, 5), (18, 0), (18, 18), (19, 0), (28, 10)),
+            *((38, 0), (38, 18), (38, 38)),
+        )
+    ),
+    ("decimal128(18, 0)", "decimal", pa.int64(), "integer", _decimals(18, 0)),
+    ("double", "float", pa.float64(), "float", finite(64)),
+    ("double", "float", pa.float64(), "float", ODD_FLOATS),
+    ("float", "float", pa.float64(), "float", finite(32)),
+    ("date32[day]", "date", pa.date32(), "integer", st.dates()),
+    ("date32[day]", "date", pa.date32(), "integer", EARLY_DATES),
+    ("date32[day]", "date", pa.date32(), "integer", FAR_DAYS),
+    ("timestamp[us]", "timestamp", pa.timestamp("us"), "integer", st.datetimes()),
+    ("timestamp[us]", "timestamp", pa.timestamp("us"), "integer", _integers(64)),
+    (
+        "timestamp[us, tz=UTC]",
+        "timestamp",
+        pa.timestamp("us", "UTC"),
+        "integer",
+        st.datetimes(timezones=st.just(UTC)),
+    ),
+]
+
+
+def _arrow_type(name: str) -> pa.DataType:
+    """Return the type that a manifest calls so."""
+    if name.startswith("decimal"):
+        digits, scale = name.removeprefix("decimal128(").removesuffix(")").split(", ")
+        return pa.decimal128(int(digits), int(scale))
+    if name.startswith("timestamp"):
+        return pa.timestamp("us", "UTC" if "UTC" in name else None)
+    return pa.date32() if name.startswith("date") else pa.type_for_alias(name)
+
+
+@pytest.mark.parametrize("style", ["interval", "bounds"])
+@pytest.mark.parametrize(
+    "column", COMPARED, ids=[f"{number}-{own[0]}" for number, own in enumerate(COMPARED)]
+)
+@settings(max_examples=20)
+@given(st.data())
+def test_regions_hold_the_values_of_their_labels_and_no_others(
+    column: tuple[str, Any, pa.DataType, Any, st.SearchStrategy[Any]],
+    style: str,
+    data: st.DataObject,
+) -> None:
+    own_type, kind, compared, places, values = column
+    first, second, third = sorted(data.draw(st.lists(values, min_size=3, max_size=3)))
+    raw = pa.array([first, second, third])
+    raw = raw.cast(pa.int32()) if values is FAR_DAYS else raw
+    raw = raw.cast(_arrow_type(own_type))
+    low, high = raw.slice(0, 2), raw.slice(1, 2)
+    published: list[pa.Array] = [low, high]
+    if style == "interval":
+        labels = value_labels(low, kind), value_labels(high, kind)
+        published = [interval_labels(*labels, kind, np.zeros(2, bool))]
+    names = ("x",) if style == "interval" else ("x_min", "x_max")
+    own = attribute(kind, style=style, columns=names, type=own_type)
+    classes = pa.table({f"published_0_{place}": one for place, one in enumerate(published)})
+    prepared = PreparedTable(cast("Any", None), (places,))
+    search = build_search(classes, [own], prepared, {})
+    columns = [raw.cast(compared), pa.array([False] * 3)]
+    asked = pa.RecordBatch.from_arrays(columns, names=["value_0", "missing_0"])
+    codes, unreadable = search.points(asked)
+    assert not unreadable.any()
+    counts = np.zeros(2, np.int64)
+    search.count(codes, counts)
+    # From the first to the second, and from the second to the third.
+    assert counts.tolist() == [2 + (third == second), 2 + (first == second)]
 
 
 @given(st.lists(st.one_of(st.none(), TEXTS), min_size=1, max_size=5, unique=True))
