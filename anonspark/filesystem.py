@@ -55,6 +55,11 @@ class FileSystem:
         return self.spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
 
     def _open(self, path: str) -> tuple[Any, Any]:
+        if "\0" in path:
+            raise ConfigurationError(
+                f"path {path!r}: found the character NUL, which no file system has in names; "
+                "remove it"
+            )
         with _reaching(path):
             java_path = self._path_class(path)
             configuration = self.spark._jsc.hadoopConfiguration()
@@ -63,7 +68,8 @@ class FileSystem:
     def qualified(self, path: str) -> str:
         """Return the absolute address of a path, with scheme and without dots."""
         file_system, java_path = self._open(path)
-        return str(file_system.makeQualified(java_path).toString())
+        with _reaching(path):
+            return str(file_system.makeQualified(java_path).toString())
 
     def resolved(self, path: str) -> str:
         """Return the absolute address of a path, with local symbolic links followed."""
@@ -88,7 +94,8 @@ class FileSystem:
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
         file_system, java_path = self._open(path)
-        parent = file_system.makeQualified(java_path).getParent()
+        with _reaching(path):
+            parent = file_system.makeQualified(java_path).getParent()
         return str(parent.toString()) if parent is not None else self.qualified(path)
 
     def make_private_directory(self, path: str) -> None:

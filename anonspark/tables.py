@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
 from anonspark.columns import quoted
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import DataError
 from anonspark.filesystem import FileSystem
-from anonspark.spark_errors import condition_of
+from anonspark.spark_errors import opening_table
 
-__all__ = ["open_table"]
+__all__ = ["open_table", "require_distinct"]
 
 _MALFORMED = "anonspark_malformed_record"
 
@@ -57,7 +55,7 @@ def open_table(
     DataError
         If a path does not exist or cannot be opened in this format.
     ConfigurationError
-        If Spark does not know the format.
+        If Spark does not know the format, or the data source does not take its options.
     """
     files = FileSystem(spark)
     problems = [
@@ -72,7 +70,7 @@ def open_table(
     refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}
     # Where columns are pruned, a record with too few or too many of them passes for sound.
     defaults = {"columnPruning": "false"} if data_format == "csv" else {}
-    try:
+    with opening_table(paths, data_format, path_key, section):
         reader = spark.read.format(data_format).options(**defaults).options(**options)
         if refuses:
             reader = reader.option("columnNameOfCorruptRecord", _MALFORMED)
@@ -87,19 +85,40 @@ def open_table(
                 f"check the files, and {_remedy(section)}"
             )
         return _refusing_malformed(reader, table, paths)
-    except AnalysisException as error:
-        raise DataError(
-            f"{path_key}: cannot read {', '.join(paths)} as {data_format} "
-            f"({condition_of(error) or 'no reason given'}); check {_remedy(section)}"
-        ) from error
-    except Py4JError as error:
-        if "DATA_SOURCE_NOT_FOUND" not in str(error):
-            raise
-        where = path_key if section is None else f"{section}.format"
-        raise ConfigurationError(
-            f"{where}: this Spark has no data source {data_format!r}; expected parquet, "
-            "csv, orc, json or the name of one whose package Spark was started with"
-        ) from error
+
+
+def require_distinct(table: DataFrame, names: Iterable[str], subject: str) -> None:
+    """Check that each column can be named: that no other has its name, but for case.
+
+    Files cannot have two such columns; DataFrames, as those of a join, can.
+
+    Parameters
+    ----------
+    table : DataFrame
+    names : iterable of str
+        The columns to be used.
+    subject : str
+        What messages call the table.
+
+    Raises
+    ------
+    DataError
+        Naming each column that is there more than once.
+    """
+    alike: dict[str, list[str]] = {}
+    for column in table.columns:
+        alike.setdefault(column.lower(), []).append(column)
+    problems = []
+    for name in dict.fromkeys(names):
+        found = alike.get(name.lower(), [])
+        if len(found) > 1:
+            problems.append(
+                f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
+                f"{', '.join(map(repr, found))}; expected one of the name {name!r}, whatever the "
+                "case of its letters; drop or rename the others"
+            )
+    if problems:
+        raise DataError(*problems)
 
 
 def _remedy(section: str | None) -> str:

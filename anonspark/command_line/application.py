@@ -723,6 +723,12 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
             return log.fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
+        if "pyspark" in sys.modules:
+            from anonspark.spark_errors import environment_problem
+
+            problem = environment_problem(error)
+            if problem is not None:
+                return log.fail(EnvironmentProblem.exit_code, problem, debug=debug)
         return log.fail(
             1,
             f"unexpected {type(error).__name__}: a bug of anonspark. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from itertools import takewhile
@@ -290,6 +290,9 @@ def _copy(value: Any, location: Location, problems: list[str]) -> Any:
     """Copy a document so that aliases share nothing, without keys that are no text."""
     if len(location) >= _DEEPEST:
         return value
+    if isinstance(value, str):
+        _require_characters(value, location, problems)
+        return value
     if isinstance(value, list):
         return [_copy(entry, (*location, i), problems) for i, entry in enumerate(value)]
     if not isinstance(value, Mapping):
@@ -297,11 +300,24 @@ def _copy(value: Any, location: Location, problems: list[str]) -> Any:
     copied: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(key, str):
+            _require_characters(key, (*location, key), problems)
             copied[key] = _copy(inner, (*location, key), problems)
         else:
             problem = f"found {found(key)} as a key; expected a text; put it in quotes"
             problems.append(f"{key_path(location) or 'configuration'}: {problem}")
     return copied
+
+
+def _require_characters(text: str, location: Location, problems: list[str]) -> None:
+    """Refuse halves of characters (lone surrogates), which neither files nor Java take."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problems.append(
+            f"{key_path(location) or 'configuration'}: found half of a character (a surrogate, "
+            "U+D800 to U+DFFF) in a text; expected whole ones; in YAML write \\U0001F600 for a "
+            "character beyond \\uFFFF"
+        )
 
 
 def _check(document: dict[str, Any]) -> tuple[Configuration | None, list[Finding]]:
@@ -528,6 +544,14 @@ def _duplicates(
             continue
         special = key_node.tag.endswith((":merge", ":value"))
         key = key_node.value if special else loader.construct_object(key_node)
+        if not isinstance(key, Hashable):
+            # A tag such as !!seq makes a list of what is written as a single word.
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                f"a key with the tag {key_node.tag.rpartition(':')[2]!r}, where keys are texts",
+                key_node.start_mark,
+            )
         lines.setdefault(key, []).append(key_node.start_mark.line + 1)
         yield from _duplicates(loader, value_node, (*location, str(key_node.value)), seen)
     for key, on_lines in lines.items():

@@ -16,7 +16,7 @@ from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.kinds import TEXT_TYPES, Kind
-from anonspark.tables import open_table
+from anonspark.tables import open_table, require_distinct
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 
@@ -100,8 +100,9 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     Raises
     ------
     DataError
-        If columns are missing, or hold a type that cannot be published.
+        If columns are missing or there twice, or hold a type that cannot be published.
     """
+    require_distinct(table, configuration.attributes, "input")
     available = {field.name: field for field in table.schema}
     problems = []
     for name in configuration.attributes:

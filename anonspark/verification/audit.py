@@ -25,6 +25,7 @@ from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import MANIFEST, read_manifest
 from anonspark.publish.originals import open_by_suffix, open_original
 from anonspark.spark_errors import reading_input
+from anonspark.tables import require_distinct
 from anonspark.verification.claims import (
     Claim,
     Roles,
@@ -342,6 +343,10 @@ def audit_table(
     name, where : str
         What the result and messages call the release and its records.
     """
+    require_distinct(data, data.columns, where)
+    for subject, table in (("original", original), ("population", population)):
+        if table is not None:
+            require_distinct(table, {*claim.names, *data.columns}, subject)
     lacking = [
         column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
     ]

@@ -649,6 +649,68 @@ class TestWrongConfiguration:
             commands=("check", "plan", "run"),
         )
 
+    @pytest.mark.parametrize(
+        ("format", "options", "told"),
+        [
+            pytest.param("jdbc", {}, ["'jdbc'", "IllegalArgument"], id="jdbc-without-anything"),
+            pytest.param(
+                "jdbc",
+                {"url": "jdbc:postgresql://h/x?password=Zebediah", "dbtable": "Kryptonitis"},
+                ["driver or class", "java.sql.SQLException", "--packages"],
+                id="jdbc-without-a-driver",
+            ),
+            pytest.param(
+                "jdbc",
+                {"url": "jdbc:h2:Zebediah", "dbtable": "t", "driver": "no.Kryptonitis"},
+                ["driver or class", "ClassNotFoundException"],
+                id="jdbc-with-an-unknown-driver",
+            ),
+            pytest.param("csv", {"sep": ""}, ["IllegalArgument"], id="csv-without-separator"),
+            pytest.param("csv", {"quote": "Zebediah"}, ["SparkRuntimeException"], id="csv-quote"),
+            pytest.param(
+                "csv", {"encoding": "Kryptonitis"}, ["IllegalArgument"], id="csv-of-no-encoding"
+            ),
+            pytest.param("json", {"timeZone": "Zebediah"}, ["DateTimeException"], id="time-zone"),
+            pytest.param(
+                "parquet", {"mergeSchema": "Zebediah"}, ["IllegalArgument"], id="no-truth-value"
+            ),
+        ],
+    )
+    def test_options_that_the_data_source_does_not_take(
+        self,
+        refused: Refused,
+        tmp_path: Path,
+        format: str,
+        options: dict[str, Any],
+        told: list[str],
+    ) -> None:
+        write_table(tmp_path / "input.parquet", people(), "parquet" if format == "jdbc" else format)
+        path = configuration_file(
+            tmp_path,
+            input={"format": format, "options": options},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(path, 2, "input.format, input.options: the data source", *told)
+
+    @pytest.mark.parametrize(
+        "address", ["file://user@host/x", "file://host/x", "nullscan://x", "x\0y"]
+    )
+    @pytest.mark.parametrize(
+        "place",
+        [("input", "path"), ("output", "path"), ("execution", "staging_path")],
+        ids=lambda place: place[0],
+    )
+    def test_addresses_that_no_file_system_takes(
+        self, refused: Refused, tmp_path: Path, place: tuple[str, str], address: str
+    ) -> None:
+        write_table(tmp_path / "input.parquet", people())
+        section, key = place
+        sections: dict[str, Any] = {"output": OVER_RELEASE, section: {key: address}}
+        path = configuration_file(tmp_path, attributes=ATTRIBUTES, **sections)
+        code = 3 if section == "input" else 2
+        refused(path, code, repr(address).strip("'"), "path ", commands=("check",))
+
     @pytest.mark.parametrize("mode", ["error", "overwrite"])
     @pytest.mark.parametrize(
         ("source", "target"),

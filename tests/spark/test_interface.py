@@ -110,6 +110,23 @@ def test_nothing_is_left_of_a_failure(spark: SparkSession, temporary: Path) -> N
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.parametrize("other", ["age", "Age"])
+def test_two_columns_of_one_name(spark: SparkSession, temporary: Path, other: str) -> None:
+    table = people(spark).withColumn("other", sf.lit(1))
+    twice = table.toDF(*(other if name == "other" else name for name in table.columns))
+    told = "has 2 columns that Spark cannot tell apart, 'age'"
+    with pytest.raises(DataError, match=f"input: {told}"):
+        anonspark.anonymize(twice, CONFIG)
+    with pytest.raises(DataError, match=f"the table: {told}"):
+        anonspark.verify(twice, quasi_identifiers=["pay"])
+    with pytest.raises(DataError, match=f"original: {told}"):
+        anonspark.verify(people(spark), quasi_identifiers=["age"], original=twice)
+    assert list(temporary.iterdir()) == []
+    # A column that is of no interest may be there as often as it likes.
+    apart = table.toDF(*("name" if name == "other" else name for name in table.columns))
+    anonspark.anonymize(apart, CONFIG).close()
+
+
 def test_what_to_require_has_to_be_said(spark: SparkSession) -> None:
     table = people(spark)
     with pytest.raises(ConfigurationError, match="quasi-identifiers: none is named"):

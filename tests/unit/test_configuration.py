@@ -962,6 +962,42 @@ def test_files_without_a_configuration(file: Path, text: str, expected: str) -> 
     assert problem.startswith(f"{file}: {expected}")
 
 
+@pytest.mark.parametrize("tag", ["seq", "map", "set", "omap", "pairs"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!!{tag} a: 1",
+        "? !!{tag} a\n: 1",
+        "input: {{path: x}}\nattributes: {{!!{tag} a: identifier}}",
+        "input: {{path: x, options: {{? !!{tag} [] : a}}}}",
+        "a: [1, {{b: {{!!{tag} ~: 1}}}}]",
+    ],
+)
+def test_keys_that_are_no_texts(file: Path, tag: str, text: str) -> None:
+    (problem,) = file_problems(file, text.format(tag=tag))
+    assert problem.startswith(f"{file}: not valid YAML on line ")
+    assert problem.endswith("; correct it")
+
+
+def test_an_override_with_a_key_that_is_no_text() -> None:
+    with pytest.raises(ConfigurationError, match="not valid YAML on line 1, column 2"):
+        parse_configuration(MINIMAL, ["input.options={!!seq a: b}"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('path: "\\ud83d"', "input.path: found half of a character"),
+        ('path: x, options: {sep: "\\udc00"}', "input.options.sep: found half of a character"),
+        ('path: x, options: {"\\ud800": a}', 'input.options."\\ud800": found half of a character'),
+    ],
+)
+def test_halves_of_characters(file: Path, text: str, expected: str) -> None:
+    rest = "attributes: {a: quasi_identifier}\nprivacy: {k: 2}\noutput: {path: y}\n"
+    problem, *_ = file_problems(file, f"input: {{{text}}}\n{rest}")
+    assert problem.startswith(expected)
+
+
 @pytest.mark.parametrize("text", ["a: &a [*a]", "&a a: *a", "attributes: &a {b: *a}"])
 def test_an_alias_to_what_encloses_it(file: Path, text: str) -> None:
     assert file_problems(file, text)

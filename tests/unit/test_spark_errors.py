@@ -1,0 +1,97 @@
+"""What Spark says of workers without our packages, as it says it, and what we make of it."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.spark_errors import environment_problem
+
+TRACEBACK = "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
+REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(
+            f"{TRACEBACK}ModuleNotFoundError: No module named 'anonspark'\n",
+            "the workers' Python lacks the module 'anonspark'",
+            id="ours",
+        ),
+        pytest.param(
+            f"{TRACEBACK}ModuleNotFoundError: No module named 'numpy._core'",
+            "the workers' Python lacks the module 'numpy._core'",
+            id="pickled-by-another-numpy",
+        ),
+        pytest.param(
+            f"{TRACEBACK}AttributeError: Can't get attribute '_New' on <module "
+            "'anonspark.models.blockwise' from '/srv/blockwise.py'>",
+            "the workers have another version of the module 'anonspark.models.blockwise'",
+            id="another-version-of-ours",
+        ),
+        pytest.param(
+            f"{TRACEBACK}pyspark.errors.exceptions.base.PySparkImportError: "
+            "[PACKAGE_NOT_INSTALLED] PyArrow >= 15.0.0 must be installed; however, it was not "
+            "found.",
+            "the workers' Python lacks a package",
+            id="pyarrow",
+        ),
+        pytest.param(
+            f"{TRACEBACK}ImportError: libstdc++.so.6: version `GLIBCXX_3.4.29' not found",
+            "the workers' Python lacks a package",
+            id="built-for-another-system",
+        ),
+        pytest.param(
+            "anonspark.tasks.FailedTaskError: ModuleNotFoundError at tasks.py:71 in __call__ (its "
+            "text is left out: it may hold data)",
+            "the workers' Python lacks a package",
+            id="imported-in-a-task",
+        ),
+        pytest.param(
+            f"{TRACEBACK}pyspark.errors.exceptions.base.PySparkRuntimeError: "
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in "
+            "driver: 3.11, PySpark cannot run with different minor versions.",
+            "the workers' Python has another version than the driver's",
+            id="version",
+        ),
+        pytest.param(
+            f"{TRACEBACK}RuntimeError: Python in worker has different version 3.9 than that in "
+            "driver 3.11",
+            "the workers' Python has another version than the driver's",
+            id="version-before-spark-4",
+        ),
+        pytest.param(
+            'java.io.IOException: Cannot run program "./environment/bin/python": error=2, No such '
+            "file or directory",
+            "a worker's Python does not start",
+            id="no-python",
+        ),
+        pytest.param(
+            "org.apache.spark.SparkException: Error from python worker:\n  /usr/bin/python3: Error "
+            "while finding module specification for 'pyspark.daemon' (ModuleNotFoundError: No "
+            "module named 'pyspark')\nPython worker exited unexpectedly (crashed)",
+            "the workers' Python lacks the module 'pyspark'",
+            id="not-even-pyspark",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", [PySparkException, Py4JError])
+def test_workers_without_our_packages(kind: type[Exception], text: str, told: str) -> None:
+    problem = environment_problem(kind(f"Job aborted: failed 4 times, most recent failure: {text}"))
+    assert problem is not None
+    assert problem.startswith(told)
+    assert all(word in problem for word in REMEDY)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PySparkException("Job aborted: Task 0 failed 4 times: FailedTaskError: ValueError at x.py"),
+        PySparkException("[CAST_INVALID_INPUT] The value 'abc' of the type STRING"),
+        RuntimeError("No module named 'anonspark'"),
+    ],
+)
+def test_other_errors(error: Exception) -> None:
+    assert environment_problem(error) is None
