@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -16,7 +18,31 @@ from pyspark.sql import SparkSession
 
 from anonspark.errors import ConfigurationError
 
-__all__ = ["FileSystem"]
+__all__ = ["Entry", "FileSystem"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that lies in a directory, at any depth.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the directory.
+    kind : str
+        ``file``, ``directory``, ``link`` (symbolic, wherever it leads) or ``other``, as a device.
+    bytes : int
+        Size of a file, else 0.
+    """
+
+    path: str
+    kind: Literal["file", "directory", "link", "other"]
+    bytes: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
 
 
 @contextmanager
@@ -35,6 +61,26 @@ def _reaching(path: str) -> Iterator[None]:
             f"path {path}: Hadoop cannot reach it; check scheme, host, spelling (a relative path "
             "has no colon) and permissions, and that Spark has the package of its file system"
         ) from error
+
+
+def _local_tree(directory: str, prefix: str) -> list[Entry]:
+    found: list[Entry] = []
+    try:
+        inside = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    for entry in inside:
+        path, status = prefix + entry.name, entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            found.append(Entry(path, "link"))
+        elif stat.S_ISDIR(status.st_mode):
+            found.append(Entry(path, "directory"))
+            found += _local_tree(entry.path, f"{path}/")
+        elif stat.S_ISREG(status.st_mode):
+            found.append(Entry(path, "file", status.st_size))
+        else:
+            found.append(Entry(path, "other"))
+    return found
 
 
 @dataclass(frozen=True)
@@ -77,6 +123,83 @@ class FileSystem:
         if address.startswith("file:"):
             return "file:" + os.path.realpath(address.removeprefix("file:"))
         return address
+
+    def local_path(self, path: str) -> str | None:
+        """Return where a path is on the local disk, links not followed; None for other places.
+
+        What ``viewfs`` mounts there counts, too.
+        """
+        file_system, java_path = self._open(path)
+        with _reaching(path):
+            address = str(file_system.makeQualified(java_path).toString())
+            if address.startswith("viewfs:"):
+                above = java_path.getParent()
+                if above is None or not file_system.exists(above):
+                    return None
+                resolved = str(file_system.resolvePath(above).toString()).rstrip("/")
+                address = f"{resolved}/{java_path.getName()}"
+        return address.removeprefix("file:") if address.startswith("file:") else None
+
+    def is_link(self, path: str) -> bool:
+        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
+        local = self.local_path(path)
+        if local is not None:
+            return Path(local).is_symlink()
+        file_system, java_path = self._open(path)
+        try:
+            return bool(file_system.getFileLinkStatus(java_path).isSymlink())
+        except Py4JError:  # nothing is there
+            return False
+
+    def dangling_parent(self, path: str) -> str | None:
+        """Return the link above a path that leads nowhere, so that nothing can be made there."""
+        above = self.parent(path)
+        while not self.exists(above):
+            if self.is_link(above):
+                return above
+            path, above = above, self.parent(above)
+            if above == path:
+                break
+        return None
+
+    def tree(self, path: str) -> list[Entry]:
+        """Return all that lies in a directory at any depth, hidden files and checksums too.
+
+        Links are not followed. Sorted by path; nothing where the directory is not there.
+
+        Raises
+        ------
+        OSError, Py4JError
+            If a directory cannot be listed.
+
+        Notes
+        -----
+        No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
+        that lead nowhere; elsewhere one call for each directory.
+        """
+        local = self.local_path(path)
+        if local is not None:
+            found = _local_tree(local, "")
+        else:
+            file_system, java_path = self._open(path)
+            found = self._remote_tree(file_system, java_path, "")
+        return sorted(found, key=lambda entry: entry.path)
+
+    def _remote_tree(self, file_system: Any, directory: Any, prefix: str) -> list[Entry]:
+        if not file_system.exists(directory):
+            return []
+        found = []
+        for status in file_system.listStatus(directory):
+            inner = status.getPath()
+            path = prefix + str(inner.getName())
+            if status.isSymlink():
+                found.append(Entry(path, "link"))
+            elif status.isDirectory():
+                found.append(Entry(path, "directory"))
+                found += self._remote_tree(file_system, inner, f"{path}/")
+            else:
+                found.append(Entry(path, "file", int(status.getLen())))
+        return found
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
@@ -182,7 +305,8 @@ class FileSystem:
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it.
 
-        A file that is there is deleted just before, for a rename does not overwrite.
+        A file that is there is replaced in one step on local disks and on HDFS; elsewhere it is
+        deleted just before, for a rename does not overwrite.
 
         Parameters
         ----------
@@ -199,11 +323,39 @@ class FileSystem:
         aside = f"{self.parent(path)}/{temporary}"
         try:
             self.write_bytes(aside, content)
-            self.delete(path)
-            self.rename(aside, path)
+            if not self._rename_over(aside, path):
+                self.delete(path)
+                self.rename(aside, path)
         except BaseException:
             self.delete(aside)
             raise
+
+    def _rename_over(self, source: str, target: str) -> bool:
+        """Rename a file in one step to where another one may be; False where nothing is known."""
+        local, local_target = self.local_path(source), self.local_path(target)
+        if local is not None and local_target is not None:
+            # Without a checksum Hadoop compares nothing; with that of the old file it would fail.
+            checksum, of_target = (
+                os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.crc")  # noqa: PTH118, PTH119, PTH120 - the name may be no text
+                for path in (local, local_target)
+            )
+            with suppress(FileNotFoundError):
+                os.unlink(of_target)  # noqa: PTH108
+            os.replace(local, local_target)  # noqa: PTH105
+            with suppress(FileNotFoundError):
+                os.replace(checksum, of_target)  # noqa: PTH105
+            return True
+        file_system, source_path = self._open(source)
+        if not str(file_system.getScheme()).endswith("hdfs"):
+            return False
+        hadoop = self.spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        overwriting = self.spark._sc._gateway.new_array(hadoop.Options.Rename, 1)  # type: ignore[union-attr]
+        overwriting[0] = hadoop.Options.Rename.OVERWRITE
+        context = hadoop.FileContext.getFileContext(
+            file_system.getUri(), self.spark._jsc.hadoopConfiguration()
+        )
+        context.rename(source_path, self._open(target)[1], overwriting)
+        return True
 
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
@@ -265,6 +417,22 @@ class FileSystem:
             return bytes(utilities.toByteArray(stream)).decode()
         finally:
             stream.close()
+
+    def read_part(self, path: str, offset: int, length: int) -> bytes:
+        """Read some bytes of a file that has as many there."""
+        file_system, java_path = self._open(path)
+        stream = file_system.open(java_path)
+        try:
+            stream.seek(offset)
+            utilities = self.spark._jvm.org.apache.commons.io.IOUtils  # type: ignore[union-attr]
+            return bytes(utilities.toByteArray(stream, length))
+        finally:
+            stream.close()
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a file."""
+        file_system, java_path = self._open(path)
+        return int(file_system.getFileStatus(java_path).getLen())
 
     def read_document(self, path: str) -> str:
         """Read a file that a user named, and say what is wrong as the local disk does.

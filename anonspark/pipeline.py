@@ -498,7 +498,7 @@ def _released_before(
         return None
     try:
         manifest = read_manifest(files, path)
-    except DataError:
+    except (DataError, GuaranteeError):
         return None
     same = (run_id, configuration.fingerprint())
     if (manifest.get("run_id"), manifest["fingerprints"].get("configuration")) != same:

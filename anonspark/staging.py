@@ -8,7 +8,9 @@ state (:mod:`anonspark.run_state`) are staged in the same directory, or below
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,7 @@ from anonspark.errors import (
     PublishingError,
 )
 from anonspark.filesystem import FileSystem
+from anonspark.publish.layout import foreign_entries, named
 from anonspark.publish.manifest import MANIFEST
 from anonspark.run_state import RunState, is_at_work, newest_attempt
 
@@ -47,6 +50,18 @@ _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.inte
 _PATIENCE_SECONDS = 8.0
 
 _MARK = ".anonspark-"
+
+_REPLACED = "replaced"
+_NAMES = "release-files.json"
+_PRIVATE = "raw-records-at.txt"
+
+# All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
+# adds checksums, and half-written files have the name of the whole one.
+_STAGED = re.compile(
+    r"state|rounds|(?:records|release|manifest)-\d+|"
+    rf"\.?(?:{'|'.join(map(re.escape, (_REPLACED, _NAMES, _PRIVATE)))})(?:\.writing)?(?:\.crc)?|"
+    rf"\.\.{re.escape(_PRIVATE)}\.writing\.crc"
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ class Place:
     @property
     def replaced(self) -> str:
         """What was at the output path before, while the new release takes its place."""
-        return f"{self.root}/replaced"
+        return f"{self.root}/{_REPLACED}"
 
     @property
     def mark(self) -> str:
@@ -88,6 +103,11 @@ class Place:
     def mark_name(self) -> str:
         """Name of the file, the same while the release is staged."""
         return f".anonspark-{self.run_id}"
+
+    @property
+    def names(self) -> str:
+        """File with the paths of all files of the release that is being published, as JSON."""
+        return f"{self.root}/{_NAMES}"
 
     @property
     def rounds(self) -> str:
@@ -141,10 +161,13 @@ def place_of(files: FileSystem, output: str, run_id: str, staging_path: str | No
 
 def _below(files: FileSystem, output: str, staging_path: str) -> str:
     """Return how the private directories of an output begin, below ``execution.staging_path``."""
+    return f"{files.qualified(staging_path).rstrip('/')}/{_private_name(output)}"
+
+
+def _private_name(output: str) -> str:
     # Outputs of the same name in different directories may share the path.
     own = hashlib.sha256(output.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    name = output.rpartition("/")[2]
-    return f"{files.qualified(staging_path).rstrip('/')}/{name}-{own}{_MARK}"
+    return f"{output.rpartition('/')[2]}-{own}{_MARK}"
 
 
 def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> list[Place]:
@@ -165,8 +188,7 @@ def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> l
     output = files.qualified(output).rstrip("/")
     beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
     if staging_path is not None:
-        beginning = _below(files, output, staging_path).rpartition("/")[2]
-        beginnings[files.qualified(staging_path)] = beginning
+        beginnings[files.qualified(staging_path)] = _private_name(output)
     run_ids = {
         path.rpartition("/")[2].removeprefix(beginning)
         for directory, beginning in beginnings.items()
@@ -181,13 +203,29 @@ def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> l
 
 
 def _private_file(place: Place) -> str:
-    return f"{place.root}/raw-records-at.txt"
+    return f"{place.root}/{_PRIVATE}"
 
 
 def _told_private(files: FileSystem, place: Place) -> str | None:
-    """Return where the run's first attempt put raw records, None where it did not say."""
+    """Return where the run's first attempt put raw records, None where it did not say.
+
+    Raises
+    ------
+    PublishingError
+        If that is no place where a run of this output and id puts them: it would be removed.
+    """
     path = _private_file(place)
-    return files.read_text(path) if files.exists(path) else None
+    if not files.exists(path):
+        return None
+    told = files.read_text(path)
+    if told != place.root and told.rpartition("/")[2] != (
+        _private_name(place.output) + place.run_id
+    ):
+        raise PublishingError(
+            f"output.path: {path} names no staging directory of this run, so nothing is removed; "
+            f"see where its raw records are, remove them and {place.root} yourself"
+        )
+    return told
 
 
 def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> str | None:
@@ -245,9 +283,10 @@ def restore_output(files: FileSystem, place: Place) -> None:
     """
     with _putting_right(place):
         # Of this run, as its mark is there; complete or not.
-        ours = files.exists(place.mark)
+        ours = files.exists(place.mark) and not files.is_link(place.output)
         complete = files.exists(f"{place.output}/{MANIFEST}")
         if ours and not complete:
+            _require_half_release(files, place)
             files.delete(place.output)
         if files.exists(place.replaced):
             if ours and complete:
@@ -265,12 +304,55 @@ def restore_output(files: FileSystem, place: Place) -> None:
             files.delete(place.mark)
 
 
+def _require_half_release(files: FileSystem, place: Place) -> None:
+    """Check that nothing but files of the half-published release would be removed with it.
+
+    Raises
+    ------
+    PublishingError
+    """
+    # Written before the release is renamed, so it is whole where half a release lies.
+    names = json.loads(files.read_text(place.names)) if files.exists(place.names) else None
+    foreign = foreign_entries(
+        files, place.output, files.tree(place.output), names, marks=(place.mark_name,)
+    )
+    if foreign:
+        raise PublishingError(
+            f"output.path: a run was killed while it published, and since then {named(foreign)} "
+            f"came to {place.output}; nothing is deleted. Move that elsewhere, then run anonspark "
+            "clean"
+        )
+
+
+def _require_own_staging(files: FileSystem, place: Place) -> None:
+    """Check that nothing but what runs stage would be removed.
+
+    Raises
+    ------
+    PublishingError
+    """
+    for directory in dict.fromkeys((place.private, place.root)):
+        if files.is_link(directory):
+            raise PublishingError(
+                f"output.path: {directory} is a symbolic link, which no run makes; nothing is "
+                "deleted. Remove the link yourself"
+            )
+        inside = [path.rpartition("/")[2] for path in files.children(directory)]
+        foreign = [name for name in inside if not _STAGED.fullmatch(name)]
+        if foreign:
+            raise PublishingError(
+                f"output.path: {named(foreign)} in {directory} was not put there by a run; nothing "
+                "is deleted. Move that elsewhere, then run anonspark clean"
+            )
+
+
 def _delete(files: FileSystem, place: Place) -> None:
     """Remove everything that is staged, the raw records before anything else can fail."""
     with _putting_right(place):
+        _require_own_staging(files, place)
         # First of all: what is left of a directory that is being deleted is not to be resumed.
         files.delete(place.state)
-        kept = (place.replaced.rpartition("/")[2], _private_file(place).rpartition("/")[2])
+        kept = (_REPLACED, _NAMES, _PRIVATE)
         for directory in dict.fromkeys((place.private, place.root)):
             for path in files.children(directory):
                 if path.rpartition("/")[2] not in kept:

@@ -16,9 +16,14 @@ from anonspark.comparison.grid import Cell
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
 
-__all__ = ["CellResult", "Rows", "cells_directory", "read_result", "write_result"]
+__all__ = ["CELL_FILES", "CellResult", "Rows", "cells_directory", "read_result", "write_result"]
 
 Rows = list[dict[str, Any]]
+
+CELL_FILES = (
+    r"cells/(?:[0-9a-f]{16}\.json|_[0-9a-f]{16}\.draft|\._?[0-9a-f]{16}\.(?:json|draft)\.crc)"
+)
+"""What the files of cells are called, with checksums that outlive them, as a regular expression."""
 
 
 @dataclass(frozen=True)

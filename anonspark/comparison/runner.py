@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from anonspark import pipeline
 from anonspark.comparison.cells import (
+    CELL_FILES,
     CellResult,
     Rows,
     cells_directory,
@@ -26,11 +28,15 @@ from anonspark.filesystem import FileSystem
 from anonspark.prepare.inspection import require_enough_rows
 from anonspark.prepare.snapshot import Snapshot
 from anonspark.progress import Progress
+from anonspark.publish.layout import foreign_entries, named
 from anonspark.publish.paths import require_usable_output
 from anonspark.spark_errors import writing_output
 from anonspark.staging import Staging, open_staging
 
 __all__ = ["Comparison", "compare"]
+
+# Tables and report, and the cells that they are made of.
+_OWN_FILES = re.compile(rf"metrics/part-00000\.parquet|metrics\.csv|report\.html|{CELL_FILES}")
 
 # One comparison at a time writes to an output: a second one finds the staging directory there.
 _STAGING = "comparison"
@@ -163,14 +169,21 @@ def _require_own_output(files: FileSystem, configuration: Configuration, output:
     ConfigurationError
     """
     require_usable_output(files, _placed(configuration, output, "overwrite"))
-    if (
-        files.exists(output)
-        and not files.exists(cells_directory(output))
-        and files.matches(f"{output}/*")
-    ):
+    entries = files.tree(output)
+    own = {entry.path for entry in entries if _OWN_FILES.fullmatch(entry.path)}
+    has_cells = any(path.startswith("cells/") for path in own)
+    if not has_cells and [entry.path for entry in entries] not in ([], ["cells"]):
         raise ConfigurationError(
-            f"output: what is at {output} is not a comparison (it has no folder 'cells'); choose "
-            "another path or remove it yourself"
+            f"output: what is at {output} is not a comparison (it has no folder 'cells' with "
+            "figures of cells); choose another path or remove it yourself"
+        )
+    foreign = [
+        one for one in foreign_entries(files, output, entries, own) if one != "cells/ (a directory)"
+    ]
+    if foreign:
+        raise ConfigurationError(
+            f"output: what is at {output} is no comparison alone, for with it lies what does not "
+            f"belong to it: {named(foreign)}; move that elsewhere, or choose another path"
         )
 
 

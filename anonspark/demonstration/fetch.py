@@ -61,7 +61,8 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
     Parameters
     ----------
     directory : Path
-        Folder to write to; made if it does not exist. Files of the same names are replaced.
+        Folder to write to; made if it does not exist. Downloads of the same names that are not
+        UCI's originals are replaced.
     base_url : str
         Folder, ``https`` or ``http``, that holds ``adult.data`` and ``adult.test``.
 
@@ -75,7 +76,8 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
     Raises
     ------
     ConfigurationError
-        If `base_url` is of another kind or `directory` cannot be made.
+        If `base_url` is of another kind, `directory` cannot be made, or holds a table of such a
+        name that says something else.
     DataError
         If a download is not the original.
     EnvironmentProblem
@@ -88,6 +90,7 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
         # Beside its destination, so that moving a file there is one step of the file system.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as temporary:
             staged = _stage(Path(temporary), directory, base_url)
+            _require_own(staged, directory)
             return [path.replace(directory / path.name) for path in staged]
     except BaseException as error:
         for folder in made:
@@ -99,6 +102,22 @@ def fetch_adult(directory: Path, *, base_url: str = ADULT_URL) -> list[Path]:
                 " another folder."
             ) from error
         raise
+
+
+def _require_own(staged: list[Path], directory: Path) -> None:
+    """Check that what is replaced was written here before: a table may be somebody's own work."""
+    for path in staged:
+        there = directory / path.name
+        is_table = path.name not in _CHECKSUMS
+        if there.is_symlink() or (
+            is_table
+            and there.exists()
+            and not (there.is_file() and there.read_bytes() == path.read_bytes())
+        ):
+            raise ConfigurationError(
+                f"{there}: is there already and is another table than the one that is fetched."
+                " Give another folder, or move it elsewhere."
+            )
 
 
 def _make_directory(directory: Path) -> list[Path]:

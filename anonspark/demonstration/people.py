@@ -18,6 +18,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812  the usual name in Spark code
 
 from anonspark.errors import ConfigurationError
+from anonspark.filesystem import FileSystem
+from anonspark.publish.paths import require_no_link
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -455,12 +457,15 @@ def write_people(
     Raises
     ------
     ConfigurationError
-        If something is at `path` already, the format is unknown, or a number is below 1.
+        If something is at `path` already, be it a link to nothing, the format is unknown, or a
+        number is below 1.
     """
     if format not in PEOPLE_FORMATS:
         raise ConfigurationError(
             f"format: is {format!r}, but must be one of {', '.join(PEOPLE_FORMATS)}."
         )
+    # Spark takes a link to nothing for a free place, and fails there after the work.
+    require_no_link(FileSystem(spark), "out", str(path))
     writer = generate_people(spark, rows, seed, partitions).write.mode("errorifexists")
     if format == "csv":
         writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from anonspark.errors import AnonsparkError, PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.manifest import MANIFEST
+from anonspark.publish.paths import require_replaceable_release
 from anonspark.staging import Staging, restore_output
 
 __all__ = ["commit"]
@@ -27,6 +30,8 @@ def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
 
     Raises
     ------
+    ConfigurationError
+        If something that is no release came to the output path during the run.
     PublishingError
         If the file system refuses, or another process has taken the run over; what was at the
         output path is there again.
@@ -34,13 +39,18 @@ def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
     place, state = staging.place, staging.state
     state.require_newest()
     try:
+        # Should this process be killed, its half release can be told from other things by these.
+        names = [path for path, _ in files.files_below(staging.release)]
+        files.write_text(place.names, json.dumps(names))
         files.write_text(f"{staging.release}/{place.mark_name}", "")
-        if files.exists(place.output):
+        if files.exists(place.output) or files.is_link(place.output):
             if not overwrite:
                 raise PublishingError(
                     f"output.path: {place.output} appeared while the run was going on; nothing was "
                     "published. Choose another path or set output.mode to overwrite"
                 )
+            # Once more: what came there since the run began would be removed with the release.
+            require_replaceable_release(files, place.output)
             files.rename(place.output, place.replaced)
         files.rename(staging.release, place.output)
         # Where a rename takes long, another process may have taken the run over meanwhile.

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
@@ -104,6 +106,16 @@ def last_comparable_run(
     return None
 
 
+def _is_of_run(files: FileSystem, path: str, run_id: str) -> bool:
+    """Return whether a file holds rows of a run and nothing else."""
+    try:
+        content = pa.py_buffer(files.read_part(path, 0, files.size(path)))
+        ids = parquet.read_table(pa.BufferReader(content), columns=["run_id"])["run_id"]
+    except (pa.ArrowException, KeyError, OSError, Py4JError, PySparkException):
+        return False
+    return set(ids.to_pylist()) == {run_id}
+
+
 def append_to_history(
     files: FileSystem,
     configuration: Configuration,
@@ -124,7 +136,8 @@ def append_to_history(
     Raises
     ------
     PublishingError
-        If they cannot be written. The release stands all the same.
+        If they cannot be written, or another file is in their place. The release stands all the
+        same.
 
     Notes
     -----
@@ -140,10 +153,19 @@ def append_to_history(
         "settings_fingerprint": configuration.settings_fingerprint(),
     }
     try:
-        earlier = {
-            address.split("/")[-2]
-            for address in files.matches(f"{root}/summary/date=*/{run_id}.parquet")
-        }
+        addresses = [
+            address
+            for table in _TABLES
+            for address in files.matches(f"{root}/{table}/date=*/{run_id}.parquet")
+        ]
+        earlier = {address.split("/")[-2] for address in addresses if "/summary/date=" in address}
+        strange = [address for address in addresses if not _is_of_run(files, address, run_id)]
+        if strange:
+            raise PublishingError(
+                f"metrics.append_to: what is at {strange[0]} is no row of run {run_id}, so it is "
+                f"not replaced; move it elsewhere, and run again with --run-id {run_id}. The "
+                f"release at {configuration.output.path} is complete"
+            )
         for table, content in (
             ("rounds", parquet_file(files.spark, rounds, ROUNDS_SCHEMA)),
             ("summary", parquet_file(files.spark, [row], HISTORY_SCHEMA)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from functools import reduce
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -15,20 +15,14 @@ import pyspark
 from py4j.protocol import Py4JError
 
 from anonspark import __version__
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
+from anonspark.publish.manifest_form import FORM, manifest_problems
 
-__all__ = ["MANIFEST", "read_manifest", "versions", "write_manifest"]
+__all__ = ["MANIFEST", "manifest_text", "read_manifest", "versions", "write_manifest"]
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
-
-# What reading a release takes.
-_NEEDED = (
-    ("configuration", "privacy", "k"),
-    ("published", "quasi_identifier_columns"),
-    ("fingerprints", "output"),
-)
 
 
 def versions(spark_version: str) -> dict[str, str]:
@@ -53,17 +47,25 @@ def versions(spark_version: str) -> dict[str, str]:
 
 def write_manifest(files: FileSystem, release: str, manifest: dict[str, Any]) -> None:
     """Write a release's manifest as readable JSON."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    files.write_text(f"{release}/{MANIFEST}", text)
+    files.write_text(f"{release}/{MANIFEST}", manifest_text(manifest))
+
+
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """Return a manifest as readable JSON; one that lists its files says so by its form."""
+    if "files" in manifest:
+        manifest = {"form": FORM, **manifest}
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
-    """Read a release's manifest.
+    """Read a release's manifest; every key that anonspark reads is there and of its type.
 
     Raises
     ------
     DataError
-        If there is none, or it is not one of ours.
+        If there is none.
+    GuaranteeError
+        If it is damaged, or not one of ours: what it says cannot be relied on.
     """
     path = f"{release.rstrip('/')}/{MANIFEST}"
     if not files.exists(path):
@@ -72,10 +74,30 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
             "that output.path named"
         )
     try:
-        manifest: dict[str, Any] = json.loads(files.read_text(path))
-        for place in _NEEDED:
-            reduce(lambda found, key: found[key], place, manifest)
+        manifest: dict[str, Any] = json.loads(
+            files.read_text(path), object_pairs_hook=_each_key_once
+        )
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
-    except (ValueError, LookupError, TypeError, Py4JError) as error:
-        raise DataError(f"{path}: not a manifest of anonspark; the file is damaged") from error
+    except (ValueError, RecursionError, OSError, Py4JError, ConfigurationError) as error:
+        raise GuaranteeError(
+            f"{path}: not a manifest of anonspark, or it cannot be read; the file is damaged: "
+            "restore it, or publish the release again"
+        ) from error
+    problems = manifest_problems(manifest)
+    if problems:
+        raise GuaranteeError(
+            "\n".join(
+                f"{path}: not a manifest of anonspark; the file is damaged: {problem}; restore it, "
+                "or publish the release again"
+                for problem in problems
+            )
+        )
     return manifest
+
+
+def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands there twice, of which readers would see either."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found

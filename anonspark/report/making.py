@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.configuration import Configuration
-from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
 from anonspark.prepare.reading import open_input
 from anonspark.publish.formats import open_published
@@ -19,6 +17,7 @@ from anonspark.publish.originals import open_original
 from anonspark.report.document import render
 from anonspark.report.evidence import Evidence
 from anonspark.report.figures import measure
+from anonspark.report.placing import place_report, report_place
 from anonspark.report.sections import all_sections
 from anonspark.spark_errors import reading_input
 from anonspark.verification.audit import audit_table
@@ -26,10 +25,7 @@ from anonspark.verification.claims import claim_of_manifest
 from anonspark.verification.regions import require_readable
 from anonspark.verification.risk import attacks, risk_row
 
-__all__ = ["REPORT", "make_report", "report_release", "report_run"]
-
-REPORT = "report.html"
-"""Name of the report beside the data of a release."""
+__all__ = ["make_report", "report_release", "report_run"]
 
 
 def make_report(
@@ -133,12 +129,13 @@ def report_release(
     PublishingError
         If it cannot be written.
     """
+    files = FileSystem(spark)
     table = None
+    manifest = read_manifest(files, release)
+    path = report_place(files, release, out)
     if original is not None:
-        manifest = read_manifest(FileSystem(spark), release)
         table = open_original(spark, original, manifest)
-    path = out or f"{release.rstrip('/')}/{REPORT}"
-    _write(spark, path, make_report(spark, release, table, original))
+    place_report(files, release, path, make_report(spark, release, table, original))
     return path
 
 
@@ -147,23 +144,14 @@ def report_run(spark: SparkSession, configuration: Configuration) -> str:
 
     Returns and raises as :func:`report_release`.
     """
+    files = FileSystem(spark)
     paths = configuration.input.paths
     release = configuration.output.path
     table = open_input(spark, configuration.input)
-    path = f"{release.rstrip('/')}/{REPORT}"
+    path = report_place(files, release, None)
     report = make_report(spark, release, table, paths[0] if len(paths) == 1 else None)
-    _write(spark, path, report)
+    place_report(files, release, path, report)
     return path
-
-
-def _write(spark: SparkSession, path: str, report: str) -> None:
-    try:
-        FileSystem(spark).write_text(path, report)
-    except (Py4JError, PySparkException) as error:
-        raise PublishingError(
-            f"report: {path} cannot be written; check that its folder can be written to, and the "
-            "space on the disk. The release itself is complete"
-        ) from error
 
 
 def _tells_regions(attributes: Any) -> bool:

@@ -53,6 +53,30 @@ def write_table(path: Path, table: pa.Table | Mapping[str, Any], format: str = "
     return path
 
 
+# What a release of a version that listed no files says at least.
+EARLIER_MANIFEST: dict[str, Any] = {
+    "configuration": {
+        "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
+        "attributes": {"age": {"role": "quasi_identifier"}},
+        "privacy": {"k": 2},
+        "output": {"style": "interval"},
+    },
+    "published": {
+        "quasi_identifier_columns": ["age"],
+        "quasi_identifiers": [{"name": "age", "kind": "integer", "type": "int64"}],
+    },
+    "fingerprints": {"output": "earlier"},
+}
+
+
+def write_earlier_release(release: Path) -> None:
+    """Write what counts as a release of ours, whose records cannot be read, and may be replaced."""
+    (release / "data").mkdir(parents=True, exist_ok=True)
+    (release / "data" / "part-0.parquet").write_bytes(b"earlier data")
+    (release / "data" / "_SUCCESS").touch()
+    (release / "manifest.json").write_text(json.dumps(EARLIER_MANIFEST))
+
+
 def published(release: Path) -> pa.Table:
     """Read the published records."""
     return pq.read_table(release / "data")

@@ -17,7 +17,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from helpers import (
+    command,
+    configuration_file,
+    contents,
+    metrics,
+    published,
+    summary,
+    write_earlier_release,
+    write_table,
+)
 
 from anonspark import pipeline
 from anonspark.configuration import load_configuration
@@ -555,10 +564,7 @@ def test_presence_that_is_not(
     code: int,
     told: str,
 ) -> None:
-    for name in ("data/part-0.parquet", "manifest.json"):
-        earlier = tmp_path / "release" / name
-        earlier.parent.mkdir(parents=True, exist_ok=True)
-        earlier.write_text(f"earlier {name}")
+    write_earlier_release(tmp_path / "release")
     output = {"mode": "overwrite", **sections.get("output", {})}
     path = presence(population, least, most, **(sections | {"output": output}))
     before = contents(tmp_path)

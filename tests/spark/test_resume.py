@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from helpers import (
+    command,
+    configuration_file,
+    contents,
+    metrics,
+    published,
+    summary,
+    write_earlier_release,
+    write_table,
+)
 
 from anonspark import pipeline
 from anonspark.errors import PublishingError
@@ -72,11 +81,6 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, after: int = 0) -> Calla
 
     monkeypatch.setattr(pipeline, name, fail)
     return lambda: monkeypatch.setattr(pipeline, name, works)
-
-
-def write_earlier_release(release: Path) -> None:
-    (release / "data").mkdir(parents=True)
-    (release / "manifest.json").write_text("{}")
 
 
 def staging_directories(folder: Path) -> list[Path]:

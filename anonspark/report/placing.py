@@ -1,0 +1,98 @@
+"""Where a report is written, and how it becomes a part of its release."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.filesystem import FileSystem
+from anonspark.publish.files import PublishedFile
+from anonspark.publish.layout import REPORT, looks_like_report
+from anonspark.publish.manifest import MANIFEST, manifest_text, read_manifest
+from anonspark.publish.paths import require_no_link
+
+__all__ = ["place_report", "report_place"]
+
+
+def report_place(files: FileSystem, release: str, out: str | None) -> str:
+    """Return where a report goes, before the work for it.
+
+    Parameters
+    ----------
+    files : FileSystem
+    release : str
+        Directory of the release.
+    out : str or None
+        ``--out``; None is ``report.html`` in the release.
+
+    Raises
+    ------
+    ConfigurationError
+        If something other than a report is there, it is a symbolic link, or it lies inside the
+        release under another name.
+    """
+    own = f"{release.rstrip('/')}/{REPORT}"
+    path = out or own
+    key = "report" if out is None else "--out"
+    require_no_link(files, key, path)
+    target, inside = files.resolved(path), files.resolved(release).rstrip("/")
+    if target.startswith(f"{inside}/") and target != f"{inside}/{REPORT}":
+        raise ConfigurationError(
+            f"{key}: {path} lies inside the release, which holds what its manifest lists and "
+            f"nothing else; leave it out for {own}, or choose a place apart from the release"
+        )
+    if files.exists(path) and not looks_like_report(files, path):
+        raise ConfigurationError(
+            f"{key}: what is at {path} is not a report, so it is not replaced; choose another "
+            "file, or remove it yourself"
+        )
+    return path
+
+
+def place_report(files: FileSystem, release: str, path: str, report: str) -> None:
+    """Write a report; that of a release becomes one of the files that its manifest lists.
+
+    Parameters
+    ----------
+    files : FileSystem
+    release : str
+    path : str
+        Of :func:`report_place`.
+    report : str
+
+    Raises
+    ------
+    PublishingError
+        If it cannot be written.
+
+    Notes
+    -----
+    No Spark job. First the report is replaced, then the manifest, each in one step where the file
+    system can: should the process be killed in between, ``verify`` refuses the report until
+    ``anonspark report`` is run again.
+    """
+    try:
+        files.replace(path, report.encode(), f".{path.rpartition('/')[2]}.writing")
+        inside = files.resolved(release).rstrip("/")
+        if files.resolved(path) == f"{inside}/{REPORT}":
+            _list_report(files, release.rstrip("/"))
+    except (Py4JError, PySparkException, OSError) as error:
+        raise PublishingError(
+            f"report: {path} cannot be written; check that its folder can be written to, and the "
+            "space on the disk. The release itself is complete"
+        ) from error
+
+
+def _list_report(files: FileSystem, release: str) -> None:
+    manifest = read_manifest(files, release)
+    if "files" not in manifest:
+        # Releases of earlier versions list nothing, and the report's name is a known one.
+        return
+    path = f"{release}/{REPORT}"
+    listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
+    others = [file for file in manifest["files"] if file["path"] != REPORT]
+    manifest["files"] = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
+    files.replace(f"{release}/{MANIFEST}", manifest_text(manifest).encode(), f".{MANIFEST}.writing")

@@ -1,0 +1,191 @@
+"""The form of a manifest: whatever is missing or of another type is found, and its place named."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from anonspark import __version__
+from anonspark.configuration import parse_configuration
+from anonspark.publish.manifest_form import manifest_problems
+from anonspark.publish.schemas import SUMMARY_SCHEMA
+
+Place = tuple[str | int, ...]
+
+CONFIGURATION = {
+    "input": {"path": ["a.csv", "b.csv"], "format": "csv", "options": {"header": "true"}},
+    "attributes": {
+        "id": "identifier",
+        "age": {"role": "quasi_identifier", "type": "number", "weight": 2},
+        "level": {"role": "quasi_identifier", "order": ["low", "high"]},
+        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
+        "income": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 20]}},
+        "diagnosis": {"role": "sensitive", "order": ["flu", "gout"]},
+        "note": "insensitive",
+    },
+    "missing": "category",
+    "privacy": {
+        "k": 5,
+        "l_diversity": {"attribute": "diagnosis", "l": 2},
+        "t_closeness": {"attribute": "diagnosis", "t": 0.5},
+        "delta_presence": {"population": "people.parquet", "min": 0.1, "max": 0.5},
+    },
+    "gates": {"gcp": {"max": 0.5}},
+    "metrics": {"append_to": "history", "drift": {"gcp": 0.2}, "prometheus_textfile": "a.prom"},
+    "output": {"path": "out"},
+}
+
+
+def manifest() -> dict[str, Any]:
+    """Return a manifest with every kind of key."""
+    texts = {"model": "su-mondrian", "version": __version__}
+    names = [part.split()[0] for part in SUMMARY_SCHEMA.split(", ")]
+    summary = {
+        name: texts.get(name, 5)
+        for name in names
+        if not name.endswith("_fingerprint") and name not in ("run_id", "started")
+    }
+    programs = ("python", "spark", "pyspark", "pyarrow", "numpy", "numba", "pandas")
+    described = {"kind": "category", "type": "string"}
+    return {
+        "form": 2,
+        "run_id": "night",
+        "started": "2026-11-22T11:05:21+00:00",
+        "seconds": {"prepare": 1.5},
+        "versions": {"anonspark": __version__, **dict.fromkeys(programs, "1.0")},
+        "configuration": parse_configuration(CONFIGURATION).public_dict(),
+        "fingerprints": {"configuration": "a", "input": "b", "output": "c"},
+        "published": {
+            "rows": 10,
+            "rows_left_out": None,
+            "sensitive_values": {"diagnosis": 2},
+            "columns": ["age", "level", "town", "income", "diagnosis", "note"],
+            "quasi_identifier_columns": ["age", "level", "town", "income"],
+            "quasi_identifiers": [
+                {"name": "age", "kind": "integer", "type": "int64"},
+                {"name": "level", **described},
+                {"name": "town", **described, "hierarchy": {"height": 2, "leaves": 9}},
+                {"name": "income", **described, "hierarchy": {"height": 2, "leaves": 9}},
+            ],
+        },
+        "summary": summary,
+        "gates": [{"metric": "gcp", "found": 0.2, "min": None, "max": 0.5}],
+        "drift": [{"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}],
+        "attempt": 1,
+        "files": [{"path": "data/part-0", "bytes": 10, "rows": 10, "sha256": "0" * 64}],
+    }
+
+
+def places(found: object, before: Place = ()) -> Iterator[Place]:
+    """Find every key and list position at any depth."""
+    inside: Any = ()
+    if isinstance(found, dict):
+        inside = found.items()
+    elif isinstance(found, list):
+        inside = enumerate(found)
+    for key, value in inside:
+        yield (*before, key)
+        yield from places(value, (*before, key))
+
+
+def changed(place: Place, value: object = ...) -> dict[str, Any]:
+    """Return a manifest without a key, or with another value there."""
+    whole = manifest()
+    part: Any = whole
+    for key in place[:-1]:
+        part = part[key]
+    if value is ...:
+        del part[place[-1]]
+    else:
+        part[place[-1]] = value
+    return whole
+
+
+def is_named(place: Place, problems: list[str]) -> bool:
+    """Return whether a problem begins with a key path at the place, or what it contradicts."""
+    last = next(part for part in reversed(place) if isinstance(part, str))
+    paths = [problem.split(": ")[0] for problem in problems]
+    if place[0] == "configuration":
+        return any(path.startswith(".".join(map(str, place[:2]))) for path in paths)
+    return any(last in path for path in paths)
+
+
+def test_a_sound_manifest() -> None:
+    assert manifest_problems(manifest()) == []
+
+
+def test_a_missing_key_is_named() -> None:
+    # Of lists and of what is named by attributes, figures or stages any number is sound.
+    free = ("seconds", "sensitive_values", "attributes", "gates", "drift", "options")
+    passed = []
+    for place in places(manifest()):
+        by_name = len(place) > 1 and (place[-2] in free or isinstance(place[-1], int))
+        sometimes = str(place[-1]).startswith(("rule_", "baseline_", "entropy", "kl_"))
+        if by_name or sometimes:
+            continue
+        problems = manifest_problems(changed(place))
+        if not is_named(place, problems):
+            passed.append(place)
+    # What a hierarchy was is compared with the configuration by verify.
+    assert passed == [
+        ("published", "quasi_identifiers", 2, "hierarchy"),
+        ("published", "quasi_identifiers", 3, "hierarchy"),
+    ]
+
+
+@pytest.mark.parametrize("value", [None, [], {}, "text", 1.5, -1, True, [None], {"a": None}])
+def test_a_key_of_another_type_is_named(value: object) -> None:
+    passed = []
+    for place in places(manifest()):
+        found: Any = manifest()
+        for key in place:
+            found = found[key]
+        kinds = {type(found), type(value)}
+        if len(kinds) == 1 or found is None or kinds <= {int, float}:
+            continue
+        problems = manifest_problems(changed(place, value))
+        if not is_named(place, problems):
+            passed.append(place)
+    nullable = [
+        place
+        for place in passed
+        if value is None and place[0] in ("summary", "configuration", "files", "gates", "drift")
+    ]
+    # A hierarchy or a path may be a text or not, and a path several.
+    free = ("hierarchy", "path", "type", "order")
+    others = [place for place in passed if place not in nullable and place[-1] not in free]
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("../other/table", "a path inside"),
+        ("/etc/passwd", "a path inside"),
+        ("data//part-0", "a path inside"),
+        ("data/./part-0", "a path inside"),
+        ("manifest.json", "a path inside"),
+        ("data/part-1", "each file once"),
+    ],
+)
+def test_paths_that_are_no_part_of_a_release(path: str, told: str) -> None:
+    whole = manifest()
+    (file,) = whole["files"]
+    whole["files"] = [file | {"path": "data/part-1"}, file | {"path": path}]
+    (problem,) = manifest_problems(whole)
+    assert problem.startswith("files[1].path: ")
+    assert told in problem
+
+
+def test_releases_of_earlier_versions_say_less() -> None:
+    earlier = copy.deepcopy(manifest())
+    for key in ("form", "files", "attempt", "drift", "gates", "seconds"):
+        del earlier[key]
+    del earlier["published"]["sensitive_values"]
+    del earlier["configuration"]["evaluate"]
+    assert manifest_problems(earlier) == []
+    earlier["published"]["rows"] = "10"
+    assert manifest_problems(earlier) == ["published.rows: expected a whole number"]
