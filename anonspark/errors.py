@@ -15,6 +15,7 @@ __all__ = [
     "EnvironmentProblem",
     "GuaranteeError",
     "PublishingError",
+    "SparkNeededError",
     "TaskFailure",
     "exit_code_of",
 ]
@@ -46,6 +47,10 @@ class ConfigurationError(AnonsparkError):
     def __init__(self, *problems: str) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+
+class SparkNeededError(ConfigurationError):
+    """A file lies where only Spark's Hadoop reaches it, and there is no Spark yet."""
 
 
 class DataError(AnonsparkError):

@@ -158,7 +158,7 @@ def anonymize(
         staging = Path(temporary).as_uri()
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
-        _run(spark, _configuration(config, path), table)
+        _run(spark, _configuration(spark, config, path), table)
         return _open(spark, path, temporary)
     except BaseException:
         FileSystem(spark).delete(path)
@@ -252,7 +252,7 @@ def verify(
         matched = original is not None or population is not None
         claim = claim_of_configuration(
             table.sparkSession,
-            _configuration(config, _GIVEN),
+            _configuration(table.sparkSession, config, _GIVEN, needs_seed=False),
             table.columns,
             None,
             matched=matched,
@@ -260,7 +260,13 @@ def verify(
     return audit_table(table, claim, original=original, population=population)
 
 
-def _configuration(config: Mapping[str, Any] | Configuration, path: str) -> Configuration:
+def _configuration(
+    spark: SparkSession,
+    config: Mapping[str, Any] | Configuration,
+    path: str,
+    *,
+    needs_seed: bool = True,
+) -> Configuration:
     """Return a configuration that writes to a path and reads what it is given."""
     if isinstance(config, Configuration):
         output = config.output.model_copy(update={"path": path, "mode": "error"})
@@ -270,5 +276,7 @@ def _configuration(config: Mapping[str, Any] | Configuration, path: str) -> Conf
             **config,
             "input": {"path": _GIVEN, **config.get("input", {})},
             "output": {**config.get("output", {}), "path": path},
-        }
+        },
+        read=FileSystem(spark).read_document,
+        needs_seed=needs_seed,
     )

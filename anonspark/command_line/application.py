@@ -23,6 +23,7 @@ from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
     EnvironmentProblem,
+    SparkNeededError,
     exit_code_of,
 )
 
@@ -138,29 +139,39 @@ def _load_then_on_spark(
     """Load a file, open a session and work with both.
 
     Spark starts after a local file was found to be right, for wrong ones are told at once; a file
-    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone.
+    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
+    the seed that a local one names.
     """
     from anonspark.configuration.loading import is_address, read_local_text
 
     if not is_address(path):
-        loaded = load(read_local_text)
-        return _on_spark(master, lambda spark: work(spark, loaded), at_end)
+        try:
+            loaded = load(read_local_text)
+        except SparkNeededError:
+            pass  # everything but the file of the seed was found to be right
+        else:
+            return _on_spark(master, lambda spark: work(spark, loaded), at_end)
 
     def read_then_work(spark: SparkSession) -> Result:
         from anonspark.filesystem import FileSystem
 
-        return work(spark, load(FileSystem(spark).read_document))
+        def read(place: str) -> str:
+            if is_address(place):
+                return FileSystem(spark).read_document(place)
+            return read_local_text(place)
+
+        return work(spark, load(read))
 
     return _on_spark(master, read_then_work, at_end)
 
 
 def _configuration(
-    path: str, overrides: Sequence[str] | None
+    path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
 ) -> Callable[[TextReader], Configuration]:
     """Say how a configuration is loaded."""
     from anonspark.configuration import load_configuration
 
-    return lambda read: load_configuration(path, overrides or (), read)
+    return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)
 
 
 def _print_json(value: object) -> None:
@@ -338,7 +349,7 @@ def clean(
         ]
 
     configuration, found = _load_then_on_spark(
-        config, _configuration(config, overrides), master, remove
+        config, _configuration(config, overrides, needs_seed=False), master, remove
     )
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
@@ -419,7 +430,9 @@ def verify(
     verification = (
         _on_spark(master, prove)
         if config is None
-        else _load_then_on_spark(config, _configuration(config, None), master, prove)
+        else _load_then_on_spark(
+            config, _configuration(config, None, needs_seed=False), master, prove
+        )
     )
     if as_json:
         _print_json(verification.as_dict())

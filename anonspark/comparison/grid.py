@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from anonspark.configuration.loading import (
 )
 from anonspark.configuration.problems import explain, found, key_path, nearest, one_of
 from anonspark.configuration.section import Section
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, SparkNeededError
 
 __all__ = ["Cell", "Grid", "load_grid", "setting_text", "settings_label"]
 
@@ -39,6 +40,8 @@ _FIXED = {
     "missing": "the input is prepared once for all cells",
     "output": "the releases are deleted after they are measured",
 }
+
+_SEEDS = (["execution", "seed"], ["execution", "seed_file"])
 
 # What ends a YAML document that is a single value.
 _END = "...\n"
@@ -184,6 +187,8 @@ def load_grid(
                 read,
             )
             problems += found_twice
+        except SparkNeededError:
+            raise
         except ConfigurationError as error:
             problems += [f"base: {problem}" for problem in error.problems]
     else:
@@ -191,7 +196,8 @@ def load_grid(
     if problems:
         raise ConfigurationError(*problems)
     shared = [*_overrides(file.settings), *overrides]
-    cells, problems = _cells(base, shared, file.axes)
+    # The file of the seed is the same for all cells.
+    cells, problems = _cells(base, shared, file.axes, cache(read))
     if not problems and METRICS[file.rank_by].needs_information:
         without = [cell for cell in cells if not cell.configuration.evaluate.information]
         if without:
@@ -228,7 +234,7 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
         for key, values in block.items():
             where = key_path(("axes", place, key))
             steps = _steps(key) or [key]
-            if steps[0] in _FIXED or steps == ["execution", "seed"]:
+            if steps[0] in _FIXED or steps in _SEEDS:
                 reason = _FIXED.get(steps[0], "it is mixed into the prepared records")
                 problems.append(
                     f"{where}: cannot be varied, for {reason}; expected a key of "
@@ -268,6 +274,7 @@ def _cells(
     base: Mapping[str, Any],
     shared: Sequence[str],
     blocks: Sequence[Mapping[str, Sequence[Any]]],
+    read: TextReader,
 ) -> tuple[list[Cell], list[str]]:
     """Return every configuration once, and what is wrong with any of them."""
     combinations = list(_combinations(blocks))
@@ -283,7 +290,9 @@ def _cells(
             "metrics={}",
         ]
         try:
-            cell = Cell(settings, parse_configuration(base, [*shared, *own]))
+            cell = Cell(settings, parse_configuration(base, [*shared, *own], read))
+        except SparkNeededError:
+            raise
         except ConfigurationError as error:
             for problem in error.problems:
                 wrong.setdefault(problem, []).append(settings_label(settings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from itertools import takewhile
@@ -19,10 +19,13 @@ from anonspark.configuration.problems import (
     Location,
     explain,
     found,
+    found_at,
     key_path,
     nearest,
 )
+from anonspark.configuration.reading import TextReader, is_address, read_local_text
 from anonspark.configuration.schema import Configuration, model_options_classes
+from anonspark.configuration.seed import fill_in_seed
 from anonspark.errors import ConfigurationError
 
 __all__ = [
@@ -33,12 +36,6 @@ __all__ = [
     "read_document",
     "read_local_text",
 ]
-
-TextReader = Callable[[str], str]
-"""Returns the text of a file; raises OSError where it cannot, UnicodeDecodeError if it is none."""
-
-# Two letters at least: one is a drive of Windows.
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 # No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
 # reported without a look inside. (A YAML alias may even refer to what encloses it.)
@@ -115,32 +112,12 @@ class _UnreadableError(Exception):
     """Text that is not YAML; the message says why and where."""
 
 
-def is_address(path: str | Path) -> bool:
-    """Tell whether a path names its file system, as ``hdfs://`` does; others are local."""
-    return _ADDRESS.match(str(path)) is not None
-
-
-def read_local_text(path: str) -> str:
-    """Read a UTF-8 file of the local disk.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    OSError, UnicodeDecodeError
-        If it cannot be read.
-    """
-    return Path(path).read_text(encoding="utf-8-sig")
-
-
 def load_configuration(
-    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    read: TextReader = read_local_text,
+    *,
+    needs_seed: bool = True,
 ) -> Configuration:
     """Read a configuration file.
 
@@ -151,7 +128,10 @@ def load_configuration(
     overrides : sequence of str
         What ``--set`` was given, ``key.path=value`` each; the value is YAML. Later ones win.
     read : callable
-        Reads the file.
+        Reads the file, and that of the seed where it is at an address.
+    needs_seed : bool
+        Whether the seed is looked up in its file or variable: what only reads releases does not
+        need it.
 
     Returns
     -------
@@ -162,6 +142,8 @@ def load_configuration(
     ------
     ConfigurationError
         With all problems of the file and of the overrides.
+    SparkNeededError
+        If nothing is wrong, but a file has to be read through Spark.
     """
     problems: list[str] = []
     assignments = _parse_overrides(overrides, problems)
@@ -170,7 +152,7 @@ def load_configuration(
         document, found_twice = read_document(path, "a configuration", expected, read)
     except ConfigurationError as error:
         raise ConfigurationError(*error.problems, *problems) from None
-    return _build(document, assignments, [*found_twice, *problems])
+    return _build(document, assignments, [*found_twice, *problems], read, needs_seed=needs_seed)
 
 
 def read_document(
@@ -229,14 +211,20 @@ def _shown(path: str | Path) -> str:
     return str(path) if str(path).isprintable() else repr(str(path))
 
 
-def parse_configuration(mapping: Mapping[str, Any], overrides: Sequence[str] = ()) -> Configuration:
+def parse_configuration(
+    mapping: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    read: TextReader = read_local_text,
+    *,
+    needs_seed: bool = True,
+) -> Configuration:
     """Check a configuration that is in memory.
 
     Parameters
     ----------
     mapping : mapping
         What the YAML file would hold; it is not changed.
-    overrides : sequence of str
+    overrides, read, needs_seed
         As for :func:`load_configuration`.
 
     Returns
@@ -248,15 +236,21 @@ def parse_configuration(mapping: Mapping[str, Any], overrides: Sequence[str] = (
     ------
     ConfigurationError
         With all problems.
+    SparkNeededError
+        As :func:`load_configuration`.
     """
     problems: list[str] = []
-    return _build(mapping, _parse_overrides(overrides, problems), problems)
+    assignments = _parse_overrides(overrides, problems)
+    return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
 
 
 def _build(
     mapping: Mapping[Any, Any],
     assignments: Sequence[_Assignment],
     problems: list[str],
+    read: TextReader,
+    *,
+    needs_seed: bool,
 ) -> Configuration:
     """Apply the overrides, check everything, and raise or return.
 
@@ -268,6 +262,10 @@ def _build(
         The overrides, in the order in which they are applied.
     problems : list of str
         What is known to be wrong already.
+    read : callable
+        Reads the file of the seed.
+    needs_seed : bool
+        Whether it is read.
 
     Returns
     -------
@@ -278,11 +276,14 @@ def _build(
     for override, keys, value in assignments:
         problem = _assign(document, keys, _copy(value, keys, problems))
         if problem is not None:
-            problems.append(f"--set {override!r}: {problem}")
+            problems.append(f"--set {_shown_override(override)}: {problem}")
+    out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)
     configuration, findings = _check(document)
     problems += [finding.line() for finding in findings]
     if configuration is None or problems:
         raise ConfigurationError(*dict.fromkeys(problems))
+    if out_of_reach is not None:
+        raise out_of_reach
     return configuration
 
 
@@ -429,7 +430,8 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[_Ass
         parsed = _parse_key_path(override)
         if parsed is None:
             problems.append(
-                f"--set {override!r}: found no key path with a value; expected key.path=value; "
+                f"--set {_shown_override(override)}: found no key path with a value; expected "
+                "key.path=value; "
                 "put a name with a dot in quotes, as in "
                 "'attributes.\"capital.gain\".role=sensitive'"
             )
@@ -438,11 +440,19 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[_Ass
         try:
             value, duplicates = _read_yaml(text, keys)
         except _UnreadableError as error:
-            problems.append(f"--set {override!r}: {error}")
+            problems.append(f"--set {_shown_override(override)}: {error}")
             continue
-        problems += [f"--set {override!r}: {duplicate.line()}" for duplicate in duplicates]
+        shown = _shown_override(override)
+        problems += [f"--set {shown}: {duplicate.line()}" for duplicate in duplicates]
         assignments.append(_Assignment(override, keys, value))
     return assignments
+
+
+def _shown_override(override: str) -> str:
+    """Return an override as messages quote it: not what it says of the seed."""
+    keys, _, value = override.partition("=")
+    secret = "seed" in keys and "seed_file" not in keys and value
+    return repr(f"{keys}=(withheld)" if secret else override)
 
 
 def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
@@ -471,8 +481,8 @@ def _assign(document: dict[str, Any], keys: tuple[str, ...], value: Any) -> str 
             inner = {}
         elif not isinstance(inner, dict):
             return (
-                f"found {found(inner)} at {key_path(keys[:depth])}; expected a mapping there; "
-                "set it as a whole"
+                f"found {found_at(keys[:depth], inner)} at {key_path(keys[:depth])}; expected a "
+                "mapping there; set it as a whole"
             )
         section[key] = inner
         section = inner

@@ -21,6 +21,7 @@ __all__ = [
     "Location",
     "explain",
     "found",
+    "found_at",
     "impossible",
     "key_path",
     "nearest",
@@ -30,6 +31,9 @@ __all__ = [
 Location = tuple[str | int, ...]
 
 _FINDINGS = "findings"
+
+# Whose values no message quotes.
+_SECRETS: AbstractSet[Location] = frozenset({("execution", "seed")})
 _LONGEST_TEXT = 60
 _LONGEST_NUMBER = 10**30
 _SIGNS = frozenset(".=\"'[]")
@@ -183,6 +187,14 @@ def found(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
+def found_at(location: Location, value: object) -> str:
+    """Say what the value at a place of the configuration is, without the value of a secret."""
+    if location not in _SECRETS or not isinstance(value, (int, float, str)) or value == "":
+        return found(value)
+    kind = "a boolean" if isinstance(value, bool) else "a number"
+    return "a text" if isinstance(value, str) else kind
+
+
 def explain(
     error: ValidationError,
     document: Mapping[str, Any],
@@ -237,7 +249,8 @@ def explain(
             findings.append(Finding(location, " ".join(str(detail["ctx"]["error"]).split())))
         else:
             node, _ = _node_at(schema, location, document)
-            findings.append(Finding(location, _misfit(detail["input"], node, schema)))
+            shown = found_at(location, detail["input"])
+            findings.append(Finding(location, _misfit(detail["input"], shown, node, schema)))
     # A misspelt required key is one mistake, not two.
     missing = {detail["loc"] for detail in details if detail["type"] == "missing"}
     return [finding for finding in findings if finding.location not in meant & missing]
@@ -258,9 +271,9 @@ def _as_written(location: Location, document: Any) -> Location:
     return tuple(written)
 
 
-def _misfit(value: object, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def _misfit(value: object, shown: str, node: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Say what was found instead of what the node of the schema asks for, and what to do."""
-    parts = [f"found {found(value)}", f"expected {_expectation(node, schema)}"]
+    parts = [f"found {shown}", f"expected {_expectation(node, schema)}"]
     branches = _branches(node, schema)
     kinds = {branch.get("type") for branch in branches}
     names = [name for branch in branches for name in _names(branch)]

@@ -437,13 +437,13 @@ NAMES += f" or '{list(registry.options_classes())[-1]}'"
             "execution",
             None,
             "execution: found nothing (null); expected a mapping with the keys 'task_rows', "
-            "'seed', 'staging_path'; give it a value or remove the key",
+            "'seed', 'seed_file', 'staging_path'; give it a value or remove the key",
         ),
         (
             "execution.seed",
             2**63,
-            "execution.seed: found the whole number 9223372036854775808; expected a whole number "
-            "from -9223372036854775808 to 9223372036854775807",
+            "execution.seed: found a number; expected a whole number from "
+            "-9223372036854775808 to 9223372036854775807",
         ),
         (
             "output.mode",
@@ -1284,8 +1284,8 @@ def test_words_for_values(value: object, words: str) -> None:
 
 
 def test_a_number_too_long_to_be_written() -> None:
-    (problem,) = problems(changed("execution.seed", 16**9000))
-    assert problem.startswith("execution.seed: found a whole number of more than 30 digits; ")
+    (problem,) = problems(changed("privacy.k", -(16**9000)))
+    assert problem.startswith("privacy.k: found a whole number of more than 30 digits; ")
 
 
 def test_nearest_ignores_case_and_gives_up_on_strangers() -> None:
