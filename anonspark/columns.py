@@ -18,6 +18,7 @@ __all__ = [
     "SIZE",
     "WHOLE_PENALTY",
     "Part",
+    "identifier_column",
     "is_payload",
     "payload_column",
     "published_column",
@@ -71,6 +72,11 @@ class Part(StrEnum):
 def quasi_identifier_column(index: int) -> str:
     """Return the staged column of a quasi-identifier's raw values."""
     return f"quasi_identifier_{index}"
+
+
+def identifier_column(index: int) -> str:
+    """Return the column of an identifier while records are counted by it; it is never staged."""
+    return f"identifier_{index}"
 
 
 def payload_column(index: int) -> str:

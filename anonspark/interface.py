@@ -140,7 +140,8 @@ def anonymize(
 
     Notes
     -----
-    The same jobs as a run of the command line; the table is computed once.
+    The same jobs as a run of the command line: the table is computed once, and once more if it has
+    identifiers, of which then only they and the quasi-identifiers are asked for.
     """
     spark = table.sparkSession
     require_classic(spark)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -78,10 +78,23 @@ from anonspark.verification.presence import Presence
 from anonspark.verification.regions import leaves_by_label, published_attributes
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive import SensitiveValues
+from anonspark.warning.identifiers import (
+    count_identifiers,
+    identifier_warnings,
+    withheld_warnings,
+)
+from anonspark.warning.input_warnings import warn_of_input
+from anonspark.warning.published_values import warn_of_published_values
+from anonspark.warning.release_warning import ReleaseWarning, tell_warnings
+from anonspark.warning.seeds import seed_warnings
+from anonspark.warning.sensitive_values import warn_of_sensitive_values
 
-__all__ = ["Plan", "Release", "check", "plan", "prepare", "run"]
+__all__ = ["Plan", "Purpose", "Release", "check", "plan", "prepare", "run"]
 
 _LOGGER = logging.getLogger("anonspark")
+
+Purpose = Literal["release", "demonstration", "comparison"]
+"""What a run is for: a release that somebody will use, one of invented people, or its figures."""
 
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -107,6 +120,8 @@ class Release:
         The rows of the table ``risk``.
     seconds : dict
         Seconds of each stage.
+    warnings : list of dict
+        What who releases it should know, as in the manifest.
     """
 
     path: str
@@ -116,6 +131,7 @@ class Release:
     privacy: list[dict[str, object]]
     risk: list[dict[str, object]]
     seconds: dict[str, float]
+    warnings: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -165,7 +181,8 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
     Returns
     -------
     dict
-        Counts of the inspection: rows, rows kept, missing values.
+        Counts of the inspection: rows, rows kept, missing values; and ``warnings``, a list of
+        mappings as in the manifest, which are in the log, too.
 
     Raises
     ------
@@ -176,23 +193,32 @@ def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
 
     Notes
     -----
-    One or two passes over the input, and one for each sensitive attribute of a criterion; nothing
-    is written.
+    One or two passes over the input, one for each sensitive attribute of a criterion, and one with
+    a shuffle of hashes that counts who is singled out by identifiers and by columns that are
+    published as they are; nothing is written.
     """
     files = FileSystem(spark)
     require_usable_output(files, configuration)
     require_known_format(spark, configuration.output.format)
     require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
-        found, quasi_identifiers = inspect_input(spark, configuration)
+        inspection = inspect_input(spark, configuration)
     require_replaceable_output(files, configuration)
     # A model may refuse what only the data show, such as levels that a hierarchy has not.
     _model(
         configuration,
-        _generalizer(configuration, quasi_identifiers),
+        _generalizer(configuration, inspection.quasi_identifiers),
         Criteria(configuration.privacy.k),
     )
-    return found
+    with reading_input(configuration.input.paths):
+        warnings = warn_of_input(
+            inspection.kept,
+            configuration,
+            inspection.found["kept"],
+            _sensitive_values(inspection.criteria),
+        )
+    tell_warnings(warnings)
+    return inspection.found | {"warnings": [one.as_dict() for one in warnings]}
 
 
 def plan(spark: SparkSession, configuration: Configuration) -> Plan:
@@ -202,7 +228,8 @@ def plan(spark: SparkSession, configuration: Configuration) -> Plan:
     require_known_format(spark, configuration.output.format)
     require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
-        found, quasi_identifiers = inspect_input(spark, configuration)
+        inspection = inspect_input(spark, configuration)
+    found, quasi_identifiers = inspection.found, inspection.quasi_identifiers
     require_replaceable_output(files, configuration)
     generalizer = _generalizer(configuration, quasi_identifiers)
     model = _model(configuration, generalizer, Criteria(configuration.privacy.k))
@@ -267,6 +294,7 @@ def run(
     table: DataFrame | None = None,
     snapshot: Snapshot | None = None,
     resume: bool = False,
+    purpose: Purpose = "release",
 ) -> Release:
     """Anonymize a table and publish the release with its metrics.
 
@@ -287,6 +315,9 @@ def run(
         Whether to continue a run that was killed: ``run_id``, or the only one of this output. Its
         finished rounds are not computed again. Where none is left the run begins anew. Should this
         run fail in a way that another attempt may not, its finished rounds are kept for that.
+    purpose : str
+        ``demonstration`` warns of no seed, for its people are invented. ``comparison`` warns of
+        nothing, for its release is deleted once it is measured.
 
     Returns
     -------
@@ -305,7 +336,9 @@ def run(
     -----
     The input is read once, again in each attempt: that proves that it has not changed. Each round
     costs the model's passes over narrow columns, one shuffle and one write of its records;
-    publishing reads and writes all records once more.
+    publishing reads and writes all records once more. Warnings cost a narrow pass over the
+    identifiers of the input and one over the published columns that are as they were, each with a
+    shuffle of hashes.
     """
     files = FileSystem(spark)
     output, staging_path = configuration.output.path, configuration.execution.staging_path
@@ -334,6 +367,9 @@ def run(
     require_usable_metrics(files, configuration)
     if configuration.metrics.append_to is not None:
         require_history(files, configuration.metrics.append_to)
+    warned = purpose != "comparison"
+    warnings = seed_warnings(configuration) if purpose == "release" else []
+    tell_warnings(warnings)
     with (
         open_staging(files, output, run_id, staging_path=staging_path, resume=resume) as staging,
         running_tasks(progress),
@@ -353,6 +389,11 @@ def run(
             staging.state.require_identity({"input": snapshot.content_fingerprint()})
             with reading_input(configuration.input.paths):
                 snapshot = require_criteria(snapshot, configuration)
+                identifiers = count_identifiers(
+                    snapshot.identified if warned else None, configuration, snapshot.rows
+                )
+            repeated = identifier_warnings(identifiers, configuration.privacy.k)
+            tell_warnings(repeated)
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
         model = _model(configuration, generalizer, snapshot.criteria)
@@ -425,6 +466,11 @@ def run(
                 broken = broken_presence(presence, configuration.privacy.delta_presence)
                 if broken:
                     raise GuaranteeError("\n".join(broken))
+        if warned:
+            with progress.stage("warnings"):
+                # Of records that were left out nothing is told.
+                warnings += repeated if not dropped else withheld_warnings(identifiers)
+                warnings += _warn_of_release(table, names, configuration, snapshot, published)
         information = None
         if configuration.evaluate.information:
             with progress.stage("information"):
@@ -469,13 +515,37 @@ def run(
                 spark, description, snapshot.criteria, summary, gates, drifts, progress
             )
             manifest["attempt"] = staging.state.attempt
+            manifest["warnings"] = [one.as_dict() for one in warnings]
             write_manifest(files, staging.manifest, manifest)
         commit(files, staging, overwrite=configuration.output.mode == "overwrite")
     if configuration.metrics.append_to is not None:
         append_to_history(files, configuration, summary, rounds)
     return Release(
-        configuration.output.path, summary, rounds, attributes, privacy, risk, progress.seconds
+        configuration.output.path,
+        summary,
+        rounds,
+        attributes,
+        privacy,
+        risk,
+        progress.seconds,
+        [one.as_dict() for one in warnings],
     )
+
+
+def _warn_of_release(
+    table: DataFrame,
+    names: Sequence[str],
+    configuration: Configuration,
+    snapshot: Snapshot,
+    published: PublishedClasses,
+) -> list[ReleaseWarning]:
+    """Find, and tell, what the staged release should not be used without knowing."""
+    found = warn_of_published_values(table, configuration, published.rows)
+    found += warn_of_sensitive_values(
+        table, names, configuration, _sensitive_values(snapshot.criteria)
+    )
+    tell_warnings(found)
+    return found
 
 
 def _identity(configuration: Configuration) -> str:
@@ -510,7 +580,13 @@ def _released_before(
     }
     (summary,) = tables.pop("summary")
     summary["started"] = summary["started"].astimezone(UTC)
-    return Release(path=path, summary=summary, seconds=manifest["seconds"], **tables)
+    return Release(
+        path=path,
+        summary=summary,
+        seconds=manifest["seconds"],
+        warnings=manifest.get("warnings", []),
+        **tables,
+    )
 
 
 def _generalizer(

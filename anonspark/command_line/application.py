@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -273,6 +274,7 @@ def _show_run(release: Release, *, as_json: bool) -> None:
                 "attributes": release.attributes,
                 "privacy": release.privacy,
                 "seconds": release.seconds,
+                "warnings": release.warnings,
             }
         )
     else:
@@ -285,8 +287,9 @@ def check(
     config: ConfigurationPath,
     overrides: Overrides = None,
     master: Master = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Validate configuration and data without anonymizing."""
+    """Validate configuration and data without anonymizing, and warn of what can be known before."""
 
     def inspect(
         spark: SparkSession, configuration: Configuration
@@ -298,12 +301,25 @@ def check(
     configuration, found = _load_then_on_spark(
         config, _configuration(config, overrides), master, inspect
     )
-    _OUT.print(f"{config}: configuration and data are fine")
-    _OUT.print(f"{found['rows']:,} rows, {found['rows'] - found['kept']:,} to be dropped")
-    for index, name in enumerate(configuration.quasi_identifiers):
-        missing = found[f"missing_{index}"]
-        if missing:
-            _OUT.print(f"attributes.{name}: {missing:,} values are missing")
+    missing = {
+        name: found[f"missing_{index}"]
+        for index, name in enumerate(configuration.quasi_identifiers)
+    }
+    rows, dropped, warnings = found["rows"], found["rows"] - found["kept"], found["warnings"]
+    if as_json:
+        _print_json(
+            {"rows": rows, "rows_to_drop": dropped, "missing": missing, "warnings": warnings}
+        )
+        return
+    verdict = "configuration and data are fine"
+    if warnings:
+        count = f"{len(warnings)} warnings" if len(warnings) > 1 else "a warning"
+        verdict = f"configuration and data can be used, but see {count} in the log"
+    _OUT.print(f"{config}: {verdict}")
+    _OUT.print(f"{rows:,} rows, {dropped:,} to be dropped")
+    for name, number in missing.items():
+        if number:
+            _OUT.print(f"attributes.{name}: {number:,} values are missing")
 
 
 @application.command()
@@ -438,6 +454,8 @@ def verify(
         _print_json(verification.as_dict())
     else:
         show_verification(_OUT, verification)
+    for warning in verification.warnings:
+        logging.getLogger("anonspark").warning("%s", warning)
     verification.require()
 
 
@@ -556,7 +574,7 @@ def demo(
 
         with progress.stage("generate people", rows=rows):
             path, configuration = prepare_demo(spark, out, rows)
-        release = pipeline.run(spark, configuration, progress=progress)
+        release = pipeline.run(spark, configuration, progress=progress, purpose="demonstration")
         people = spark.read.parquet(*configuration.input.paths)
         published = spark.read.parquet(f"{release.path}/data")
         shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]

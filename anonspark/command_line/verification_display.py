@@ -73,6 +73,8 @@ def _show_sensitive(console: Console, verification: Verification) -> None:
     figures = {
         "different values": "values",
         "distinct l": "distinct",
+        "... of merged spellings": "distinct_merged",
+        "... without missing": "distinct_present",
         "entropy l": "entropy",
         "recursive c, l = 2": "recursive",
         "largest share": "largest_share",

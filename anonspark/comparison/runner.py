@@ -212,6 +212,7 @@ def _run_cell(
             run_id=cell.id,
             progress=inner,
             snapshot=snapshot,
+            purpose="comparison",
         )
     except GuaranteeError as error:
         reason = str(error)

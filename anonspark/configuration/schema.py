@@ -773,6 +773,11 @@ class Configuration(Section):
         return self._with_role("quasi_identifier")
 
     @property
+    def identifiers(self) -> list[str]:
+        """Names of the identifiers, in configuration order."""
+        return self._with_role("identifier")
+
+    @property
     def published_as_is(self) -> list[str]:
         """Names of the sensitive and insensitive attributes, in configuration order."""
         return self._with_role("sensitive", "insensitive")

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import payload_column, quasi_identifier_column, quoted
+from anonspark.columns import identifier_column, payload_column, quasi_identifier_column, quoted
 from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
@@ -94,8 +94,17 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
     )
 
 
-def select_attributes(table: DataFrame, configuration: Configuration) -> DataFrame:
+def select_attributes(
+    table: DataFrame, configuration: Configuration, *, identifiers: bool = False
+) -> DataFrame:
     """Return what may be published, under staged names; identifiers and unlisted columns are left.
+
+    Parameters
+    ----------
+    table : DataFrame
+    configuration : Configuration
+    identifiers : bool
+        Whether the identifiers are there, too: to be counted, not to be staged.
 
     Raises
     ------
@@ -132,6 +141,11 @@ def select_attributes(table: DataFrame, configuration: Configuration) -> DataFra
     columns += [
         sf.col(quoted(name)).alias(payload_column(index)) for index, name in enumerate(payload)
     ]
+    if identifiers:
+        columns += [
+            sf.col(quoted(name)).alias(identifier_column(index))
+            for index, name in enumerate(configuration.identifiers)
+        ]
     return table.select(*columns)
 
 

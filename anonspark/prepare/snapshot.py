@@ -48,7 +48,7 @@ from anonspark.records import PARCELS, STAGED_PARCELS, PackRecords, Records
 from anonspark.session import batches_of_rows
 from anonspark.tasks import map_batches
 
-__all__ = ["Snapshot", "inspect_input", "require_criteria", "take_snapshot"]
+__all__ = ["Inspection", "Snapshot", "inspect_input", "require_criteria", "take_snapshot"]
 
 # Some columns of a table.
 Select = Callable[..., DataFrame]
@@ -78,6 +78,9 @@ class Snapshot:
         ``Configuration.input_fingerprint`` of the configuration that it was prepared for.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
+    identified : DataFrame or None
+        The records of the input that are kept, with their identifiers, which are not staged: read
+        anew by whoever counts them. None where there are no identifiers.
     """
 
     records: Records
@@ -89,6 +92,7 @@ class Snapshot:
     hierarchies: dict[str, Hierarchy]
     origin: str
     fingerprint: str
+    identified: DataFrame | None = None
 
     def content_fingerprint(self) -> str:
         """Tell one prepared input from another: its records, and the hierarchies over them."""
@@ -99,17 +103,46 @@ class Snapshot:
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True)
+class Inspection:
+    """What a look at the input found.
+
+    Parameters
+    ----------
+    found : dict
+        Rows, missing values and so on.
+    quasi_identifiers : tuple of QuasiIdentifier
+    criteria : Criteria
+        What every class has to satisfy, with the values of the sensitive attributes.
+    kept : DataFrame
+        The records that are kept, as they are staged, and their identifiers; lazy.
+    """
+
+    found: dict[str, Any]
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    criteria: Criteria
+    kept: DataFrame
+
+
 def _open_and_plan(
     spark: SparkSession, configuration: Configuration, table: DataFrame | None = None
-) -> tuple[DataFrame, list[ColumnPlan], dict[str, Hierarchy]]:
-    """Return the listed columns, how the quasi-identifiers are read, and all hierarchies."""
+) -> tuple[DataFrame, list[ColumnPlan], dict[str, Hierarchy], DataFrame]:
+    """Return what may be published, how quasi-identifiers are read, all hierarchies, the input."""
     # First of all: a bad file fails before the input is opened, which may read it to infer types.
     hierarchies = read_hierarchies(spark, configuration)
     if table is None:
         table = open_input(spark, configuration.input)
     selected = select_attributes(table, configuration)
     plans = plan_columns(selected, configuration, hierarchies)
-    return selected, plans, hierarchies
+    return selected, plans, hierarchies, table
+
+
+def _kept_with_identifiers(
+    table: DataFrame, plans: list[ColumnPlan], configuration: Configuration
+) -> DataFrame:
+    """Return the records that are kept, with their identifiers; lazy."""
+    selected = select_attributes(table, configuration, identifiers=True)
+    return judge_rows(selected, plans, configuration)[0].filter(KEPT)
 
 
 def _criteria(
@@ -127,16 +160,8 @@ def _criteria(
     return criteria
 
 
-def inspect_input(
-    spark: SparkSession, configuration: Configuration
-) -> tuple[dict[str, Any], tuple[QuasiIdentifier, ...]]:
+def inspect_input(spark: SparkSession, configuration: Configuration) -> Inspection:
     """Check the input without staging anything.
-
-    Returns
-    -------
-    found : dict
-        Results of the inspection: rows, missing values and so on.
-    quasi_identifiers : tuple of QuasiIdentifier
 
     Raises
     ------
@@ -147,14 +172,18 @@ def inspect_input(
     -----
     One pass over the input, two where a text quasi-identifier needs its categories.
     """
-    selected, plans, hierarchies = _open_and_plan(spark, configuration)
-    judged, plans = judge_rows(selected, plans, configuration)
+    selected, read, hierarchies, table = _open_and_plan(spark, configuration)
+    judged, plans = judge_rows(selected, read, configuration)
     row = judged.agg(*inspection_columns(plans)).first()
     found = row.asDict() if row is not None else {}
     require_sound_values(found, plans, configuration)
     kept = judged.filter(KEPT)
-    _criteria(kept.select, configuration, hierarchies)
-    return found, _describe(kept.schema, kept.select, plans, found, configuration)
+    return Inspection(
+        found=found,
+        criteria=_criteria(kept.select, configuration, hierarchies),
+        quasi_identifiers=_describe(kept.schema, kept.select, plans, found, configuration),
+        kept=_kept_with_identifiers(table, read, configuration),
+    )
 
 
 def take_snapshot(
@@ -187,8 +216,8 @@ def take_snapshot(
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories.
     """
-    selected, plans, hierarchies = _open_and_plan(spark, configuration, table)
-    judged, plans = judge_rows(selected, plans, configuration)
+    selected, read, hierarchies, opened = _open_and_plan(spark, configuration, table)
+    judged, plans = judge_rows(selected, read, configuration)
     d = len(plans)
     kept = sf.col(KEPT)
     content = [sf.col(name) for name in selected.columns]
@@ -225,6 +254,9 @@ def take_snapshot(
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
         fingerprint=table_fingerprint(found["kept"], sum_of_hashes(found), found["hash_xor"]),
+        identified=_kept_with_identifiers(opened, read, configuration)
+        if configuration.identifiers
+        else None,
     )
 
 

@@ -12,7 +12,7 @@ from anonspark.report.charts import Bars, Series
 from anonspark.report.drawing import bars
 from anonspark.report.evidence import Evidence, Row, figure_text
 
-__all__ = ["configuration", "gates", "guarantee", "published", "timings"]
+__all__ = ["configuration", "gates", "guarantee", "published", "timings", "warnings"]
 
 # Of each criterion beyond k: what is measured in the worst class, and how it is bounded.
 _CRITERIA = {
@@ -163,6 +163,22 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
     text = evidence.rules.count(beyond)
     unknown = int(truth.get("not_proven", 0))
     return f"{text}; {evidence.rules.count(unknown)} not proven" if unknown else text
+
+
+def warnings(evidence: Evidence) -> Section | None:
+    """Show what the run warned of; None where it warned of nothing."""
+    found = evidence.manifest.get("warnings") or []
+    if not found:
+        return None
+    rows = [[str(one.get("attribute") or "the run"), str(one["text"])] for one in found]
+    return Section(
+        "warnings",
+        "Warnings",
+        [
+            Text("None of this forbids the release; whoever decides about it should know.", "bad"),
+            Table("What the run warned of", ("about", "warning"), rows),
+        ],
+    )
 
 
 def gates(evidence: Evidence) -> Section | None:

@@ -13,6 +13,7 @@ def all_sections(evidence: Evidence) -> list[Section]:
     """Return the sections that there is something to say in."""
     makers = (
         proof_sections.guarantee,
+        proof_sections.warnings,
         proof_sections.gates,
         proof_sections.published,
         figure_sections.utility,

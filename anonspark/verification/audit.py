@@ -39,6 +39,7 @@ from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.inference import infer_attributes
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
+from anonspark.verification.merged import describe_merged, measure_merged, merge_values
 from anonspark.verification.population import (
     broken_presence,
     measure_delta_presence,
@@ -73,6 +74,11 @@ class SensitiveFigures:
     equal_distance, ordered_distance, hierarchical_distance : float or None
         Largest distance of a class from the whole release (t); None where values have no order or
         no hierarchy is known.
+    distinct_merged : int or None
+        Distinct l, were values one that are equal but for case, blanks, Unicode form and markers of
+        missing values.
+    distinct_present : int or None
+        The same where missing does not count.
     homogeneous_classes, homogeneous_records : int or None
         Classes that hold one value only, and their records: whoever is known to be in one of them
         is known to have that value (homogeneity attack).
@@ -81,6 +87,8 @@ class SensitiveFigures:
     attribute: str
     values: int | None
     distinct: int | None = None
+    distinct_merged: int | None = None
+    distinct_present: int | None = None
     entropy: float | None = None
     recursive: float | None = None
     largest_share: float | None = None
@@ -123,6 +131,8 @@ class Verification:
         Classes with more records than the population has in their region; None without one.
     failures : list of str
         What does not hold, one sentence each.
+    warnings : list of str
+        What holds, but may mean less than it seems to.
     """
 
     release: str
@@ -138,6 +148,7 @@ class Verification:
     linkage: dict[str, Linkage] = field(default_factory=dict)
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
@@ -168,6 +179,7 @@ class Verification:
             "release": self.release,
             "holds": self.holds,
             "failures": self.failures,
+            "warnings": self.warnings,
             "k": self.k,
             "quasi_identifier_columns": self.quasi_identifier_columns,
             **published,
@@ -355,7 +367,7 @@ def audit_table(
     published = count_published_classes(data, claim.columns)
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
-    criteria, figures = _measure_sensitive(data, claim)
+    criteria, figures, warnings = _measure_sensitive(data, claim)
     failures = [*claim.failures, *_unwanted_columns(data, claim, where)]
     failures += broken_promises(published, k=claim.privacy.k, measured=criteria)
     if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
@@ -418,6 +430,7 @@ def audit_table(
         linkage=linkage,
         classes_not_covered=not_covered,
         failures=failures,
+        warnings=warnings,
     )
 
 
@@ -438,8 +451,11 @@ def _unwanted_columns(data: DataFrame, claim: Claim, where: str) -> list[str]:
 
 def _measure_sensitive(
     data: DataFrame, claim: Claim
-) -> tuple[list[MeasuredCriterion], list[SensitiveFigures]]:
-    """Measure the criteria that are required, and all figures of every sensitive attribute."""
+) -> tuple[list[MeasuredCriterion], list[SensitiveFigures], list[str]]:
+    """Measure the criteria that are required, and all figures of every sensitive attribute.
+
+    The last list warns of values that count as different and say the same.
+    """
     required = claim.privacy.criteria
     criteria: list[Criterion] = list(required)
     described: list[SensitiveValues] = []
@@ -491,22 +507,34 @@ def _measure_sensitive(
         )
     )
     found = []
+    warnings = []
     for name, values, own in figures:
         if values is None:
             found.append(SensitiveFigures(name, None))
             continue
         worst: dict[str, Any] = {kind: measured[one].measured for kind, one in own.items()}
         homogeneous = measured[own["distinct"]]
+        worst["distinct"] = worst["distinct_merged"] = int(worst["distinct"])
+        worst["distinct_present"] = worst["distinct"]
+        merged = merge_values(values, claim.missing_markers)
+        if not merged.is_plain:
+            about = [one for one in required if one.attribute == name]
+            alike = measure_merged(data, claim.columns, about, merged)
+            worst["distinct_merged"] = alike.distinct
+            worst["distinct_present"] = alike.distinct_present
+            told = describe_merged(alike)
+            if told is not None:
+                warnings.append(f"attributes.{name}: {told[1]}")
         found.append(
             SensitiveFigures(
                 name,
                 len(values.values),
-                **{**worst, "distinct": int(worst["distinct"])},
+                **worst,
                 homogeneous_classes=homogeneous.violating_classes,
                 homogeneous_records=homogeneous.violating_records,
             )
         )
-    return [measured[one] for one in required], found
+    return [measured[one] for one in required], found, warnings
 
 
 def _kept(original: DataFrame, claim: Claim) -> Column:

@@ -18,7 +18,14 @@ from anonspark.verification.measures import Figures, Integers, ValueCounts
 from anonspark.verification.published import value_of
 from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = ["MeasuredCriterion", "Uncertainty", "measure_criteria"]
+__all__ = [
+    "MeasuredCriterion",
+    "Uncertainty",
+    "joined",
+    "measure_classes",
+    "measure_criteria",
+    "values_of_classes",
+]
 
 # A bound that is met exactly may be missed by the rounding of sums.
 _TOLERANCE = 1e-9
@@ -78,10 +85,10 @@ class _MeasureClasses:
             codes = self.attribute.encode(pairs.field("value"))
             order = np.lexsort((codes, owners))
             counts = pairs.field("count").to_numpy()
-            table = _joined(owners[order], codes[order], counts[order])
+            table = joined(owners[order], codes[order], counts[order])
             worst, violating, records = [], [], []
             for criterion in self.criteria:
-                figures, holds = _measure(criterion, table, self.attribute, self.uncertainty)
+                figures, holds = measure_classes(criterion, table, self.attribute, self.uncertainty)
                 largest = criterion.kind not in ("distinct", "entropy")
                 worst.append(float(figures.max() if largest else figures.min()))
                 violating.append(int((~holds).sum()))
@@ -96,7 +103,7 @@ class _MeasureClasses:
             )
 
 
-def _joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
+def joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
     """Return a table in which a value that was written in several ways is one."""
     first = np.ones(len(codes), bool)
     first[1:] = (owners[1:] != owners[:-1]) | (codes[1:] != codes[:-1])
@@ -104,7 +111,7 @@ def _joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
     return ValueCounts(owners[starts], codes[starts], np.add.reduceat(counts, starts))
 
 
-def _measure(
+def measure_classes(
     criterion: Criterion,
     table: ValueCounts,
     attribute: SensitiveValues,
@@ -140,6 +147,42 @@ def _measure(
     return figures, figures <= criterion.bound + slack + _TOLERANCE
 
 
+def values_of_classes(
+    data: DataFrame, quasi_identifiers: Sequence[str], attribute: str
+) -> DataFrame:
+    """Return the values of a sensitive attribute in each class, and how often each occurs.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records.
+    quasi_identifiers : sequence of str
+        Published columns that form the classes.
+    attribute : str
+        Published column of the sensitive attribute.
+
+    Returns
+    -------
+    DataFrame
+        A row a class; ``values`` is an array of structures of ``value`` and ``count``. Lazy; two
+        shuffles of counts.
+    """
+    tuple_columns = [
+        value_of(name, data.schema[name].dataType).alias(published_column(index))
+        for index, name in enumerate(quasi_identifiers)
+    ]
+    names = [published_column(index) for index in range(len(quasi_identifiers))]
+    value = value_of(attribute, data.schema[attribute].dataType)
+    return (
+        data.select(*tuple_columns, value.alias("value"))
+        .groupBy(*names, "value")
+        .agg(sf.count(sf.lit(1)).alias("count"))
+        .groupBy(*names)
+        .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
+        .select("values")
+    )
+
+
 def measure_criteria(
     data: DataFrame,
     quasi_identifiers: Sequence[str],
@@ -173,27 +216,13 @@ def measure_criteria(
     task is collected. Every class is measured; nothing but the files is trusted.
     """
     found: dict[Criterion, MeasuredCriterion] = {}
-    tuple_columns = [
-        value_of(name, data.schema[name].dataType).alias(published_column(index))
-        for index, name in enumerate(quasi_identifiers)
-    ]
-    names = [published_column(index) for index in range(len(quasi_identifiers))]
     for attribute in sensitive:
         own = tuple(one for one in criteria if one.attribute == attribute.name)
         if not own:
             continue
-        value = value_of(attribute.name, data.schema[attribute.name].dataType)
-        classes = (
-            data.select(*tuple_columns, value.alias("value"))
-            .groupBy(*names, "value")
-            .agg(sf.count(sf.lit(1)).alias("count"))
-            .groupBy(*names)
-            .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
-            .select("values")
-        )
         rows = (
             map_batches(
-                classes,
+                values_of_classes(data, quasi_identifiers, attribute.name),
                 _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name)),
                 "criterion int, measured double, violating long, records long",
             )

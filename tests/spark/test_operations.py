@@ -38,7 +38,8 @@ def job(tmp_path: Path, **metrics: Any) -> Path:
         tmp_path,
         attributes={"age": "quasi_identifier", "name": "sensitive"},
         model={"name": "su-mondrian", "rho": 2},
-        execution={"task_rows": 150},
+        # A quiet night is one without a warning.
+        execution={"task_rows": 150, "seed": 2**60},
         output={"mode": "overwrite"},
         metrics={
             "job": "patients",
@@ -103,7 +104,8 @@ def test_a_job_of_two_nights(
 
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert list(manifest["seconds"]) == [
-        *("prepare", "round 1 of 2", "round 2 of 2", "evaluate", "publish", "verify", "drift")
+        *("prepare", "round 1 of 2", "round 2 of 2", "evaluate", "publish", "verify", "warnings"),
+        "drift",
     ]
     assert [(one["metric"], one["before"]) for one in manifest["drift"]] == [
         ("rows_in", None),

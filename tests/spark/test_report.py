@@ -88,6 +88,7 @@ def test_the_report_begins_with_the_proof_and_has_all_sections(made: Made) -> No
     titles = [unescape(title) for title in re.findall(r"<h2[^>]*>(.*?)</h2>", made.report)]
     assert titles == [
         "Guarantee and proof",
+        "Warnings",
         "What was published",
         "How useful it is",
         "Class sizes",

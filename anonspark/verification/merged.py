@@ -1,0 +1,301 @@
+"""What sensitive attributes have of a criterion once values that say the same are one value.
+
+Criteria count values as they are published: `flu` and `Flu` are two, and a missing value is one
+more. Whoever reads the release learns no less from a class that holds nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.privacy.criterion import Criterion
+from anonspark.tasks import map_batches
+from anonspark.verification import measures
+from anonspark.verification.criteria import joined, measure_classes, values_of_classes
+from anonspark.verification.measures import Integers
+from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.spelling import group_spellings
+
+__all__ = ["MergedFigures", "MergedValues", "describe_merged", "measure_merged", "merge_values"]
+
+
+@dataclass(frozen=True)
+class MergedValues:
+    """The different values of a sensitive attribute, and which of them say the same.
+
+    Parameters
+    ----------
+    attribute : SensitiveValues
+    groups : int64 ndarray of shape (values,)
+        The number of what each of the values says, from 0 without gaps.
+    missing : int or None
+        The number of what is missing; None where nothing is.
+    """
+
+    attribute: SensitiveValues
+    groups: Integers
+    missing: int | None
+
+    @property
+    def _occurs(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        # An order may list values that do not.
+        return self.attribute.shares > 0
+
+    @property
+    def values(self) -> int:
+        """How many different values occur."""
+        return int(self._occurs.sum())
+
+    @property
+    def merged(self) -> int:
+        """How many different things they say; missing is one of them."""
+        return len(np.unique(self.groups[self._occurs]))
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a value is missing."""
+        return self.missing is not None and bool(self._occurs[self.groups == self.missing].any())
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each value says something else, and none is missing."""
+        return not self.has_missing and self.merged == self.values
+
+    def as_one(self) -> SensitiveValues:
+        """Return the attribute with one value for each thing that its values say.
+
+        It knows shares only, in the order in which the first of each are: its values are not read.
+        """
+        things = int(self.groups.max(initial=-1)) + 1
+        shares = np.zeros(things)
+        np.add.at(shares, self.groups, self.attribute.shares)
+        return SensitiveValues(
+            self.attribute.name,
+            pa.array(range(things)),
+            shares,
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+            as_text=False,
+            is_ordered=self.attribute.is_ordered,
+        )
+
+
+@dataclass(frozen=True)
+class MergedFigures:
+    """What the worst class has, once values that say the same are one.
+
+    Parameters
+    ----------
+    attribute : str
+    values : int
+        Different values as they are published.
+    merged : int
+        Different things that they say; missing is one of them.
+    distinct_published : int
+        Fewest different values of a class as they are published (distinct l).
+    distinct : int
+        Fewest different things of a class.
+    distinct_present : int
+        The same where missing does not count; 0 where all values of a class are missing.
+    criteria : dict of Criterion to float
+        Figures of other criteria; none of the hierarchical distance, whose hierarchy knows the
+        values as they are written.
+    """
+
+    attribute: str
+    values: int
+    merged: int
+    distinct_published: int
+    distinct: int
+    distinct_present: int
+    criteria: dict[Criterion, float]
+
+
+@dataclass(frozen=True)
+class _MeasureMerged:
+    """Measures the classes of one partition in a Python worker."""
+
+    criteria: tuple[Criterion, ...]
+    values: MergedValues
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        one = self.values.as_one()
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            lists = batch.column("values")
+            pairs = lists.flatten()
+            owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
+            counts = pairs.field("count").to_numpy()
+            codes = self.values.attribute.encode(pairs.field("value"))
+            order = np.lexsort((codes, owners))
+            published = joined(owners[order], codes[order], counts[order])
+            codes = self.values.groups[codes]
+            order = np.lexsort((codes, owners))
+            table = joined(owners[order], codes[order], counts[order])
+            distinct = measures.distinct_values(table)
+            missing = -1 if self.values.missing is None else self.values.missing
+            without = distinct - table.total((table.values == missing).astype(np.int64))
+            worst = [
+                float(measures.distinct_values(published).min()),
+                float(distinct.min()),
+                float(without.min()),
+            ]
+            for criterion in self.criteria:
+                figures, _ = measure_classes(criterion, table, one, None)
+                smallest = criterion.kind in ("distinct", "entropy")
+                worst.append(float(figures.min() if smallest else figures.max()))
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "figure": pa.array(range(len(worst)), pa.int32()),
+                    "measured": pa.array(worst, pa.float64()),
+                }
+            )
+
+
+def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedValues:
+    """Find out which values of a sensitive attribute say the same.
+
+    Parameters
+    ----------
+    attribute : SensitiveValues
+    markers : sequence of str
+        Texts that mean missing.
+    """
+    values = attribute.values
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return MergedValues(attribute, *group_spellings(values.to_pylist(), markers))
+    absent = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
+    # Those that are there first: each says something else.
+    groups = np.cumsum(~absent) - 1
+    present = int((~absent).sum())
+    groups[absent] = present
+    return MergedValues(attribute, groups.astype(np.int64), present if absent.any() else None)
+
+
+def measure_merged(
+    data: DataFrame,
+    quasi_identifiers: Sequence[str],
+    criteria: Sequence[Criterion],
+    values: MergedValues,
+) -> MergedFigures:
+    """Measure what a release has of a sensitive attribute whose values are merged.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records.
+    quasi_identifiers : sequence of str
+        Published columns that form the classes.
+    criteria : sequence of Criterion
+        Those about the attribute count.
+    values : MergedValues
+        All values that are published.
+
+    Returns
+    -------
+    MergedFigures
+
+    Notes
+    -----
+    One job with two shuffles of class counts, as for the criteria themselves; one row a figure and
+    task is collected.
+    """
+    attribute = values.attribute
+    own = tuple(
+        one
+        for one in dict.fromkeys(criteria)
+        if one.attribute == attribute.name and one.kind != "hierarchical distance"
+    )
+    rows = (
+        map_batches(
+            values_of_classes(data, quasi_identifiers, attribute.name),
+            _MeasureMerged(own, values),
+            "figure int, measured double",
+        )
+        .groupBy("figure")
+        .agg(sf.min("measured").alias("smallest"), sf.max("measured").alias("largest"))
+        .collect()
+    )
+    found = {row["figure"]: row for row in rows}
+    return MergedFigures(
+        attribute=attribute.name,
+        values=values.values,
+        merged=values.merged,
+        distinct_published=int(found[0]["smallest"]),
+        distinct=int(found[1]["smallest"]),
+        distinct_present=int(found[2]["smallest"]),
+        criteria={
+            one: float(
+                found[place]["smallest" if one.kind in ("distinct", "entropy") else "largest"]
+            )
+            for place, one in enumerate(own, start=3)
+        },
+    )
+
+
+_MISSED = {
+    "distinct": "distinct l",
+    "entropy": "entropy l",
+    "recursive": "c of recursive (c, l)-diversity",
+    "alpha": "alpha",
+    "equal distance": "t (equal distance)",
+    "ordered distance": "t (ordered distance)",
+}
+
+
+def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
+    """Say what a release would have, were values that say the same one.
+
+    Parameters
+    ----------
+    figures : MergedFigures
+
+    Returns
+    -------
+    tuple of str or None
+        Code of the warning, and its text without any value; None where there is nothing to warn
+        of: all values say something else, and without the missing ones no criterion about the
+        number of values would be missed.
+    """
+    written_alike = figures.merged == figures.values
+    least = max(
+        (one.bound for one in figures.criteria if one.kind in ("distinct", "entropy", "recursive")),
+        default=0.0,
+    )
+    if written_alike and figures.distinct_present >= least:
+        return None
+    if written_alike:
+        text = "values are missing, and missing counts as one more value"
+    else:
+        text = (
+            f"its {figures.values:,} different values are {figures.merged:,} but for case, blanks, "
+            "Unicode form and markers of missing values"
+        )
+    text += (
+        f": were those that say the same one, distinct l would be {figures.distinct:,} instead of "
+        f"{figures.distinct_published:,}, and {figures.distinct_present:,} where missing does not "
+        "count"
+    )
+    others = [
+        f"{_MISSED[one.kind]} would be {_shown(measured)} (required {_required(one)})"
+        for one, measured in figures.criteria.items()
+        if one.kind != "distinct"
+    ]
+    text = "; ".join([text, *others, "write equal values alike, or ask for a larger l"])
+    return "missing_values" if written_alike else "equal_values", text
+
+
+def _required(criterion: Criterion) -> str:
+    return f"{criterion.c if criterion.kind == 'recursive' else criterion.bound:g}"
+
+
+def _shown(measured: float) -> str:
+    return "unbounded" if np.isinf(measured) else f"{measured:.4g}"

@@ -1,0 +1,78 @@
+"""One warning, and the words that warnings share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ReleaseWarning", "share_of_records", "tell_warnings"]
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass(frozen=True)
+class ReleaseWarning:
+    """Something that who releases a table should know.
+
+    Parameters
+    ----------
+    code : str
+        Names the kind of warning, the same in all versions.
+    text : str
+        For people: what was found, what it means, what to do.
+    attribute : str or None
+        The attribute that it is about, if any.
+    figures : mapping
+        For machines.
+    advice : str
+        More for the log, which no release holds.
+    """
+
+    code: str
+    text: str
+    attribute: str | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    advice: str = ""
+
+    @property
+    def line(self) -> str:
+        """The warning as one line of the log."""
+        where = "" if self.attribute is None else f"attributes.{self.attribute}: "
+        return f"{where}{self.text}{self.advice}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the manifest has it: plain values, without the advice."""
+        return {
+            "code": self.code,
+            "attribute": self.attribute,
+            "text": self.text,
+            "figures": dict(self.figures),
+        }
+
+
+def tell_warnings(warnings: Iterable[ReleaseWarning]) -> None:
+    """Write warnings to the log."""
+    for one in warnings:
+        _LOGGER.warning("%s", one.line)
+
+
+def share_of_records(some: int, records: int, k: int) -> str:
+    """Return a share of records in words that tell no count below k.
+
+    Parameters
+    ----------
+    some : int
+    records : int
+        All of them, at least 1.
+    k : int
+    """
+    if some == records:
+        return "all records"
+    if 0 < some < k:
+        return f"fewer than {k:,} records"
+    if records - some < k:
+        return f"all but fewer than {k:,} records"
+    percent = 100 * some / records
+    return f"{percent:.0f} % of the records" if percent >= 1 else f"{percent:.2g} % of the records"

@@ -1,0 +1,292 @@
+"""What a run warns of, in `check`, log, manifest and report, without a value of the data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from helpers import command, configuration_file, published, summary, write_table
+from pyspark.sql import functions as sf
+
+import anonspark
+from anonspark.configuration.seed import SEED_VARIABLE
+from anonspark.value_sizes import count_value_sizes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SEED = 5_164_208_731_946_275_003
+
+# One thing said in four ways, and missing in two.
+SPELLINGS = ["flu", "Flu", "flu\u00a0", "\ufb02u", None, "n/a"]
+
+ROWS = 120
+
+
+def table(**columns: Any) -> dict[str, Any]:
+    return {
+        "age": [20 + row % 40 for row in range(ROWS)],
+        # Two records for each patient, and seven more for one of them.
+        "patient": [f"P-{max(row, 14) // 2:04d}" for row in range(ROWS)],
+        "visit": [None if row % 10 == 0 else f"V-{row:04d}" for row in range(ROWS)],
+        "full_name": [f"Name Of-{row:04d}" for row in range(ROWS)],
+        "income": [20_000.5 + row for row in range(ROWS)],
+        "sex": ["f", "m"] * (ROWS // 2),
+        "disease": [SPELLINGS[row // 2 % 6] for row in range(ROWS)],
+        "ward": ["rare-ward" if row == 7 else "ward" for row in range(ROWS)],
+        **columns,
+    }
+
+
+ATTRIBUTES = {
+    "age": "quasi_identifier",
+    "patient": "identifier",
+    "visit": "identifier",
+    "full_name": "insensitive",
+    "income": "insensitive",
+    "sex": "insensitive",
+    "disease": "sensitive",
+    "ward": "sensitive",
+}
+
+
+def by_kind(warnings: list[Mapping[str, Any]]) -> dict[tuple[str, str | None], Mapping[str, Any]]:
+    found = {(one["code"], one["attribute"]): one for one in warnings}
+    assert len(found) == len(warnings)
+    return found
+
+
+def manifest_of(release: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((release / "manifest.json").read_text())
+    return document
+
+
+@pytest.mark.usefixtures("spark")
+def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(tmp_path / "input.parquet", table())
+    path = configuration_file(
+        tmp_path,
+        input={"missing_markers": ["", "?", "N/A"]},
+        attributes=ATTRIBUTES,
+        privacy={
+            "l_diversity": [
+                {"attribute": "disease", "l": 5},
+                {"attribute": "disease", "kind": "entropy", "l": 2},
+            ]
+        },
+    )
+    expected = {
+        ("guessable_seed", None),
+        ("identifier_repeats", "patient"),
+        ("column_identifies", "full_name"),
+        ("column_identifies", "income"),
+        ("rare_values", "ward"),
+        ("equal_values", "disease"),
+    }
+
+    outcome = command(capsys, "check", path, "--json")
+    assert outcome.code == 0, outcome.err
+    checked = by_kind(json.loads(outcome.out)["warnings"])
+    assert set(checked) == expected
+    assert checked["equal_values", "disease"]["figures"] == {"values": 6, "merged_values": 2}
+    logged = outcome.err
+    assert "are fine" not in command(capsys, "check", path).out
+
+    outcome = command(capsys, "run", path, "--json", "--quiet", "--report")
+    assert outcome.code == 0, outcome.err
+    release = tmp_path / "release"
+    manifest = manifest_of(release)
+    warned = by_kind(manifest["warnings"])
+    assert set(warned) == expected
+    assert json.loads(outcome.out)["warnings"] == manifest["warnings"]
+    # Each once in the log, although the run is to be quiet.
+    assert len(outcome.err.splitlines()) == len(expected)
+    for one in manifest["warnings"]:
+        where = f"attributes.{one['attribute']}: " if one["attribute"] else ""
+        assert outcome.err.count(f": {where}{one['text']}") == 1
+    assert warned["column_identifies", "full_name"]["figures"]["unique_share"] == 1.0
+    assert warned["rare_values", "ward"]["figures"] == {
+        "records": ROWS,
+        "values": 2,
+        "unique_records": 1,
+        "unique_share": 1 / ROWS,
+        "records_below_k": 1,
+        "share_below_k": 1 / ROWS,
+        "exact": True,
+    }
+    # Rounded to multiples of k; the patient with 16 records is nobody's figure.
+    repeats = warned["identifier_repeats", "patient"]
+    assert repeats["figures"] == {
+        "repeated_share": 1.0,
+        "records_of_k_identifiers": 2,
+        "missing_share": 0.0,
+        "exact": True,
+    }
+    figures = warned["equal_values", "disease"]["figures"]
+    assert (figures["distinct"], figures["distinct_merged"], figures["distinct_present"])[1:] == (
+        2,
+        1,
+    )
+    assert figures["distinct"] >= 5
+    assert figures["criteria"][1]["criterion"] == "entropy"
+    assert 1 < figures["criteria"][1]["merged"] < 2
+
+    report = (release / "report.html").read_text()
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", report)
+    assert titles[:2] == ["Guarantee and proof", "Warnings"]
+    assert all(name in report for name in ("full_name", "patient", "ward"))
+
+    logged += outcome.err
+    outcome = command(capsys, "verify", release, "--json", "--quiet")
+    assert outcome.code == 0, outcome.err
+    verified = json.loads(outcome.out)
+    disease = next(one for one in verified["sensitive"] if one["attribute"] == "disease")
+    assert [disease[f"distinct{kind}"] for kind in ("", "_merged", "_present")] == [
+        figures["distinct"],
+        2,
+        1,
+    ]
+    (warning,) = verified["warnings"]
+    assert warning in outcome.err
+    assert "distinct l would be 2" in warning
+
+    # No value anywhere, nor a word of identifiers in what is published.
+    logged += outcome.err
+    for value in ("Name Of", "P-00", "V-00", "rare-ward", "flu", "Flu", "20000", "20,000"):
+        assert value not in logged
+        assert value not in json.dumps(manifest)
+        assert not re.search(rf"\b{value}", json.dumps(checked and list(checked.values())))
+    proposed = re.search(r"for instance (-?\d+),", logged)
+    assert proposed is not None
+    assert proposed[1] not in json.dumps(manifest) + report
+
+
+@pytest.mark.usefixtures("spark")
+def test_nothing_to_warn_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = {
+        "patient": [f"P-{row}" for row in range(ROWS)],
+        "disease": [("flu", "cold", "grippe")[row // 2 % 3] for row in range(ROWS)],
+    }
+    write_table(tmp_path / "input.parquet", table(**plain))
+    roles = {name: ATTRIBUTES[name] for name in ("age", "patient", "visit", "sex", "disease")}
+    path = configuration_file(
+        tmp_path,
+        attributes=roles,
+        privacy={"l_diversity": {"attribute": "disease", "l": 2}},
+    )
+    monkeypatch.setenv(SEED_VARIABLE, str(SEED))
+    outcome = command(capsys, "check", path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "configuration and data are fine" in outcome.out
+    outcome = command(capsys, "run", path, "--quiet", "--report")
+    assert (outcome.code, outcome.err) == (0, "")
+    release = tmp_path / "release"
+    manifest = manifest_of(release)
+    assert manifest["warnings"] == []
+    assert ">Warnings<" not in (release / "report.html").read_text()
+    assert str(SEED) not in json.dumps(manifest)
+
+    # The same number in a file makes the same release, and only who may read it is warned of.
+    monkeypatch.delenv(SEED_VARIABLE)
+    seed = tmp_path / "seed"
+    seed.write_text(f"{SEED}\n")
+    seed.chmod(0o644)
+    again = [f"--set=execution.seed_file={seed}", f"--set=output.path={tmp_path / 'again'}"]
+    outcome = command(capsys, "run", path, "--quiet", *again)
+    assert outcome.code == 0, outcome.err
+    assert str(SEED) not in outcome.err
+    other = manifest_of(tmp_path / "again")
+    assert [one["code"] for one in other["warnings"]] == ["seed_file_readable"]
+    assert other["fingerprints"]["output"] == manifest["fingerprints"]["output"]
+    assert other["configuration"]["execution"] == manifest["configuration"]["execution"]
+
+
+def test_a_seed_at_an_address(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = spark._jsc.hadoopConfiguration()
+    settings.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./data", tmp_path.as_uri())
+    address = f"viewfs://{tmp_path.name}/data"
+    (tmp_path / "seed").write_text(f"{SEED}\n")
+    write_table(tmp_path / "input.parquet", {"age": list(range(60))})
+    attributes = {"age": "quasi_identifier"}
+    path = configuration_file(
+        tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
+    )
+    outcome = command(capsys, "run", path, "--quiet")
+    assert (outcome.code, outcome.err) == (0, "")
+    rows = spark.read.parquet(str(tmp_path / "input.parquet"))
+    config = {"attributes": attributes, "privacy": {"k": 5}}
+    for execution in ({"seed": SEED}, {"seed_file": f"{address}/seed"}):
+        with anonspark.anonymize(rows, {**config, "execution": execution}) as release:
+            assert release.manifest["warnings"] == []
+            told = release.summary.first()
+            assert told is not None
+            assert told["output_fingerprint"] == summary(tmp_path / "release")["output_fingerprint"]
+    # Who verifies needs no seed.
+    (tmp_path / "seed").unlink()
+    outcome = command(capsys, "verify", tmp_path / "release", "--config", path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    outcome = command(capsys, "check", path)
+    assert outcome.code == 2
+    assert f"execution.seed_file: {address}/seed: no such file" in outcome.err
+
+
+@pytest.mark.usefixtures("spark")
+def test_nothing_is_told_of_records_that_were_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = []
+    for identifier, disease in (("P-1", "zoster"), ("P-alone", "Flu")):
+        rows = {
+            "age": [30] * 40 + [90],
+            "patient": [*(f"P-{row // 2}" for row in range(40)), identifier],
+            "disease": [*(["flu", "cold"] * 20), disease],
+        }
+        write_table(tmp_path / "input.parquet", rows)
+        path = configuration_file(
+            tmp_path,
+            attributes={
+                "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10]}},
+                "patient": "identifier",
+                "disease": "sensitive",
+            },
+            model={"name": "full-domain", "maximum_levels": {"age": 0}},
+            privacy={"l_diversity": {"attribute": "disease", "l": 2}},
+            execution={"seed": SEED},
+            output={"mode": "overwrite"},
+        )
+        outcome = command(capsys, "run", path, "--quiet")
+        assert outcome.code == 0, outcome.err
+        # Whoever has the data is told, roundly.
+        assert "is that of another record, too" in outcome.err
+        assert published(tmp_path / "release").num_rows == 40
+        told.append(manifest_of(tmp_path / "release")["warnings"])
+    assert told[0] == told[1]
+    assert [(one["code"], one["attribute"]) for one in told[0]] == [
+        ("identifier_not_told", "patient")
+    ]
+
+
+def test_many_values_are_estimated_by_some_of_them(spark: SparkSession) -> None:
+    rows = spark.range(40_000).select(
+        sf.xxhash64("id").alias("unique"),
+        sf.xxhash64(sf.col("id") % 7).alias("few"),
+        sf.when(sf.col("id") < 30_000, sf.xxhash64(sf.floor(sf.col("id") / 3))).alias("triples"),
+    )
+    hashes = {name: sf.col(name) for name in rows.columns}
+    exact = count_value_sizes(rows, hashes, 40_000)
+    assert dict(exact["unique"].sizes) == {1: 40_000}
+    assert sorted(exact["few"].sizes) == [5714, 5715]
+    assert (exact["triples"].sizes, exact["triples"].counted) == ({3: 10_000}, 30_000)
+    drawn = count_value_sizes(rows, hashes, 40_000, exact_rows=1_000)
+    assert drawn["few"] == exact["few"]
+    assert not drawn["unique"].is_exact
+    assert abs(drawn["unique"].values - 40_000) < 8_000
+    assert set(drawn["triples"].sizes) == {3}
