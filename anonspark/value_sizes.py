@@ -14,6 +14,10 @@ EXACT_ROWS = 20_000_000
 """Different values of a column that are all counted; of more, some are drawn by their hashes."""
 
 
+# Fewer drawn values say little, and are few enough to be counted all.
+_FEWEST_DRAWN = 200
+
+
 @dataclass(frozen=True)
 class ValueSizes:
     """How many values of a column occur how often.
@@ -65,7 +69,12 @@ class ValueSizes:
 
 
 def count_value_sizes(
-    table: DataFrame, hashes: Mapping[str, Column], records: int, *, exact_rows: int = EXACT_ROWS
+    table: DataFrame,
+    hashes: Mapping[str, Column],
+    records: int,
+    *,
+    exact_rows: int = EXACT_ROWS,
+    all_different: bool = False,
 ) -> dict[str, ValueSizes]:
     """Count how many values of some columns occur how often.
 
@@ -78,6 +87,9 @@ def count_value_sizes(
         Rows of the table.
     exact_rows : int
         Different values of a column that are counted at most.
+    all_different : bool
+        Whether most values will be different, as those of identifiers are: then no pass is spent
+        on finding out how many there are.
 
     Returns
     -------
@@ -88,13 +100,40 @@ def count_value_sizes(
     One job: a shuffle of a row of 16 bytes a value and task, and one of a row a number of records.
     A table of more than ``exact_rows`` rows takes a pass without a shuffle before, which estimates
     the different values of each column: where there are more, only values whose hash is a multiple
-    of a power of two are counted. What is collected is a row a column and number of records.
+    of a power of two are counted. With ``all_different`` columns in which hardly any value was
+    drawn take a job of their own instead. What is collected is a row a column and number of
+    records.
     """
     if not hashes or not records:
         return {name: ValueSizes(records, {}) for name in hashes}
     divisors = dict.fromkeys(hashes, 1)
-    if records > exact_rows:
+    if records > exact_rows and all_different:
+        divisors = dict.fromkeys(hashes, _divisor(records, exact_rows))
+    elif records > exact_rows:
         divisors = _divisors(table, hashes, exact_rows)
+    found = _sizes(table, hashes, divisors)
+    few = {
+        name: value
+        for name, value in hashes.items()
+        if divisors[name] > 1 and sum(found[name].values()) < _FEWEST_DRAWN
+    }
+    if few:
+        divisors |= dict.fromkeys(few, 1)
+        found |= _sizes(table, few, divisors)
+    return {
+        name: ValueSizes(
+            records,
+            {size: values * divisors[name] for size, values in sizes.items()},
+            is_exact=divisors[name] == 1,
+        )
+        for name, sizes in found.items()
+    }
+
+
+def _sizes(
+    table: DataFrame, hashes: Mapping[str, Column], divisors: Mapping[str, int]
+) -> dict[str, dict[int, int]]:
+    """Return how many of the values that are drawn occur how often, in one job."""
     own = [
         sf.struct(
             sf.lit(number).alias("column"),
@@ -114,14 +153,7 @@ def count_value_sizes(
     found: list[dict[int, int]] = [{} for _ in hashes]
     for row in rows:
         found[row["column"]][row["size"]] = row["values"]
-    return {
-        name: ValueSizes(
-            records,
-            {size: values * divisors[name] for size, values in sizes.items()},
-            is_exact=divisors[name] == 1,
-        )
-        for (name, sizes) in zip(hashes, found, strict=True)
-    }
+    return dict(zip(hashes, found, strict=True))
 
 
 def _divisors(table: DataFrame, hashes: Mapping[str, Column], exact_rows: int) -> dict[str, int]:
@@ -133,9 +165,13 @@ def _divisors(table: DataFrame, hashes: Mapping[str, Column], exact_rows: int) -
     row = table.agg(*columns).first()
     estimates = [0] * len(columns) if row is None else list(row)
     return {
-        name: 1 << max(0, (int(estimate) - 1) // exact_rows).bit_length()
+        name: _divisor(int(estimate), exact_rows)
         for name, estimate in zip(hashes, estimates, strict=True)
     }
+
+
+def _divisor(values: int, exact_rows: int) -> int:
+    return 1 << max(0, (values - 1) // exact_rows).bit_length()
 
 
 def _of_drawn(value: Column, divisor: int) -> Column:

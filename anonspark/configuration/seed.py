@@ -107,7 +107,9 @@ def _read_seed(path: str, read: TextReader) -> int:
     ConfigurationError
         If it cannot be read, or holds something else; what it holds is not quoted.
     """
-    where = f"execution.seed_file: {redact_path(path)}"
+    shown = redact_path(path)
+    # A message is one line, whatever the path.
+    where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
     local = path if not is_address(path) else local_path(path)
     try:
         text = read(path) if local is None else read_local_text(local)

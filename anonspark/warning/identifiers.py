@@ -75,7 +75,8 @@ def count_identifiers(
     """
     if identified is None:
         return {}
-    return count_value_sizes(identified, identifier_hashes(identified, configuration), records)
+    hashes = identifier_hashes(identified, configuration)
+    return count_value_sizes(identified, hashes, records, all_different=True)
 
 
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[ReleaseWarning]:

@@ -287,6 +287,10 @@ def test_many_values_are_estimated_by_some_of_them(spark: SparkSession) -> None:
     assert (exact["triples"].sizes, exact["triples"].counted) == ({3: 10_000}, 30_000)
     drawn = count_value_sizes(rows, hashes, 40_000, exact_rows=1_000)
     assert drawn["few"] == exact["few"]
+    identified = count_value_sizes(rows, hashes, 40_000, exact_rows=1_000, all_different=True)
+    assert identified["few"] == exact["few"]
+    assert not identified["unique"].is_exact
+    assert abs(identified["triples"].counted - 30_000) < 6_000
     assert not drawn["unique"].is_exact
     assert abs(drawn["unique"].values - 40_000) < 8_000
     assert set(drawn["triples"].sizes) == {3}
