@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,11 +21,14 @@ from anonspark import pipeline
 from anonspark.configuration import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.filesystem import FileSystem
+from anonspark.prepare.reading import select_attributes
+from anonspark.prepare.snapshot import plain_schema
 from anonspark.progress import Progress
 from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.publish.prometheus import write_textfile
-from anonspark.session import require_classic
+from anonspark.session import our_settings, reads_as_we_do, require_classic, writing_settings
+from anonspark.spark_errors import reading_input
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -35,6 +40,9 @@ from anonspark.verification.claims import (
 __all__ = ["Release", "anonymize", "verify"]
 
 _GIVEN = "the given DataFrame"
+
+# The settings of a session are those of all its threads.
+_TURN = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -82,10 +90,14 @@ class Release:
         """
         spark = self.data.sparkSession
         matched = original is not None or population is not None
-        claim = claim_of_manifest(spark, self.path, self.manifest, matched=matched)
-        return audit_table(
-            self.data, claim, original=original, population=population, name=self.path
-        )
+        with _TURN:
+            with our_settings(spark):
+                claim = claim_of_manifest(spark, self.path, self.manifest, matched=matched)
+            original, population = _computed(original), _computed(population)
+            with our_settings(spark):
+                return audit_table(
+                    self.data, claim, original=original, population=population, name=self.path
+                )
 
     def close(self) -> None:
         """Remove the files; the DataFrames are of no use any more."""
@@ -141,7 +153,11 @@ def anonymize(
     Notes
     -----
     The same jobs as a run of the command line: the table is computed once, and once more if it has
-    identifiers, of which then only they and the quasi-identifiers are asked for.
+    identifiers, of which then only they and the quasi-identifiers are asked for. It is computed
+    with the settings that its session has, and everything else is done with those of
+    `anonspark.session.SQL_SETTINGS`, which are put back afterwards: where the session's own mean
+    something else, as another time zone does, the table's attributes are written to the staging
+    directory once and read again from there. Calls from several threads take turns.
     """
     spark = table.sparkSession
     require_classic(spark)
@@ -159,13 +175,76 @@ def anonymize(
         staging = Path(temporary).as_uri()
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
-        _run(spark, _configuration(spark, config, path), table)
-        return _open(spark, path, temporary)
+        configuration = _configuration(spark, config, path)
+        with _TURN, _given(table, configuration, f"{path}-given") as given, our_settings(spark):
+            _run(spark, configuration, given())
+            return _open(spark, path, temporary)
     except BaseException:
         FileSystem(spark).delete(path)
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+@contextmanager
+def _given(
+    table: DataFrame, configuration: Configuration, path: str
+) -> Iterator[Callable[[], DataFrame]]:
+    """Compute a table with the settings of its session, if they mean something else than ours.
+
+    Parameters
+    ----------
+    table : DataFrame
+    configuration : Configuration
+        Lists the attributes; no other column is computed.
+    path : str
+        Where the records are written to; removed at the end.
+
+    Yields
+    ------
+    callable
+        Returns the table, to be asked with our settings.
+    """
+    spark = table.sparkSession
+    if reads_as_we_do(spark):
+        yield lambda: table
+        return
+    selected = select_attributes(table, configuration, identifiers=True)
+    schema = plain_schema(selected.schema)
+    names = (
+        *configuration.quasi_identifiers,
+        *configuration.published_as_is,
+        *configuration.identifiers,
+    )
+    files = FileSystem(spark)
+    try:
+        files.make_private_directory(path)
+        with reading_input((_GIVEN,), key=""), writing_settings(spark):
+            selected.write.parquet(f"{path}/records")
+
+        def read() -> DataFrame:
+            return spark.read.schema(schema).parquet(f"{path}/records").toDF(*names)
+
+        yield read
+    finally:
+        files.delete(path)
+
+
+_Table = TypeVar("_Table", DataFrame, DataFrame | None)
+
+
+def _computed(table: _Table) -> _Table:
+    """Compute a table with the settings of its session, if they mean something else than ours.
+
+    Returns
+    -------
+    DataFrame or None
+        The same records, in the memory and on the disks of the executors then.
+    """
+    if table is None or reads_as_we_do(table.sparkSession):
+        return table
+    with reading_input((_GIVEN,), key=""):
+        return table.localCheckpoint()
 
 
 def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
@@ -241,24 +320,27 @@ def verify(
     -----
     The jobs of :func:`anonspark.verification.audit.audit_release`.
     """
-    if config is None:
-        roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
-        claim = claim_of_roles(roles, table.columns)
-    elif quasi_identifiers or sensitive or k is not None:
-        raise ConfigurationError(
-            "quasi_identifiers, sensitive, k: found together with a configuration, which says the "
-            "same; leave one of the two out"
-        )
-    else:
-        matched = original is not None or population is not None
-        claim = claim_of_configuration(
-            table.sparkSession,
-            _configuration(table.sparkSession, config, _GIVEN, needs_seed=False),
-            table.columns,
-            None,
-            matched=matched,
-        )
-    return audit_table(table, claim, original=original, population=population)
+    spark = table.sparkSession
+    matched = original is not None or population is not None
+    with _TURN:
+        with our_settings(spark):
+            if config is None:
+                roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
+                claim = claim_of_roles(roles, table.columns)
+            elif quasi_identifiers or sensitive or k is not None:
+                raise ConfigurationError(
+                    "quasi_identifiers, sensitive, k: found together with a configuration, which "
+                    "says the same; leave one of the two out"
+                )
+            else:
+                configuration = _configuration(spark, config, _GIVEN, needs_seed=False)
+                claim = claim_of_configuration(
+                    spark, configuration, table.columns, None, matched=matched
+                )
+        computed = _computed(table)
+        original, population = _computed(original), _computed(population)
+        with our_settings(spark):
+            return audit_table(computed, claim, original=original, population=population)
 
 
 def _configuration(

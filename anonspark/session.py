@@ -38,29 +38,79 @@ from anonspark.java import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SQL_SETTINGS", "batches_of_rows", "open_session", "require_classic"]
+__all__ = [
+    "SQL_SETTINGS",
+    "batches_of_rows",
+    "open_session",
+    "our_settings",
+    "reads_as_we_do",
+    "require_classic",
+    "writing_settings",
+]
 
 logger = logging.getLogger(__name__)
 
-SQL_SETTINGS: Mapping[str, str] = {
+_MEANING: Mapping[str, str] = {
     # A timestamp must mean the same on every machine.
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # An overflow or an impossible cast is an error, never a silent null. Default since Spark 4.
     "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.retainGroupColumns": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.legacy.charVarcharAsString": "false",
+    # Days are those of the calendar of today in all years, as other programs write them; files of
+    # Spark 2 say that theirs are not.
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    # A column that only some files have is not to be found by chance; see anonspark.file_schemas.
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.orc.mergeSchema": "false",
+    # A damaged or vanished file is an error, never a table with fewer rows.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # The number of a round, read back from a folder's name, is a number.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+}
+"""Settings that decide what is read from a file, and what an expression means."""
+
+_NAMES_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
+
+_WRITING: Mapping[str, str] = {
     # Spark's default is still INT96, which hardly any other program can compare or index.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Settings that decide how files are written, and nothing that is read."""
+
+SQL_SETTINGS: Mapping[str, str] = {
+    **_MEANING,
+    **_WRITING,
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # A round writes finished records, outliers and classes side by side: three open files, no sort.
     "spark.sql.maxConcurrentOutputFileWriters": "3",
-    # A damaged or vanished file is an error, never a table with fewer rows.
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
     # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.
     "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled": "false",
-    # The number of a round, read back from a folder's name, is a number.
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
 """SQL settings that every session gets while we use it."""
 
@@ -139,13 +189,8 @@ def open_session(
     else:
         session = _start(master, application_name)
     try:
-        previous = _apply_settings(session, SQL_SETTINGS)
-        try:
-            with _query_errors_unlogged():
-                yield session
-        finally:
-            if attached:
-                _restore_settings(session, previous)
+        with our_settings(session):
+            yield session
     finally:
         if not attached:
             _stop(session)
@@ -164,11 +209,46 @@ def batches_of_rows(session: SparkSession) -> Iterator[None]:
     session : SparkSession
         Its settings are others inside of the ``with`` block.
     """
-    previous = _apply_settings(session, _BATCHES_OF_ROWS)
-    try:
+    with _settings(session, _BATCHES_OF_ROWS):
         yield
-    finally:
-        _restore_settings(session, previous)
+
+
+@contextmanager
+def our_settings(session: SparkSession) -> Iterator[None]:
+    """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Anybody's. Its settings are others inside of the ``with`` block, and pyspark logs no errors
+        of queries there, whose text may hold values of the data.
+    """
+    with _settings(session, SQL_SETTINGS), _query_errors_unlogged():
+        yield
+
+
+@contextmanager
+def writing_settings(session: SparkSession) -> Iterator[None]:
+    """Write files as we do, of what is computed with the session's own settings."""
+    with _settings(session, _WRITING), _query_errors_unlogged():
+        yield
+
+
+def reads_as_we_do(session: SparkSession) -> bool:
+    """Tell whether files and expressions mean in a session what they mean with `SQL_SETTINGS`."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    def means(key: str, value: str) -> bool:
+        try:
+            found = session.conf.get(key)
+        except (PySparkException, Py4JError):
+            return True  # neither set, nor known to this Spark
+        if key == "spark.sql.session.timeZone" and found in _NAMES_OF_UTC:
+            return True
+        return found is None or found.upper() == value.upper()
+
+    return all(means(key, value) for key, value in _MEANING.items())
 
 
 def _process_has_session() -> bool:
@@ -672,16 +752,20 @@ def _most_telling_line(text: str) -> str:
     return (telling or lines or ["without a word"])[0].rstrip(".")
 
 
-def _apply_settings(session: SparkSession, settings: Mapping[str, str]) -> dict[str, str | None]:
-    """Apply settings; return what was set before, None where nothing was."""
+@contextmanager
+def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Apply settings for a while; what was set before is set afterwards, and nothing else."""
     previous = {key: session.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        session.conf.set(key, value)
-    return previous
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        _restore_settings(session, previous)
 
 
 def _restore_settings(session: SparkSession, previous: Mapping[str, str | None]) -> None:
-    """Put back what `_apply_settings` returned; quietly if the session has ended meanwhile."""
+    """Put back what was set; quietly if the session has ended meanwhile."""
     with _suppress_java_errors("the settings of the session could not be put back"):
         for key, value in previous.items():
             if value is None:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark.columns import quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.errors import DataError
-from anonspark.kinds import Kind
+from anonspark.instants import microseconds
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.hierarchies import match_hierarchy
 from anonspark.prepare.reading import ColumnPlan
@@ -118,13 +118,11 @@ def inspection_columns(plans: Sequence[ColumnPlan]) -> list[Column]:
                 sf.approx_count_distinct(value).alias(f"distinct_{index}"),
             ]
             continue
-        plain = _plain(value, plan.kind)
+        plain = _plain(value, plan)
         extremes = [sf.min(plain), sf.max(plain)]
         if plan.kind == "decimal":
             extremes = [extreme.cast("string") for extreme in extremes]
-            fraction = sf.split_part(value.cast("string"), sf.lit("."), sf.lit(2))
-            places = sf.length(sf.regexp_replace(fraction, "0+$", ""))
-            columns += [sf.max(places).alias(f"places_{index}")]
+            columns += [sf.max(_places(value)).alias(f"places_{index}")]
         columns += [
             extremes[0].alias(f"lowest_{index}"),
             extremes[1].alias(f"highest_{index}"),
@@ -132,13 +130,25 @@ def inspection_columns(plans: Sequence[ColumnPlan]) -> list[Column]:
     return columns
 
 
-def _plain(value: Column, kind: Kind) -> Column:
+def _places(value: Column) -> Column:
+    """Return how many decimal places a decimal needs, however Spark writes its text.
+
+    Without ANSI mode, which the session that runs this query need not have, 0.0000001 is 1E-7.
+    """
+    text = value.cast("string")
+    mantissa, exponent = (sf.split_part(text, sf.lit("E-"), sf.lit(part)) for part in (1, 2))
+    digits = sf.regexp_replace(sf.split_part(mantissa, sf.lit("."), sf.lit(2)), "0+$", "")
+    more = sf.coalesce(sf.when(exponent != "", exponent).cast("int"), sf.lit(0))
+    return sf.when(value == 0, 0).otherwise(sf.length(digits) + more)
+
+
+def _plain(value: Column, plan: ColumnPlan) -> Column:
     """Return a value as a plain 64-bit number (decimals stay what they are)."""
-    match kind:
+    match plan.kind:
         case "date":
             return sf.unix_date(value).cast("long")
         case "timestamp":
-            return sf.unix_micros(value.cast("timestamp"))
+            return microseconds(value, plan.data_type)
         case "boolean":
             return value.cast("int").cast("long")
         case "float":

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import identifier_column, payload_column, quasi_identifier_column, quoted
+from anonspark.columns import identifier_column, payload_column, quasi_identifier_column
 from anonspark.configuration import Attribute, Configuration, InputOptions
 from anonspark.errors import DataError
 from anonspark.hierarchies.files import BLANKS
@@ -34,7 +34,8 @@ _PUBLISHABLE_TYPES = (
 _CAST_TYPES = {
     "number": ("double", "float"),
     "date": ("date", "date"),
-    "timestamp": ("timestamp", "timestamp"),
+    # By its own name: what "timestamp" means is a setting of the session.
+    "timestamp": ("timestamp_ltz", "timestamp"),
     "boolean": ("boolean", "boolean"),
 }
 
@@ -63,6 +64,8 @@ class ColumnPlan:
         Whether it is text of which nothing was declared, and reads as a number.
     undeclared_text : bool
         Whether it is text of which nothing was declared.
+    data_type : DataType
+        Of the values, where they are points in time.
     declared : str or None
         The type that was declared, or that its hierarchy needs.
     hierarchy : Hierarchy or None
@@ -78,6 +81,7 @@ class ColumnPlan:
     infinite: Column
     numeric_text: Column
     undeclared_text: bool
+    data_type: st.DataType
     declared: str | None = None
     hierarchy: Hierarchy | None = None
 
@@ -134,19 +138,20 @@ def select_attributes(
             )
     if problems:
         raise DataError(*problems)
+    # By their places: how names are found is a setting of the session.
+    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    places = dict(zip(table.columns, numbered, strict=True))
     columns = [
-        sf.col(quoted(name)).alias(quasi_identifier_column(index))
+        sf.col(places[name]).alias(quasi_identifier_column(index))
         for index, name in enumerate(configuration.quasi_identifiers)
     ]
-    columns += [
-        sf.col(quoted(name)).alias(payload_column(index)) for index, name in enumerate(payload)
-    ]
+    columns += [sf.col(places[name]).alias(payload_column(i)) for i, name in enumerate(payload)]
     if identifiers:
         columns += [
-            sf.col(quoted(name)).alias(identifier_column(index))
+            sf.col(places[name]).alias(identifier_column(index))
             for index, name in enumerate(configuration.identifiers)
         ]
-    return table.select(*columns)
+    return table.toDF(*numbered).select(*columns)
 
 
 def _publishable(data_type: st.DataType) -> bool:
@@ -252,6 +257,7 @@ def _plan(
         infinite=infinite,
         numeric_text=numeric_text,
         undeclared_text=is_text and declared is None,
+        data_type=st.TimestampType() if is_text else found,
         declared=declared,
     )
 

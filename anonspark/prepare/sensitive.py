@@ -17,6 +17,7 @@ from anonspark.columns import quoted
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.instants import microseconds
 from anonspark.kinds import TEXT_TYPES
 from anonspark.privacy.criteria import Counts, Criteria
 from anonspark.privacy.criterion import Criterion
@@ -150,7 +151,7 @@ def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.Dat
         Their type.
     """
     if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
-        return sf.unix_micros(column.cast("timestamp")), pa.int64()
+        return microseconds(column, data_type), pa.int64()
     if isinstance(data_type, st.DateType):
         return sf.unix_date(column), pa.int32()
     if isinstance(data_type, TEXT_TYPES):

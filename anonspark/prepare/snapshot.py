@@ -48,7 +48,14 @@ from anonspark.records import PARCELS, STAGED_PARCELS, PackRecords, Records
 from anonspark.session import batches_of_rows
 from anonspark.tasks import map_batches
 
-__all__ = ["Inspection", "Snapshot", "inspect_input", "require_criteria", "take_snapshot"]
+__all__ = [
+    "Inspection",
+    "Snapshot",
+    "inspect_input",
+    "plain_schema",
+    "require_criteria",
+    "take_snapshot",
+]
 
 # Some columns of a table.
 Select = Callable[..., DataFrame]
@@ -243,7 +250,7 @@ def take_snapshot(
         packed.write.options(**STAGED_PARCELS).parquet(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
-    records = Records(spark.read.schema(PARCELS).parquet(path), _plain_schema(written.schema))
+    records = Records(spark.read.schema(PARCELS).parquet(path), plain_schema(written.schema))
     return Snapshot(
         records=records,
         rows_read=found["rows"],
@@ -286,7 +293,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     return replace(snapshot, criteria=criteria)
 
 
-def _plain_schema(schema: StructType) -> StructType:
+def plain_schema(schema: StructType) -> StructType:
     """Return a schema without the metadata of its fields, which the release's files would hold.
 
     They may list values, as those that Spark ML gives its columns do.

@@ -13,6 +13,7 @@ from pyspark.sql import types as st
 
 from anonspark.arrow import collect_arrow
 from anonspark.columns import published_column
+from anonspark.instants import microseconds
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.published import value_of
 from anonspark.verification.region_matching import prepare_table
@@ -125,7 +126,7 @@ def _place(name: str, data_type: st.DataType) -> Column:
         case st.DateType():
             return sf.unix_date(name).cast("double")
         case st.TimestampType() | st.TimestampNTZType():
-            return sf.unix_micros(sf.col(name).cast("timestamp")).cast("double")
+            return microseconds(sf.col(name), data_type).cast("double")
         case _:
             return sf.col(name).cast("double")
 
