@@ -34,7 +34,7 @@ from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.generalize.figures import class_schema
 from anonspark.job_descriptions import described_jobs
-from anonspark.models.model import Model, Round, Task, finished_schema
+from anonspark.models.model import Model, Round, Task, finished_schema, suppressed_class
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.snapshot import (
@@ -46,6 +46,7 @@ from anonspark.prepare.snapshot import (
 from anonspark.privacy.criteria import Criteria
 from anonspark.progress import Progress
 from anonspark.publish.committing import commit
+from anonspark.publish.division import Division, divide
 from anonspark.publish.formats import open_published, require_known_format
 from anonspark.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.publish.left_out import may_be_told, write_left_out
@@ -59,7 +60,7 @@ from anonspark.publish.schemas import (
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
 )
-from anonspark.publish.tables import write_rows
+from anonspark.publish.tables import write_rows, write_table
 from anonspark.publish.writing import published_names, write_records
 from anonspark.records import Records
 from anonspark.rounds import StagedRounds, run_rounds
@@ -98,6 +99,9 @@ Purpose = Literal["release", "demonstration", "comparison"]
 
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+# Rows of a file of the table of classes.
+_CLASSES_IN_FILE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -419,8 +423,10 @@ def run(
             if configuration.evaluate.compare_baseline:
                 baseline = _without_outlier_handling(model, snapshot, staged, totals)
         with progress.stage("publish", rows=snapshot.rows):
-            data = f"{staging.release}/data"
-            write_records(staged.finished, configuration, generalizer, data)
+            division = _divide(staged, totals, configuration.execution.seed)
+            listed = write_records(
+                staged.finished, division, configuration, generalizer, files, staging.release
+            )
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
             table = open_published(spark, staging.release, description)
@@ -441,7 +447,9 @@ def run(
                 and any(one.is_distance for one in snapshot.criteria.criteria)
                 and may_be_told(residual, snapshot.criteria)
             ):
-                write_left_out(residual, snapshot.criteria, f"{staging.release}/{LEFT_OUT}")
+                listed += write_left_out(
+                    residual, snapshot.criteria, files, staging.release, LEFT_OUT
+                )
             for one in measured:
                 if one.violating_classes:
                     _LOGGER.warning(
@@ -501,7 +509,11 @@ def run(
         require_no_drift(drifts)
         with progress.stage("metrics"):
             classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
-            classes.write.parquet(f"{staging.release}/metrics/classes")
+            # Not in the order of the tasks and of the tree.
+            in_order = classes.repartition(
+                -(-summary["classes"] // _CLASSES_IN_FILE), "class_id"
+            ).sortWithinPartitions("class_id")
+            listed += write_table(in_order, "parquet", files, staging.release, "metrics/classes")
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows, schema in (
                 ("summary", [summary], SUMMARY_SCHEMA),
@@ -510,12 +522,14 @@ def run(
                 ("privacy", privacy, PRIVACY_SCHEMA),
                 ("risk", risk, RISK_SCHEMA),
             ):
-                write_rows(files, rows, schema, f"{staging.release}/metrics/{name}")
+                listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
             manifest = _manifest(
                 spark, description, snapshot.criteria, summary, gates, drifts, progress
             )
             manifest["attempt"] = staging.state.attempt
             manifest["warnings"] = [one.as_dict() for one in warnings]
+            listed.sort(key=lambda one: one.path)
+            manifest["files"] = [one.as_dict() for one in listed]
             write_manifest(files, staging.manifest, manifest)
         commit(files, staging, overwrite=configuration.output.mode == "overwrite")
     if configuration.metrics.append_to is not None:
@@ -659,6 +673,18 @@ def _without_outlier_handling(
     classes = Records(whole.rows.filter(sf.col(PART) == Part.CLASSES), schema)
     (baseline,) = sum_up(classes, snapshot.quasi_identifiers)
     return baseline
+
+
+def _divide(rounds: StagedRounds, totals: Sequence[Totals], seed: int) -> Division:
+    """Decide which file of the release each record goes to; costs as :func:`divide`."""
+    residual = rounds.residual
+    suppressed = residual.rows if residual is not None and residual.published else 0
+    return divide(
+        rounds.finished,
+        rounds.classes,
+        max(suppressed, *(one.largest for one in totals)),
+        [suppressed_class(seed)] if suppressed else [],
+    )
 
 
 def _total(rounds: StagedRounds, totals: Sequence[Totals]) -> Totals:

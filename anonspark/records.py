@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
@@ -18,6 +19,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from anonspark.tasks import Batches, map_batches
 
 __all__ = [
+    "BYTES",
     "FIRST_NUMBER",
     "PARCELS",
     "PARCEL_BYTES",
@@ -27,6 +29,7 @@ __all__ = [
     "PackRecords",
     "Packer",
     "Records",
+    "bytes_of",
     "open_parcels",
     "pack_table",
     "together",
@@ -39,6 +42,9 @@ RECORDS = "records"
 ROWS = "rows"
 """Their number of records."""
 
+BYTES = "bytes"
+"""What their records take, see :func:`bytes_of`; the same whatever parcels they came in."""
+
 FIRST_NUMBER = "first_number"
 """Number of their first record."""
 
@@ -46,11 +52,12 @@ PARCELS = StructType(
     [
         StructField(FIRST_NUMBER, LongType()),
         StructField(ROWS, LongType()),
+        StructField(BYTES, LongType()),
         StructField(RECORDS, BinaryType()),
     ]
 )
 """Parcels: the number of the first record, for records have numbers, all different, in no order
-that would mean anything; how many they are; and the records."""
+that would mean anything; how many they are; what they take; and the records."""
 
 PARCEL_BYTES = 16 * 2**20
 """What a parcel has before it is compressed, more or less."""
@@ -179,6 +186,7 @@ class Packer:
         return {
             FIRST_NUMBER: pa.array([first]),
             ROWS: pa.array([records.num_rows]),
+            BYTES: pa.array([bytes_of(records)]),
             RECORDS: pa.array([pack_table(records)], pa.binary()),
         }
 
@@ -197,6 +205,40 @@ def together(batches: Batches, most_bytes: int = PARCEL_BYTES) -> Iterator[pa.Ta
             waiting, size = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def bytes_of(records: pa.Table) -> int:
+    """Return what records take before they are compressed: a sum over the records.
+
+    How they are cut into batches, parcels and tasks changes nothing, unlike for ``Table.nbytes``.
+    """
+    return sum(_bytes_of(chunk) for column in records.columns for chunk in column.chunks)
+
+
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_large_string,
+    pa.types.is_large_binary,
+)
+
+
+def _bytes_of(values: pa.Array) -> int:
+    own_type = values.type
+    if any(is_one(own_type) for is_one in _TEXTS):
+        return 4 * len(values) + int(pc.sum(pc.binary_length(values)).as_py() or 0)
+    if pa.types.is_struct(own_type):
+        return sum(map(_bytes_of, values.flatten()))
+    if pa.types.is_list(own_type):
+        return 4 * len(values) + _bytes_of(values.flatten())
+    if pa.types.is_map(own_type):
+        entries = values.cast(pa.list_(pa.struct([own_type.key_field, own_type.item_field])))
+        return 4 * len(values) + _bytes_of(entries.flatten())
+    if pa.types.is_boolean(own_type) or pa.types.is_null(own_type):
+        return len(values)
+    if pa.types.is_primitive(own_type) or pa.types.is_decimal(own_type):
+        return len(values) * int(own_type.bit_width) // 8
+    return int(values.nbytes)
 
 
 def pack_table(records: pa.Table) -> bytes:

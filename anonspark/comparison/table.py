@@ -80,7 +80,7 @@ def write_tables(files: FileSystem, grid: Grid, rows: Sequence[dict[str, Any]]) 
     """Write the rows as ``metrics`` (Parquet) and ``metrics.csv``; no Spark job."""
     schema = _schema(grid, rows)
     output = grid.output.rstrip("/")
-    write_rows(files, rows, schema, f"{output}/metrics")
+    write_rows(files, rows, schema, output, "metrics")
     text = io.StringIO(newline="")
     names = [part.split()[0] for part in schema.split(", ")]
     writer = csv.DictWriter(text, names, lineterminator="\n")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.columns import (
+    CLASS_ID,
     PAYLOAD_HASH,
     Part,
     is_payload,
@@ -308,18 +309,15 @@ class _FinishBlocks:
         """Yield the records of finished classes, generalized, and the classes."""
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = self.generalizer.generalize(contents.codes[order], starts)
-        identifiers = paths.view(np.int64)
-        # From here on no order of raw values is left: neither inside a class nor among them.
-        hashes = records.column(PAYLOAD_HASH).to_numpy().copy()
-        sort_groups(np.empty((len(hashes), 0), np.int64), hashes, order, starts)
-        by_name = np.argsort(identifiers)
-        order = order[_concatenated(starts, by_name)]
-        owners = pa.array(np.repeat(by_name, sizes[by_name]))
-        columns = {published_column(place): one.take(owners) for place, one in enumerate(published)}
-        payload = records.select([name for name in records.column_names if is_payload(name)])
-        yield from self._parcels(packer, Part.FINISHED, payload, order, columns)
+        identifiers = pa.array(paths.view(np.int64))
+        owners = pa.array(np.repeat(np.arange(len(sizes)), sizes))
+        columns = {CLASS_ID: identifiers.take(owners)} | {
+            published_column(place): one.take(owners) for place, one in enumerate(published)
+        }
+        kept = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
+        yield from self._parcels(packer, Part.FINISHED, records.select(kept), order, columns)
         weights = [one.weight for one in self.generalizer.quasi_identifiers]
-        yield class_batch(packer, self.number, pa.array(identifiers), figures, weights, penalties)
+        yield class_batch(packer, self.number, identifiers, figures, weights, penalties)
 
     def _parcels(
         self,
@@ -337,10 +335,3 @@ class _FinishBlocks:
             own = [column.slice(start, step) for column in columns.values()]
             parcel = pa.table([*own, *taken.columns], [*columns, *taken.column_names])
             yield result_batch(part, packer.pack(parcel))
-
-
-def _concatenated(starts: Codes, groups: Codes) -> Codes:
-    """Return the places of groups, one group after another."""
-    sizes = np.diff(starts)[groups]
-    first = np.cumsum(sizes) - sizes
-    return np.repeat(starts[groups] - first, sizes) + np.arange(sizes.sum())

@@ -20,8 +20,6 @@ from anonspark.arrow import spark_type
 from anonspark.columns import (
     CLASS_ID,
     HASH_KEY,
-    PAYLOAD_HASH,
-    RECORD_HASH,
     Part,
     published_column,
 )
@@ -51,6 +49,7 @@ from anonspark.models.model import (
     class_batch,
     finished_schema,
     result_batch,
+    suppressed_class,
 )
 from anonspark.models.options import ModelOptions
 from anonspark.prepare.sensitive import count_values
@@ -316,6 +315,28 @@ class _PackResult:
                     yield result_batch(part, packer.pack(own))
 
 
+@dataclass(frozen=True)
+class _PackClass:
+    """Packs the records of a task, which all belong to one class.
+
+    Parameters
+    ----------
+    name : int
+        Of the class.
+    """
+
+    name: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        def named(batch: pa.RecordBatch) -> pa.RecordBatch:
+            names = pa.repeat(pa.scalar(self.name, pa.int64()), batch.num_rows)
+            return pa.RecordBatch.from_arrays(
+                [names, *batch.columns], [CLASS_ID, *batch.schema.names]
+            )
+
+        return PackRecords()(map(named, batches))
+
+
 class FullDomain(Model):
     """One level of its hierarchy for every quasi-identifier, searched in the lattice of all.
 
@@ -368,8 +389,8 @@ class FullDomain(Model):
         -----
         Eager: one pass over narrow columns that counts the distinct tuples; with ``t_reference:
         round`` one that counts the sensitive values of later rounds; the search, on the driver or,
-        for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the records,
-        and one more where there are more classes than every task can have a copy of.
+        for more tuples than it takes, in one or two jobs a node. Lazy: one shuffle of the records
+        where there are more classes than every task can have a copy of, else none.
 
         Raises
         ------
@@ -410,10 +431,10 @@ class FullDomain(Model):
         if self.options.residual == "drop":
             return None
         schema = finished_schema(records.schema, self.task.generalizer)
-        # Whatever files they came from, as for classes.
-        recoded = self._with_published(records, self._domain.heights).repartition(RECORD_HASH)
-        in_order = recoded.sortWithinPartitions(PAYLOAD_HASH).select(*schema.names)
-        return Records(map_batches(in_order, PackRecords(), PARCELS), schema)
+        recoded = self._with_published(records, self._domain.heights)
+        staged = [name for name in schema.names if name != CLASS_ID]
+        pack = _PackClass(suppressed_class(self.task.seed))
+        return Records(map_batches(recoded.select(*staged), pack, PARCELS), schema)
 
     def _requirements(self, table: Round) -> Requirements:
         criteria = self.task.criteria
@@ -485,29 +506,14 @@ class FullDomain(Model):
         if few:
             classes = sf.broadcast(classes)
         recoded = self._with_published(table.records, levels)
-        joined = self._shuffled(recoded.join(classes, names, "left"), table.rows)
+        joined = recoded.join(classes, names, "left")
         staged = table.records.schema
         finished = finished_schema(staged, self.task.generalizer)
         pack = _PackResult(staged.names, finished.names)
-        # The order of what is published must tell nothing of what is not.
-        in_order = joined.sortWithinPartitions(CLASS_ID, PAYLOAD_HASH)
-        columns = dict.fromkeys([*staged.names, *finished.names, CLASS_ID])
-        records = map_batches(in_order.select(*columns), pack, RESULT)
+        columns = dict.fromkeys([*staged.names, *finished.names])
+        records = map_batches(joined.select(*columns), pack, RESULT)
         describe = _DescribeClasses(self._recoding(levels), packing, table.number)
         return records.unionByName(map_batches(classes, describe, RESULT))
-
-    def _shuffled(self, records: DataFrame, rows: int) -> DataFrame:
-        """Bring the records of a class together, whatever files they came from.
-
-        Which file a record is published in would tell where it was read from. Classes too large for
-        one task are divided by the records' keyed hashes.
-        """
-        task_rows = self.task.task_rows
-        parts = sf.ceil(sf.col("size") / sf.lit(task_rows))
-        share = sf.when(sf.col("size") > task_rows, sf.pmod(sf.col(RECORD_HASH), parts)).when(
-            sf.col("size").isNull(), sf.col(RECORD_HASH)
-        )
-        return records.repartition(-(-rows // task_rows), CLASS_ID, share)
 
     def _classes(
         self, table: Round, tuples: TupleTable, requirements: Requirements

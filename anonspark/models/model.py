@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DecimalType, StringType, StructField, StructType
+from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 
 from anonspark.arrow import arrow_schema, spark_type
 from anonspark.columns import (
+    CLASS_ID,
     PART,
+    PAYLOAD_HASH,
     PENALTY,
     WHOLE_PENALTY,
     Part,
@@ -26,6 +28,7 @@ from anonspark.columns import (
 )
 from anonspark.generalize.classes import ClassFigures, Generalizer
 from anonspark.generalize.figures import class_rows, exact_sums, penalties_of_classes
+from anonspark.kernels.paths import child_path, root_path
 from anonspark.models.options import ModelOptions
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
@@ -40,6 +43,7 @@ __all__ = [
     "class_batch",
     "finished_schema",
     "result_batch",
+    "suppressed_class",
 ]
 
 
@@ -196,12 +200,15 @@ def finished_schema(records: StructType, generalizer: Generalizer) -> StructType
     Returns
     -------
     StructType
-        The columns of the release that tell of quasi-identifiers, and the payload. The records of
-        a class stand together, in the order of the payload's keyed hash, which tells nothing of
-        them that is not published.
+        The name of the record's class and the payload's keyed hash, which decide where in the
+        release it stands and tell nothing of it that is not published (see
+        :mod:`anonspark.publish.division`); the columns of the release that tell of
+        quasi-identifiers; and the payload. In any order.
     """
     return StructType(
         [
+            StructField(CLASS_ID, LongType()),
+            StructField(PAYLOAD_HASH, LongType()),
             *(
                 StructField(published_column(index), spark_type(column.arrow_type))
                 for index, column in enumerate(generalizer.columns())
@@ -209,6 +216,16 @@ def finished_schema(records: StructType, generalizer: Generalizer) -> StructType
             *(field for field in records if is_payload(field.name)),
         ]
     )
+
+
+def suppressed_class(seed: int) -> int:
+    """Return the name of the class of the records that no round found a class for.
+
+    Like those of other classes: where a record stands must not tell that it was left over.
+    """
+    # Rounds are numbered from 1.
+    name = np.uint64(child_path(root_path(seed % 2**64, 0), 0))
+    return int(name.view(np.int64))
 
 
 RESULT = StructType(

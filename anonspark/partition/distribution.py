@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +29,19 @@ from anonspark.records import (
 )
 from anonspark.tasks import Batches, map_batches
 
-__all__ = ["BLOCK", "Partition", "partition_records", "received_records", "send_to_tasks"]
+__all__ = [
+    "BLOCK",
+    "Partition",
+    "partition_records",
+    "received_records",
+    "send_records",
+    "send_to_tasks",
+]
 
 BLOCK = "block"
 """Node number of a record's leaf."""
 
+_TASK = "task"
 _TASK_KEY = "task_key"
 _SENT = [_TASK_KEY, RECORDS]
 _SENT_SCHEMA = f"{_TASK_KEY} int, {RECORDS} binary"
@@ -102,22 +110,74 @@ class _SendBlocks:
 
     def _packed(self, records: pa.Table) -> pa.RecordBatch:
         tasks = self.task_of_node[records.column(BLOCK).to_numpy()]
-        # NumPy sorts numbers of 16 bits many times faster.
-        fits = len(self.task_keys) <= np.iinfo(np.uint16).max
-        order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
-        records = records.combine_chunks().take(pa.array(order))
-        own, starts = np.unique(tasks[order], return_index=True)
-        ends = np.append(starts[1:], len(order))
-        packed = [
-            pack_table(records.slice(start, end - start))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-        keys = pa.array(self.task_keys[own])
-        return pa.RecordBatch.from_arrays([keys, pa.array(packed, pa.binary())], _SENT)
+        return _packed_for_tasks(records, tasks, self.task_keys)
+
+
+def _packed_for_tasks(
+    records: pa.Table, tasks: npt.NDArray[np.integer], task_keys: npt.NDArray[np.int32]
+) -> pa.RecordBatch:
+    """Pack records that go to the same task together."""
+    # NumPy sorts numbers of 16 bits many times faster.
+    fits = len(task_keys) <= np.iinfo(np.uint16).max
+    order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
+    records = records.combine_chunks().take(pa.array(order))
+    own, starts = np.unique(tasks[order], return_index=True)
+    ends = np.append(starts[1:], len(order))
+    packed = [
+        pack_table(records.slice(start, end - start))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    keys = pa.array(task_keys[own])
+    return pa.RecordBatch.from_arrays([keys, pa.array(packed, pa.binary())], _SENT)
+
+
+@dataclass(frozen=True)
+class _SendRecords:
+    """Asks for the task of each record, and packs the records of a task that go to the same one."""
+
+    tasks_of: Callable[[pa.Table, int], npt.NDArray[np.int64]]
+    task_keys: npt.NDArray[np.int32]
+
+    def __call__(self, parcels: Batches) -> Batches:
+        for records in together(self._with_task(parcels), _BYTES_AT_ONCE):
+            tasks = records.column(_TASK).to_numpy()
+            yield _packed_for_tasks(records.drop_columns(_TASK), tasks, self.task_keys)
+
+    def _with_task(self, parcels: Batches) -> Batches:
+        for first, records in open_parcels(parcels):
+            tasks = pa.array(self.tasks_of(records, first))
+            yield from records.append_column(_TASK, tasks).to_batches()
+
+
+def send_records(
+    parcels: DataFrame, tasks_of: Callable[[pa.Table, int], npt.NDArray[np.int64]], tasks: int
+) -> DataFrame:
+    """Shuffle records to tasks that a function names.
+
+    Parameters
+    ----------
+    parcels : DataFrame
+        Of :data:`anonspark.records.PARCELS`.
+    tasks_of : callable
+        Takes the records of a parcel and the number of the first one; returns the task of each.
+    tasks : int
+        Their number.
+
+    Returns
+    -------
+    DataFrame
+        For :func:`received_records`; one partition a task.
+
+    Notes
+    -----
+    Lazy; one shuffle of the whole records.
+    """
+    send = _SendRecords(tasks_of, keys_for_partitions(tasks))
+    return map_batches(parcels, send, _SENT_SCHEMA).repartition(tasks, _TASK_KEY)
 
 
 def received_records(batches: Batches) -> pa.Table | None:
-    """Return the records that :func:`send_to_tasks` sent to a task, None where there are none.
+    """Return the records that were sent to a task, None where there are none.
 
     Parameters
     ----------
@@ -127,7 +187,7 @@ def received_records(batches: Batches) -> pa.Table | None:
     Returns
     -------
     pyarrow.Table or None
-        The records, with their block in column :data:`BLOCK`.
+        The records; if :func:`send_to_tasks` sent them, with their block in column :data:`BLOCK`.
     """
     tables = [unpack_table(packed) for batch in batches for packed in batch.column(RECORDS)]
     return pa.concat_tables(tables) if tables else None

@@ -12,8 +12,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.filesystem import FileSystem
 from anonspark.prepare.sensitive import plain_values
 from anonspark.privacy.criteria import Criteria
+from anonspark.publish.files import PublishedFile
+from anonspark.publish.tables import write_table
 from anonspark.rounds import Residual
 
 __all__ = ["may_be_told", "write_left_out"]
@@ -29,19 +32,29 @@ def may_be_told(residual: Residual, criteria: Criteria) -> bool:
     return replace(criteria, criteria=others).satisfied_by(residual.rows, residual.counts)
 
 
-def write_left_out(residual: Residual, criteria: Criteria, path: str) -> None:
+def write_left_out(
+    residual: Residual, criteria: Criteria, files: FileSystem, release: str, directory: str
+) -> list[PublishedFile]:
     """Write how often each sensitive value of t-closeness occurs among the records left out.
 
     Parameters
     ----------
     residual : Residual
     criteria : Criteria
-    path : str
-        Directory to write Parquet to.
+    files : FileSystem
+    release : str
+        The release's directory.
+    directory : str
+        To write Parquet to, relative to the release's.
+
+    Returns
+    -------
+    list of PublishedFile
 
     Notes
     -----
-    One job with one shuffle of counts for each sensitive attribute.
+    One job with one shuffle of counts for each sensitive attribute, and two small ones that read
+    what was written.
     """
     named = {one.attribute for one in criteria.criteria if one.is_distance}
     tables = []
@@ -56,4 +69,5 @@ def write_left_out(residual: Residual, criteria: Criteria, path: str) -> None:
         table = counts.agg(sf.count(sf.lit(1)).alias("records"))
         tables.append(table.select(sf.lit(attribute.name).alias("attribute"), "value", "records"))
     # In one order, so that it tells nothing of the records' own.
-    reduce(DataFrame.union, tables).coalesce(1).sort("attribute", "value").write.parquet(path)
+    table = reduce(DataFrame.union, tables).coalesce(1).sort("attribute", "value")
+    return write_table(table, "parquet", files, release, directory)

@@ -60,6 +60,7 @@ from anonspark.command_line.application import main
 from anonspark.models import blockwise
 from anonspark.partition import distribution
 from anonspark.prepare import sensitive
+from anonspark.publish import writing
 from anonspark.verification import criteria
 
 def run(*arguments):
@@ -89,6 +90,7 @@ distribution._CountRecords = failing_once(distribution._CountRecords, crash=Fals
 distribution._SendBlocks = failing_once(distribution._SendBlocks, crash=False)
 blockwise._FinishBlocks = failing_once(blockwise._FinishBlocks, crash=True)
 sensitive._CountValues = failing_once(sensitive._CountValues, crash=False)
+writing._InOrder = failing_once(writing._InOrder, crash=True)
 criteria._MeasureClasses = failing_once(criteria._MeasureClasses, crash=False)
 for markers, *arguments in runs["failing"]:
     run(*arguments)
@@ -104,6 +106,7 @@ class Released:
     privacy: list[dict[str, Any]]
     classes: pa.Table
     data: pa.Table
+    files: dict[str, bytes]
 
 
 def read_release(path: Path) -> Released:
@@ -117,6 +120,7 @@ def read_release(path: Path) -> Released:
         privacy.to_pylist(),
         sorted_by_all_columns(classes),
         sorted_by_all_columns(pq.read_table(path / "data")),
+        {file.name: file.read_bytes() for file in (path / "data").glob("*.parquet")},
     )
 
 
@@ -131,6 +135,7 @@ def assert_same_release(found: Released, expected: Released) -> None:
     assert found.privacy == expected.privacy
     assert found.classes.equals(expected.classes)
     assert found.data.equals(expected.data)
+    assert found.files == expected.files
 
 
 def write_files(table: pa.Table, path: Path, files: int, *, shuffled: bool = False) -> Path:
@@ -331,7 +336,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
     failed = {name: {path.name for path in folder.iterdir()} for name, folder in markers.items()}
-    kinds = {"_CountRecords", "_SendBlocks", "_FinishBlocks"}
+    kinds = {"_CountRecords", "_SendBlocks", "_FinishBlocks", "_InOrder"}
     assert failed == {
         "failing": kinds,
         "with-criteria": kinds | {"_CountValues", "_MeasureClasses"},
