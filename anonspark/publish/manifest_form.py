@@ -121,6 +121,10 @@ class _Configured(_Part):
     input: _Input
     attributes: dict[str, _Attribute]
     missing: Literal["drop", "error", "category"] = "drop"
+    model: dict[str, Any] = {}
+    evaluate: dict[str, Any] = {}
+    gates: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     privacy: _Privacy
     output: _Output
 

@@ -7,10 +7,13 @@ shared with it are the vocabulary of the configuration and the reading of files.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
@@ -47,6 +50,7 @@ from anonspark.verification.population import (
 )
 from anonspark.verification.presence import Presence, RegionCounts, count_regions
 from anonspark.verification.regions import Leaves, PublishedAttribute, leaves_by_label
+from anonspark.verification.release_files import audit_table_files
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
@@ -269,10 +273,14 @@ def audit_release(
         If a file that a criterion needs (a hierarchy, a population) cannot be used.
     DataError
         If there is no complete release, it lacks columns, or tables cannot be read.
+    GuaranteeError
+        If the manifest is damaged, or records cannot be read because files are.
 
     Notes
     -----
-    One pass over the published files and one shuffle of class sizes; two more jobs for each
+    One job that reads every file of the release once as bytes
+    (:func:`~anonspark.verification.contents.read_contents`). One pass over the published files and
+    one shuffle of class sizes; two more jobs for each
     sensitive attribute, two passes over the population for delta-presence, and the jobs of
     :func:`~anonspark.verification.truthfulness.measure_truthfulness` and
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
@@ -289,11 +297,16 @@ def audit_release(
                 "--quasi-identifier, --sensitive, --k: found for a release with a manifest, which "
                 "says the same; leave them out, or require more with --config"
             )
-    claim = None if manifest is None else claim_of_manifest(
-        spark, release, manifest, matched=matched and configuration is None
-    )  # fmt: skip
+    claim: Claim | None = None
+    if manifest is None:
+        failures = tuple(audit_table_files(files, release))
+    else:
+        claim = claim_of_manifest(
+            spark, release, manifest, matched=matched and configuration is None
+        )
+        failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    with reading_input((where,), key=""):
+    with _telling_first(failures), reading_input((where,), key=""):
         if manifest is None:
             data = open_by_suffix(spark, release, "release")
         else:
@@ -309,6 +322,7 @@ def audit_release(
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(spark, release, "release", texts=claim.columns)
+            claim = replace(claim, failures=failures)
     described = manifest or {}
     if manifest is None and configuration is not None:
         described = {"configuration": configuration.model_dump(mode="json")}
@@ -317,8 +331,26 @@ def audit_release(
         if path is not None:
             with reading_input((path,), key=f"--{key}: "):
                 tables[key] = open_original(spark, path, described, key=f"--{key}")
-    with reading_input((where, *filter(None, (original, population))), key=""):
+    paths = (where, *filter(None, (original, population)))
+    with _telling_first(failures), reading_input(paths, key=""):
         return audit_table(data, claim, name=release, where=where, **tables)
+
+
+@contextmanager
+def _telling_first(failures: Sequence[str]) -> Iterator[None]:
+    """Say what is wrong with files where records cannot be read because of that.
+
+    Raises
+    ------
+    GuaranteeError
+    """
+    try:
+        yield
+    except (DataError, PySparkException, Py4JError) as error:
+        if not failures:
+            raise
+        told = [str(error)] if isinstance(error, DataError) else []
+        raise GuaranteeError("\n".join([*failures, *told])) from error
 
 
 def _manifest(files: FileSystem, release: str) -> dict[str, Any]:
@@ -389,6 +421,20 @@ def audit_table(
             spark, data, wanted, attributes, leaves, claim.missing_markers
         )
         failures += broken_presence(presence, wanted)
+    if claim.statements is not None:
+        same = wanted == claim.statements.privacy.delta_presence
+        failures += claim.statements.miscounted(
+            published,
+            data.columns,
+            # What records that were left out had is known to the run alone.
+            [
+                one
+                for one in criteria
+                if not (one.criterion.is_distance and one.criterion.attribute in claim.uncertainty)
+            ],
+            presence if same else None,
+            {one.attribute: one.values for one in figures},
+        )
     counts = presence.counts if presence is not None else None
     linkage: dict[str, Linkage] = {}
     truthfulness = loss = not_covered = None

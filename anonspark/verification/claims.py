@@ -6,20 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pydantic import ValidationError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.configuration import Configuration
 from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.configuration.schema import RiskOptions
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.hierarchies.reading import read_hierarchy_files
 from anonspark.publish.manifest import MANIFEST
 from anonspark.verification.criteria import Uncertainty
-from anonspark.verification.left_out import read_left_out
+from anonspark.verification.left_out import LEFT_OUT, read_left_out
 from anonspark.verification.regions import PublishedAttribute, published_attributes
+from anonspark.verification.release_files import audit_release_files
+from anonspark.verification.statements import Statements, read_statements
 
 __all__ = ["Claim", "Roles", "claim_of_configuration", "claim_of_manifest", "claim_of_roles"]
 
@@ -83,6 +87,8 @@ class Claim:
         All columns that a release may have; None where nobody said.
     failures : tuple of str
         What was found not to hold while the promise was read.
+    statements : Statements or None
+        What manifest and metrics say, to be held against what is counted.
     """
 
     privacy: PrivacyOptions
@@ -101,6 +107,7 @@ class Claim:
     risk: RiskOptions = field(default_factory=RiskOptions)
     publishable: tuple[str, ...] | None = None
     failures: tuple[str, ...] = ()
+    statements: Statements | None = None
 
 
 def claim_of_manifest(
@@ -119,39 +126,60 @@ def claim_of_manifest(
 
     Raises
     ------
-    DataError
-        If the manifest is damaged.
+    GuaranteeError
+        If the manifest is damaged, or says what cannot be.
     ConfigurationError
         If a hierarchy that is needed cannot be read.
+
+    Notes
+    -----
+    The files of the release are looked at, and what is said in them:
+    :func:`~anonspark.verification.release_files.audit_release_files`,
+    :func:`~anonspark.verification.statements.read_statements`.
     """
     configured = manifest["configuration"]
     try:
         privacy = PrivacyOptions.model_validate(configured["privacy"])
         risk = RiskOptions.model_validate(configured.get("evaluate", {}).get("risk", {}))
+        published = published_attributes(manifest)
     except ValidationError as error:
-        raise DataError(
-            f"{release}/{MANIFEST}: its section configuration.privacy is not one of this version; "
-            "the file is damaged, or another version wrote it"
+        raise GuaranteeError(
+            f"{release}/{MANIFEST}: its section configuration.privacy or configuration.evaluate is "
+            "not one of this version; the file is damaged, or another version wrote it"
+        ) from error
+    except DataError as error:
+        raise GuaranteeError(
+            f"{release}/{MANIFEST}: published.quasi_identifier_columns: found others than those of "
+            "published.quasi_identifiers; restore the release or publish it again"
         ) from error
     attributes = configured["attributes"]
-    left_out = read_left_out(spark, FileSystem(spark), release, manifest)
+    files = FileSystem(spark)
+    failures = audit_release_files(files, release, manifest)
+    statements = read_statements(files, release, manifest, privacy, risk)
+    failures += statements.contradictions()
+    try:
+        left_out = read_left_out(spark, files, release, manifest)
+    except (PySparkException, Py4JError) as error:
+        told = f"{release}/{LEFT_OUT}: cannot be read; restore the release or publish it again"
+        raise GuaranteeError("\n".join([*failures, told])) from error
     return Claim(
         privacy=privacy,
         columns=list(manifest["published"]["quasi_identifier_columns"]),
         names=_with_role(attributes, "quasi_identifier"),
-        attributes=published_attributes(manifest),
+        attributes=published,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
         hierarchies=_hierarchies(spark, attributes, privacy, matched=matched),
         missing_markers=configured["input"]["missing_markers"],
-        drops_missing=configured["missing"] == "drop",
+        drops_missing=configured.get("missing", "drop") == "drop",
         rows_left_out=int(manifest["published"].get("rows_left_out", 0)),
         left_out=left_out.values,
         uncertainty=left_out.uncertainty,
         fingerprint=manifest["fingerprints"]["output"],
         risk=risk,
         publishable=_publishable(attributes),
-        failures=left_out.failures,
+        failures=(*failures, *left_out.failures),
+        statements=statements,
     )
 
 
@@ -212,6 +240,7 @@ def claim_of_configuration(
         left_out=promise.left_out,
         uncertainty=promise.uncertainty,
         fingerprint=promise.fingerprint,
+        statements=promise.statements,
     )
 
 

@@ -104,6 +104,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         "anonspark.models.options",
         "anonspark.privacy.criterion",
         "anonspark.publish.formats",
+        "anonspark.publish.layout",
         "anonspark.publish.manifest",
         "anonspark.publish.originals",
         "anonspark.publish.schemas",

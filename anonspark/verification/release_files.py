@@ -1,0 +1,326 @@
+"""Every file of a release: it is listed, it is what was written, and it has the release's columns.
+
+Readers of a table see what the footers of its files say, and not all readers look at the same one.
+So a column in one file, a file that Spark passes over or a table beside the table publish as well
+as anything else does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.filesystem import Entry, FileSystem
+from anonspark.publish.layout import (
+    REPORT,
+    foreign_entries,
+    looks_like_report,
+    named,
+    published_names_of,
+)
+from anonspark.publish.manifest import MANIFEST
+from anonspark.publish.schemas import (
+    ATTRIBUTES_SCHEMA,
+    PRIVACY_SCHEMA,
+    RISK_SCHEMA,
+    ROUNDS_SCHEMA,
+    SUMMARY_SCHEMA,
+)
+from anonspark.verification.contents import Content, read_contents
+from anonspark.verification.footers import Footer
+
+__all__ = ["audit_release_files", "audit_table_files"]
+
+_WITH_FOOTERS = ("parquet", "orc")
+
+_METRICS = {
+    "metrics/summary": SUMMARY_SCHEMA,
+    "metrics/rounds": ROUNDS_SCHEMA,
+    "metrics/attributes": ATTRIBUTES_SCHEMA,
+    "metrics/privacy": PRIVACY_SCHEMA,
+    "metrics/risk": RISK_SCHEMA,
+    "left_out": "attribute string, value string, records long",
+}
+
+# What other tools leave beside the files of a table: signs of success, summaries, logs.
+_BESIDE_TABLES = re.compile(
+    r"_SUCCESS|_metadata|_common_metadata|_delta_log|_(?:started|committed)_\d+"
+)
+_CHECKSUM = re.compile(r"\.(?P<name>.+)\.crc")
+_FOOTED = re.compile(r".*\.(?:parquet|orc)")
+
+
+def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, Any]) -> list[str]:
+    """Tell what is wrong with the files of a release.
+
+    Parameters
+    ----------
+    files : FileSystem
+    release : str
+        Its directory.
+    manifest : mapping
+        Sound in form; where it lists no files, as those of earlier versions, the names of the
+        known layout count, and every file is opened all the same.
+
+    Returns
+    -------
+    list of str
+        One sentence for each kind of fault, with the paths.
+
+    Notes
+    -----
+    The release is listed once, and read once as
+    :func:`~anonspark.verification.contents.read_contents` says.
+    """
+    listed = published_names_of(manifest)
+    data_format = manifest["configuration"]["output"].get("format", "parquet").lower()
+    try:
+        entries = files.tree(release)
+        foreign = foreign_entries(
+            files,
+            release,
+            entries,
+            listed,
+            data_format=data_format,
+            marks=(f".anonspark-{manifest.get('run_id', '')}",),
+        )
+    except (OSError, Py4JError, PySparkException):
+        return [f"{release}: not all of its directories and files can be read; check permissions"]
+    failures = []
+    if foreign:
+        failures.append(
+            f"{release}: holds what does not belong to the release: {named(foreign)}; nothing is "
+            "known of what is in there. Remove it, or publish the release again"
+        )
+    strange = {text.split(" (")[0].rstrip("/") for text in foreign}
+    own = [
+        entry
+        for entry in entries
+        if entry.kind == "file" and entry.path != MANIFEST and entry.path not in strange
+    ]
+    contents = read_contents(files, release, own)
+    unreadable = [path for path, content in contents.items() if content.sha256 is None]
+    if unreadable:
+        failures.append(
+            f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}; "
+            "check permissions, restore the release or publish it again"
+        )
+    if listed is not None:
+        failures += _as_listed(release, manifest["files"], own, contents)
+    elif REPORT in contents and not looks_like_report(files, f"{release}/{REPORT}"):
+        failures.append(f"{release}: {REPORT} is not a report of anonspark; remove it")
+    return failures + _tables(release, manifest, own, contents, data_format)
+
+
+def _as_listed(
+    release: str,
+    listed: Sequence[Mapping[str, Any]],
+    entries: Iterable[Entry],
+    contents: Mapping[str, Content],
+) -> list[str]:
+    """Compare files with the manifest's list."""
+    sizes = {entry.path: entry.bytes for entry in entries}
+    missing, changed, rows = [], [], []
+    for file in listed:
+        path = file["path"]
+        content = contents.get(path)
+        if content is None:
+            missing.append(path)
+        elif sizes[path] != file["bytes"] or content.sha256 not in (None, file["sha256"]):
+            changed.append(path)
+        elif content.footer is not None and content.footer.rows != file["rows"]:
+            rows.append(path)
+    remedy = "restore the release or publish it again"
+    told = (
+        (missing, "files that its manifest lists are not there"),
+        (changed, "files are not those that were published (bytes or SHA-256 differ)"),
+        (rows, "files have other numbers of rows than the manifest says"),
+    )
+    return [f"{release}: {text}: {named(paths)}; {remedy}" for paths, text in told if paths]
+
+
+def _tables(
+    release: str,
+    manifest: Mapping[str, Any],
+    entries: Iterable[Entry],
+    contents: Mapping[str, Content],
+    data_format: str,
+) -> list[str]:
+    """Compare what the footers of a table's files say, with one another and the manifest."""
+    tables: dict[str, dict[str, Footer | None]] = {}
+    empty = []
+    for entry in entries:
+        folder, _, name = entry.path.rpartition("/")
+        # Of a table in another format than those with footers only what has one is compared.
+        if not folder or name.startswith(("_", ".")) or "/_" in f"/{folder}":
+            continue
+        if not entry.bytes:
+            empty.append(entry.path)
+            continue
+        content = contents[entry.path]
+        of_table = folder != "data" or data_format in _WITH_FOOTERS
+        if content.sha256 is not None and (of_table or content.footer is not None):
+            tables.setdefault(folder, {})[entry.path] = content.footer
+    failures = []
+    if data_format in _WITH_FOOTERS and "data" not in tables:
+        failures.append(
+            f"{release}/data: holds no records that can be read; restore the release or publish it "
+            "again"
+        )
+    if empty:
+        failures.append(
+            f"{release}: files of tables are empty: {named(empty)}; restore the release or publish "
+            "it again"
+        )
+    published = manifest["published"]
+    for folder, footers in tables.items():
+        if folder == "data":
+            # Earlier versions did not say it.
+            columns = published.get("columns")
+            failures += _one_table(release, footers, columns)
+        elif folder == "metrics/classes":
+            names = [one["name"] for one in published["quasi_identifiers"]]
+            own = {f"{name}_{end}" for name in names for end in ("min", "max")}
+            known = own | {"run_id", "class_id", "round", "size", "ncp"}
+            failures += _one_table(release, footers, None, known)
+        elif folder in _METRICS:
+            known = {part.split()[0] for part in _METRICS[folder].split(", ")}
+            failures += _one_table(release, footers, None, known)
+    return failures
+
+
+def _one_table(
+    where: str,
+    footers: Mapping[str, Footer | None],
+    columns: Sequence[str] | None,
+    known: set[str] | None = None,
+    *,
+    ours: bool = True,
+) -> list[str]:
+    """Compare the footers of a table's files.
+
+    Parameters
+    ----------
+    where : str
+    footers : mapping
+        By path; None where a file has none.
+    columns : sequence of str or None
+        Names in order, where the manifest tells them.
+    known : set of str or None
+        Names that the table may have.
+    ours : bool
+        Whether footers say only what Spark and we write.
+    """
+    without = [path for path, footer in footers.items() if footer is None]
+    there = {path: footer for path, footer in footers.items() if footer is not None}
+    failures = []
+    if without:
+        failures.append(
+            f"{where}: files are damaged or of another format: {named(without)}; restore the "
+            "release or publish it again"
+        )
+    if not there:
+        return failures
+    # Most files are right where one is wrong.
+    texts = [tuple(footer.columns) for footer in there.values()]
+    usual = max(sorted(set(texts)), key=texts.count)
+    names = list(columns) if columns is not None else None
+    other = [
+        path
+        for path, footer in there.items()
+        if tuple(footer.columns) != usual or (names is not None and footer.names != names)
+    ]
+    if other:
+        surplus = sorted(
+            {
+                name
+                for path in other
+                for name in there[path].names
+                if name not in (names or next(
+                    footer.names for footer in there.values() if tuple(footer.columns) == usual
+                ))
+            }
+        )  # fmt: skip
+        told = (
+            f" (columns {named([repr(name) for name in surplus])} are too many)" if surplus else ""
+        )
+        failures.append(
+            f"{where}: files have other columns, types or an order of columns than the table: "
+            f"{named(other)}{told}; the release must not be used"
+        )
+    if known is not None:
+        unknown = sorted({name for footer in there.values() for name in footer.names} - known)
+        if unknown:
+            failures.append(
+                f"{where}: {named(list(there))}: the columns {named([repr(n) for n in unknown])} "
+                "are none of this table; the release must not be used"
+            )
+    strange = sorted({key for footer in there.values() for key in footer.strange})
+    if ours and strange:
+        paths = [path for path, footer in there.items() if footer.strange]
+        failures.append(
+            f"{where}: the metadata of {named(paths)} say more than anonspark writes, under "
+            f"{named([repr(key[:80]) for key in strange])}; publish the release again"
+        )
+    return failures
+
+
+def audit_table_files(files: FileSystem, path: str) -> list[str]:
+    """Tell what is wrong with the files of a table of another tool; costs as those of a release.
+
+    Parameters
+    ----------
+    files : FileSystem
+    path : str
+        A file, a directory, or a pattern.
+
+    Returns
+    -------
+    list of str
+        Files that readers pass over or that are empty, and footers that differ.
+    """
+    failures = []
+    for found in files.matches(path):
+        place, entries = found, files.tree(found)
+        if not entries:
+            place, _, name = found.rpartition("/")
+            entries = [Entry(name, "file", files.size(found))]
+        sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
+        hidden = [entry.path for entry in entries if _is_hidden(entry, sizes)]
+        seen = [
+            entry
+            for entry in entries
+            if entry.kind == "file"
+            and not any(part.startswith((".", "_")) for part in entry.path.split("/"))
+        ]
+        empty = [entry.path for entry in seen if not entry.bytes]
+        if hidden:
+            failures.append(
+                f"{place}: holds what readers of the table pass over: {named(hidden)}; nothing is "
+                "known of what is in there. Remove it, or verify it alone"
+            )
+        if empty:
+            failures.append(f"{place}: files are empty: {named(empty)}; remove them")
+        footed = [entry for entry in seen if _FOOTED.fullmatch(entry.path.lower()) and entry.bytes]
+        if footed:
+            contents = read_contents(files, place, footed)
+            footers = {one: content.footer for one, content in contents.items()}
+            failures += _one_table(place, footers, None, ours=False)
+    return failures
+
+
+def _is_hidden(entry: Entry, sizes: Mapping[str, int]) -> bool:
+    """Return whether readers do not see something that is not known to lie beside tables."""
+    if entry.kind in ("link", "other"):
+        return True
+    parts = entry.path.split("/")
+    first = next((part for part in parts if part.startswith((".", "_"))), None)
+    if first is None or _BESIDE_TABLES.fullmatch(first):
+        return False
+    checksum = _CHECKSUM.fullmatch(entry.name)
+    above = entry.path.removesuffix(entry.name)
+    return not (checksum and above + checksum["name"] in sizes)

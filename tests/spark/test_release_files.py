@@ -1,0 +1,300 @@
+"""Every file of a release is looked at: what is not listed, changed or has other columns."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, write_table
+from pyspark.sql import SparkSession
+
+from anonspark import pipeline
+from anonspark.configuration import load_configuration
+from anonspark.filesystem import FileSystem
+from anonspark.publish.files import read_files
+from anonspark.publish.manifest import manifest_text, read_manifest
+from anonspark.report.placing import place_report, report_place
+from anonspark.verification import contents
+from anonspark.verification.release_files import audit_release_files, audit_table_files
+
+Spoil = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a release of several files."""
+    folder = tmp_path_factory.mktemp("made")
+    random = np.random.default_rng(3)
+    table = {"age": random.integers(0, 99, 300), "illness": random.choice(["flu", "gout"], 300)}
+    write_table(folder / "input.parquet", table)
+    attributes = {"age": "quasi_identifier", "illness": "sensitive"}
+    path = configuration_file(folder, attributes=attributes, model={"name": "su-mondrian"})
+    pipeline.run(spark_session, load_configuration(str(path)), run_id="night")
+    release = folder / "release"
+    data = pq.read_table(release / "data")
+    for place in range(3):
+        part = data.slice(place * 100, 100)
+        pq.write_table(part, release / "data" / f"part-1000{place}.parquet")
+    for path in (release / "data").glob("*part-0000*"):
+        path.unlink()
+    return release
+
+
+def list_files(spark: SparkSession, release: Path) -> None:
+    """Let a manifest say what lies in its release now."""
+    rows = {
+        str(path.relative_to(release)): pq.read_metadata(path).num_rows
+        for path in release.rglob("[!.]*.parquet")
+        if path.read_bytes().endswith(b"PAR1")
+    }
+    found = read_files(FileSystem(spark), f"file:{release}", rows)
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["files"] = [one.as_dict() for one in found if one.path != "manifest.json"]
+    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Write a file as somebody does who does not know Hadoop's checksums."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+@pytest.fixture(params=["listed", "earlier"])
+def release(
+    request: pytest.FixtureRequest, made: Path, spark: SparkSession, tmp_path: Path
+) -> Path:
+    """Copy the release; with the list of its files, or as versions wrote it that had none."""
+    target = tmp_path / "release"
+    shutil.copytree(made, target)
+    if request.param == "listed":
+        list_files(spark, target)
+    else:
+        manifest = json.loads((target / "manifest.json").read_text())
+        for key in ("form", "files"):
+            manifest.pop(key, None)
+        rewrite(target / "manifest.json", json.dumps(manifest).encode())
+    return target
+
+
+def failures(spark: SparkSession, release: Path) -> str:
+    files = FileSystem(spark)
+    return "\n".join(audit_release_files(files, str(release), read_manifest(files, str(release))))
+
+
+def part(release: Path, number: int = 1) -> Path:
+    return release / "data" / f"part-1000{number}.parquet"
+
+
+def replaced(release: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change one part file of three."""
+    path = part(release)
+    table = pq.read_table(path).replace_schema_metadata(None)
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    pq.write_table(change(table), path)
+
+
+def with_column(table: pa.Table) -> pa.Table:
+    return table.append_column("name", pa.array(["Zebediah"] * len(table)))
+
+
+def other_type(table: pa.Table) -> pa.Table:
+    return table.set_column(1, "illness", pa.array([b"flu"] * len(table)))
+
+
+def with_metadata(table: pa.Table) -> pa.Table:
+    return table.replace_schema_metadata({"pandas": '["Zebediah"]'})
+
+
+def with_metadata_of_spark(table: pa.Table) -> pa.Table:
+    fields = [{"name": name, "type": "string", "nullable": True} for name in table.column_names]
+    fields[0]["metadata"] = {"ml_attr": {"vals": ["Zebediah"]}}  # type: ignore[assignment]
+    text = json.dumps({"type": "struct", "fields": fields})
+    return table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": text})
+
+
+def with_metadata_of_a_column(table: pa.Table) -> pa.Table:
+    field = table.schema.field(0).with_metadata({"note": "Zebediah"})
+    return table.cast(pa.schema([field, table.schema.field(1)]))
+
+
+def beside(name: str, content: bytes = b"Zebediah") -> Spoil:
+    return lambda release: rewrite(release / name, content)
+
+
+# What is in a file that lies at its place: found whether or not the manifest was changed, too.
+INSIDE: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
+    "column in one file": (with_column, "(columns 'name' are too many)"),
+    "type in one file": (other_type, "other columns, types or an order"),
+    "order in one file": (
+        lambda table: table.select(["illness", "age"]),
+        "other columns, types or an order",
+    ),
+    "column missing": (lambda table: table.select(["age"]), "other columns, types or an order"),
+    "metadata": (with_metadata, "'pandas'; publish"),
+    "metadata of Spark": (with_metadata_of_spark, "parquet.row.metadata"),
+    "metadata of a column": (with_metadata_of_a_column, "under 'ARROW:schema'"),
+}
+
+BESIDE: dict[str, tuple[Spoil, str]] = {
+    "raw table": (beside("data/_raw/part-0.parquet"), "data/_raw/part-0.parquet"),
+    "raw directory": (beside("raw/part-0.parquet"), "raw/part-0.parquet"),
+    "hidden": (beside(".x"), "belong to the release: .x"),
+    "underscore": (beside("data/_x"), "data/_x"),
+    "empty directory": (lambda release: (release / "raw").mkdir(), "raw/ (a directory)"),
+    "link": (lambda release: (release / "l").symlink_to("/nowhere"), "l (a symbolic link)"),
+    "pipe": (lambda release: os.mkfifo(release / "metrics/p"), "metrics/p (no file)"),
+    "checksum of nothing": (beside("data/.x.crc"), "data/.x.crc"),
+    "text as checksum": (beside("data/.part-10001.parquet.crc"), "data/.part-10001.parquet.crc"),
+    "other checksum": (
+        beside("data/._SUCCESS.crc", b"crc\0\0\0\2\0" + b"Zebediah"),
+        "data/._SUCCESS.crc",
+    ),
+    "table of metrics": (beside("metrics/people/part-0.parquet"), "metrics/people"),
+}
+
+
+@pytest.mark.parametrize("case", INSIDE)
+def test_a_file_with_other_columns(spark: SparkSession, release: Path, case: str) -> None:
+    change, told = INSIDE[case]
+    replaced(release, change)
+    is_listed = "files" in json.loads((release / "manifest.json").read_text())
+    if is_listed:
+        assert "are not those that were published" in failures(spark, release)
+        list_files(spark, release)
+    found = failures(spark, release)
+    assert told in found
+    assert "part-10001.parquet" in found
+    assert "part-10002" not in found
+    assert "Zebediah" not in found
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_lies_beside(spark: SparkSession, release: Path, case: str) -> None:
+    spoil, told = BESIDE[case]
+    spoil(release)
+    found = failures(spark, release)
+    assert told in found
+    assert str(release) in found
+    assert "Zebediah" not in found
+
+
+def test_a_sound_release(
+    spark: SparkSession, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in tasks or by the driver; with a report that was made later."""
+    assert failures(spark, release) == ""
+    in_tasks = contents._in_tasks(FileSystem(spark), f"file:{release}")
+    monkeypatch.setattr(contents, "_in_tasks", lambda *_: {})
+    entries = [one for one in FileSystem(spark).tree(str(release)) if one.path in in_tasks]
+    assert len(entries) > 6
+    assert contents.read_contents(FileSystem(spark), f"file:{release}", entries) == in_tasks
+    files = FileSystem(spark)
+    for text in ("night", "day"):
+        place = report_place(files, str(release), None)
+        page = f"<!doctype html><title>Anonymization report: {text}</title>"
+        place_report(files, str(release), place, page)
+        assert failures(spark, release) == ""
+    # Whoever changes it has to say so in the manifest.
+    rewrite(release / "report.html", b"<table>Zebediah</table>")
+    assert "report.html" in failures(spark, release)
+
+
+def test_files_that_are_gone_or_changed(spark: SparkSession, release: Path) -> None:
+    is_listed = "files" in json.loads((release / "manifest.json").read_text())
+    hidden = part(release).with_name("._SUCCESS.crc")
+    if hidden.exists():
+        hidden.unlink()
+    rewrite(part(release, 0), b"")
+    assert "files of tables are empty: data/part-10000.parquet" in failures(spark, release)
+    rewrite(part(release, 0), part(release, 1).read_bytes()[:-20])
+    assert "damaged or of another format: data/part-10000.parquet" in failures(spark, release)
+    if not is_listed:
+        return
+    list_files(spark, release)
+    manifest = json.loads((release / "manifest.json").read_text())
+    (listed,) = [one for one in manifest["files"] if one["path"] == "data/part-10001.parquet"]
+    listed["rows"] = 99
+    rewrite(release / "manifest.json", json.dumps(manifest).encode())
+    found = failures(spark, release)
+    assert "other numbers of rows than the manifest says: data/part-10001.parquet" in found
+    content = bytearray(part(release, 2).read_bytes())
+    content[50] ^= 1
+    rewrite(part(release, 2), bytes(content))
+    part(release, 1).unlink()
+    found = failures(spark, release)
+    assert "manifest lists are not there: data/part-10001.parquet" in found
+    assert "(bytes or SHA-256 differ): data/part-10002.parquet" in found
+
+
+def test_a_checksum_that_does_not_fit(spark: SparkSession, release: Path) -> None:
+    """Hadoop looks, as long as a checksum has the form of one; so nothing can hide in it."""
+    path = part(release)
+    chunks = -(-path.stat().st_size // 512)
+    wrong = b"crc\0\0\0\2\0" + b"Zebe" * chunks
+    path.with_name(f".{path.name}.crc").write_bytes(wrong)
+    found = failures(spark, release)
+    assert "cannot be read, or not as Hadoop's checksums say: data/part-10001.parquet" in found
+
+
+@pytest.mark.usefixtures("spark")
+def test_verify_ends_with_4(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the figures can be told all the same or not."""
+    assert command(capsys, "verify", release).code == 0
+    rewrite(release / "data" / "_raw" / "part-0.parquet", b"Zebediah")
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 4
+    assert "data/_raw" in outcome.err
+    assert "classes" in outcome.out
+    for number in range(3):
+        part(release, number).unlink()
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 4
+    assert "data/_raw" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_tables_of_other_tools(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table({"age": ["20-30"] * 4, "illness": ["flu"] * 4})
+    for number in range(3):
+        write_table(tmp_path / "table" / f"{number}.parquet", table)
+    for name in ("_SUCCESS", "_delta_log/0.json"):
+        rewrite(tmp_path / "table" / name, b"{}")
+    verify = ("verify", tmp_path / "table", "--quasi-identifier", "age", "--k", "2")
+    assert command(capsys, *verify).code == 0
+    assert audit_table_files(FileSystem(spark), str(tmp_path / "table" / "1.parquet")) == []
+    for name, content, told in (
+        ("_raw/1.parquet", b"1", "_raw/1.parquet"),
+        (".x", b"1", "pass over: .x"),
+        ("9.parquet", b"", "are empty: 9.parquet"),
+    ):
+        rewrite(tmp_path / "table" / name, content)
+        outcome = command(capsys, *verify)
+        assert outcome.code == 4
+        assert told in outcome.err
+        (tmp_path / "table" / name).unlink()
+    shutil.rmtree(tmp_path / "table" / "_raw")
+    write_table(tmp_path / "table" / "1.parquet", with_column(table))
+    outcome = command(capsys, *verify)
+    assert outcome.code == 4
+    assert "1.parquet (columns 'name' are too many)" in outcome.err
+
+
+def test_a_directory_that_cannot_be_listed(
+    spark: SparkSession, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(FileSystem, "tree", refuse)
+    assert "not all of its directories and files can be read" in failures(spark, release)

@@ -1,0 +1,286 @@
+"""Whatever a manifest or a table of metrics says of a release is counted, or compared."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, write_table
+from pyspark.sql import SparkSession
+
+from anonspark import pipeline
+from anonspark.configuration import load_configuration
+from anonspark.filesystem import FileSystem
+from anonspark.publish.manifest import read_manifest
+from anonspark.publish.manifest_form import manifest_problems
+from anonspark.verification.audit import Verification, audit_release
+from anonspark.verification.statements import Statements, read_statements
+
+
+@dataclass
+class Made:
+    """A release, what it says, and what is counted in it."""
+
+    path: Path
+    said: Statements
+    counted: Verification
+    columns: list[str]
+
+    def failures(self, manifest: dict[str, Any]) -> list[str]:
+        """Tell what is wrong with a manifest that somebody put there."""
+        said = replace(self.said, manifest=manifest)
+        return [*manifest_problems(manifest), *said.contradictions(), *self.missed(said)]
+
+    def missed(self, said: Statements) -> list[str]:
+        """Tell what differs from the counts."""
+        counted = self.counted
+        values = {one.attribute: one.values for one in counted.sensitive}
+        return said.miscounted(counted.published, self.columns, counted.criteria, None, values)
+
+
+@pytest.fixture(scope="module")
+def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("made")
+    random = np.random.default_rng(3)
+    table = {
+        "age": random.integers(0, 99, 300),
+        "pay": random.lognormal(9, 1, 300),
+        "town": random.choice(["Ash", "Elm"], 300),
+        "illness": random.choice(["flu", "gout", "mumps"], 300),
+    }
+    write_table(folder / "input.parquet", table)
+    path = configuration_file(
+        folder,
+        attributes={
+            "age": {"role": "quasi_identifier", "weight": 2.0},
+            "pay": "quasi_identifier",
+            "town": "quasi_identifier",
+            "illness": "sensitive",
+        },
+        missing="category",
+        model={"name": "su-mondrian"},
+        privacy={"k": 5, "l_diversity": {"attribute": "illness", "l": 2}},
+        gates={"gcp": {"max": 0.9}},
+        output={"style": "bounds"},
+    )
+    pipeline.run(spark_session, load_configuration(str(path)), run_id="night")
+    files, release = FileSystem(spark_session), folder / "release"
+    counted = audit_release(spark_session, str(release))
+    assert counted.failures == []
+    manifest = read_manifest(files, str(release))
+    privacy = load_configuration(str(path)).privacy
+    risk = load_configuration(str(path)).evaluate.risk
+    said = read_statements(files, str(release), manifest, privacy, risk)
+    columns = spark_session.read.parquet(f"{release}/data").columns
+    made = Made(release, said, counted, columns)
+    assert made.failures(manifest) == []
+    return made
+
+
+def numbers(found: object, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Find every number and truth value at any depth."""
+    inside: Any = found.items() if isinstance(found, dict) else ()
+    if isinstance(found, list):
+        inside = enumerate(found)
+    for key, value in inside:
+        if isinstance(value, int | float):
+            yield (*before, key)
+        yield from numbers(value, (*before, key))
+
+
+def changed(manifest: Any, place: tuple[Any, ...], value: object = ...) -> Any:
+    """Return a manifest with another value at a place."""
+    other = copy.deepcopy(manifest)
+    part = other
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = part[place[-1]] + 1 if value is ... else value
+    return other
+
+
+def test_every_figure_of_a_manifest_is_compared(made: Made) -> None:
+    believed = []
+    for place in numbers(made.said.manifest):
+        if place[0] in ("published", "summary", "gates", "drift"):
+            problems = made.failures(changed(made.said.manifest, place))
+            if not any(str(place[0]) in problem for problem in problems):
+                believed.append(place)
+    assert believed == []
+
+
+def test_a_summary_whose_table_was_changed_with_it(made: Made) -> None:
+    """What can be counted from records or classes does not stand on the table alone."""
+    (row,) = made.said.tables["summary"]
+    summary = made.said.manifest["summary"]
+    counted = ("rows_in", "rows_published", "published_classes", "published_min_class_size", "k")
+    counted += ("classes", "dm", "gcp_total", "mean_class_size", "aecs", "utility_score")
+    counted += ("min_class_size", "max_class_size", "rounds", "rows_left_out")
+    believed = []
+    for name in counted:
+        other = summary[name] + 1
+        manifest = changed(made.said.manifest, ("summary", name), other)
+        tables = {**made.said.tables, "summary": [{**row, name: other}]}
+        said = replace(made.said, manifest=manifest, tables=tables)
+        if not said.contradictions() + made.missed(said):
+            believed.append(name)
+    assert believed == []
+
+
+OTHERS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
+    "rows": (("published", "rows"), 301, "published.rows: found 301"),
+    "smallest class": (
+        ("summary", "published_min_class_size"),
+        500,
+        "summary.published_min_class_size: found 500",
+    ),
+    "fewer columns": (
+        ("published", "quasi_identifier_columns"),
+        ["age_min", "age_max", "age_missing", "pay_min", "pay_max", "pay_missing"],
+        "published.quasi_identifier_columns: found",
+    ),
+    "fewer attributes": (
+        ("published", "quasi_identifiers"),
+        [{"name": "age", "kind": "integer", "type": "int64"}],
+        "published.quasi_identifiers: found ['age'], but configuration.attributes says",
+    ),
+    "columns": (("published", "columns"), ["age_min", "illness"], "published.columns: found"),
+    "style": (("configuration", "output", "style"), "mean", "published.columns: found"),
+    "missing": (("configuration", "missing"), "drop", "published.columns: found"),
+    "role": (
+        ("configuration", "attributes", "town", "role"),
+        "insensitive",
+        "published.quasi_identifiers: found",
+    ),
+    "k": (("configuration", "privacy", "k"), 4, "summary.k: found 5, but configuration.privacy.k"),
+    "model": (("summary", "model"), "canon", "summary.model: found canon"),
+    "version": (("summary", "version"), "9", "summary.version: found 9"),
+    "run": (("run_id",), "day", "run_id"),
+    "start": (("started",), "2020-01-01T00:00:00+00:00", "started: found"),
+    "no time": (("started",), "yesterday", "started: found yesterday"),
+    "output": (("fingerprints", "output"), "0", "fingerprints.output: found 0"),
+    "input": (("fingerprints", "input"), "0", "fingerprints.input: found 0"),
+    "gate": (("gates", 0, "metric"), "iloss", "gates: found ['iloss']"),
+    "no gate": (("gates",), [], "gates: found []"),
+    "hierarchy": (
+        ("configuration", "attributes", "town", "hierarchy"),
+        "towns.csv",
+        "published.quasi_identifiers[2].hierarchy: found False",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_a_manifest_that_contradicts_itself(made: Made, case: str) -> None:
+    place, value, told = OTHERS[case]
+    found = made.failures(changed(made.said.manifest, place, value))
+    assert any(told in problem for problem in found), found
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
+    "summary": ("summary", lambda row: row.update(rows_published=1), "summary.rows_published"),
+    "risk": ("risk", lambda row: row.update(highest=0.001), "risk: prosecutor.highest: found"),
+    "high": ("risk", lambda row: row.update(high_average=None), "high_average: found nothing"),
+    "privacy": ("privacy", lambda row: row.update(measured=50.0), "privacy: measured"),
+    "criterion": ("privacy", lambda row: row.update(required=2.5), "privacy: criterion: found"),
+    "attributes": ("attributes", lambda row: row.update(kind="date"), "attributes: kind: found"),
+    "weight": ("attributes", lambda row: row.update(weight=9.0), "attributes: weight: found"),
+    "rounds": ("rounds", lambda row: row.update(round=9), "rounds: round: found"),
+    "run": ("rounds", lambda row: row.update(run_id="day"), "rounds: run_id: found"),
+    "classes": ("classes", lambda row: row.update(classes=999), "but metrics/classes says"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_metrics_that_say_something_else(made: Made, case: str) -> None:
+    name, change, told = TABLES[case]
+    rows = copy.deepcopy([dict(row) for row in made.said.tables[name]])
+    # Of the release, not of a round.
+    for row in rows:
+        if row.get("round") is None or name != "risk":
+            change(row)
+    said = replace(made.said, tables={**made.said.tables, name: rows})
+    found = said.contradictions() + made.missed(said)
+    assert any(told in problem for problem in found), found
+
+
+def test_metrics_of_other_columns_and_types(
+    made: Made, tmp_path: Path, spark: SparkSession
+) -> None:
+    """Neither a traceback nor silence: the table is named."""
+    release = tmp_path / "release"
+    shutil.copytree(made.path, release)
+    for name, table in {
+        "risk": {"attacker": [1]},
+        "attributes": {"attribute": ["age"]},
+        "rounds": {"round": ["one"]},
+        "classes": {"size": ["five"], "ncp": [0.5]},
+        "summary": {"rows_in": ["all"]},
+        "privacy": {"criterion": pa.nulls(1)},
+    }.items():
+        shutil.rmtree(release / "metrics" / name)
+        write_table(release / "metrics" / name / "part-00000.parquet", table)
+    said = read_statements(
+        FileSystem(spark), str(release), made.said.manifest, made.said.privacy, made.said.risk
+    )
+    assert set(said.unread) == {"risk", "attributes", "rounds", "classes", "summary", "privacy"}
+    assert sum("cannot be read" in problem for problem in said.contradictions()) == 6
+
+
+@pytest.mark.parametrize("name", ["verify", "report"])
+def test_commands_with_a_changed_manifest(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    release = tmp_path / "release"
+    shutil.copytree(made.path, release)
+    (release / ".manifest.json.crc").unlink()
+    manifest = changed(made.said.manifest, ("published", "rows"), 301)
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    outcome = command(capsys, name, release)
+    if name == "verify":
+        assert outcome.code == 4
+        assert "published.rows: found 301, but the records in data says 300" in outcome.err
+    else:
+        assert outcome.code == 0
+        assert "The guarantee does not hold" in (release / "report.html").read_text()
+    del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    (release / ".manifest.json.crc").unlink(missing_ok=True)
+    outcome = command(capsys, name, release)
+    assert outcome.code == 4
+    assert "manifest.json: not a manifest of anonspark" in outcome.err
+    assert "configuration.input.missing_markers: expected a value there" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_release_of_an_earlier_version(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says less, and has fewer tables; what it says is compared all the same."""
+    release = tmp_path / "release"
+    shutil.copytree(made.path, release)
+    (release / ".manifest.json.crc").unlink()
+    manifest = copy.deepcopy(dict(made.said.manifest))
+    for key in ("form", "files", "attempt", "gates", "drift", "seconds", "versions", "warnings"):
+        manifest.pop(key, None)
+    for key in ("rows_left_out", "sensitive_values", "columns"):
+        manifest["published"].pop(key, None)
+    for key in ("evaluate", "gates", "metrics", "model", "missing", "execution"):
+        manifest["configuration"].pop(key)
+    manifest["configuration"]["missing"] = "category"
+    manifest["summary"].pop("utility_score")
+    shutil.rmtree(release / "metrics" / "risk")
+    table = pq.read_table(release / "metrics" / "summary").drop_columns(["utility_score"])
+    shutil.rmtree(release / "metrics" / "summary")
+    write_table(release / "metrics" / "summary" / "part-00000.parquet", table)
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    outcome = command(capsys, "verify", release)
+    assert outcome.code == 0, outcome.err
