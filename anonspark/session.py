@@ -83,6 +83,8 @@ _MEANING: Mapping[str, str] = {
     # A damaged or vanished file is an error, never a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Whose files we can ask for their columns.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
     # The number of a round, read back from a folder's name, is a number.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }

@@ -10,6 +10,7 @@ from pyspark.sql.types import StringType, StructType
 
 from anonspark.columns import quoted
 from anonspark.errors import DataError
+from anonspark.file_schemas import WantedColumns, lacking_columns, read_file_schemas
 from anonspark.filesystem import FileSystem
 from anonspark.spark_errors import opening_table
 
@@ -27,6 +28,7 @@ def open_table(
     path_key: str,
     section: str | None = None,
     schema: str | None = None,
+    wanted: WantedColumns | None = None,
 ) -> DataFrame:
     """Open a table.
 
@@ -44,16 +46,19 @@ def open_table(
         The configuration's section with format and options; None where they were found otherwise.
     schema : str or None
         Names and types of the columns, as DDL; None reads or infers them.
+    wanted : WantedColumns or None
+        What each file has to have; None asks no file.
 
     Returns
     -------
     DataFrame
-        Lazy; formats without a schema (CSV, JSON) may take a job to infer it.
+        Lazy; formats without a schema (CSV, JSON) may take a job to infer it. Files with one are
+        asked for theirs as in :func:`anonspark.file_schemas.read_file_schemas`.
 
     Raises
     ------
     DataError
-        If a path does not exist or cannot be opened in this format.
+        If a path does not exist or cannot be opened in this format, or a file lacks a column.
     ConfigurationError
         If Spark does not know the format, or the data source does not take its options.
     """
@@ -77,6 +82,13 @@ def open_table(
         if schema is not None:
             reader = reader.schema(schema)
         table = reader.load(list(paths))
+        if wanted is not None:
+            found = read_file_schemas(table, data_format, options)
+            if found is not None:
+                new = lacking_columns(found, wanted, columns=table.columns, path_key=path_key)
+                if new:
+                    schema_of_all = StructType([*table.schema.fields, *new])
+                    table = reader.schema(schema_of_all).load(list(paths))
         if not refuses:
             return table
         if table.columns == [_MALFORMED]:

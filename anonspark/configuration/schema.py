@@ -58,6 +58,7 @@ Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
 CalendarLevel = Literal["month", "quarter", "year"]
 MissingPolicy = Literal["drop", "error", "category"]
+MissingColumns = Literal["error", "null"]
 OutputMode = Literal["error", "overwrite"]
 # What cannot be read back as it was written, or moved.
 _NO_TYPES = "keeps no types, nor tells missing values from empty ones"
@@ -99,6 +100,11 @@ def _option_text(value: object) -> object:
     return value
 
 
+def _null_as_text(value: object) -> object:
+    """Let what YAML takes for nothing be the word that it is."""
+    return "null" if value is None else value
+
+
 def _trim(markers: list[str]) -> list[str]:
     # Values are compared trimmed: a marker with blanks around it would never match.
     return list(dict.fromkeys(marker.strip() for marker in markers))
@@ -124,6 +130,8 @@ class InputOptions(Section):
         Options of the data source.
     missing_markers : list of str
         Trimmed text values that mean *missing* in a quasi-identifier.
+    missing_columns : str
+        What becomes of an attribute that some files of the table lack.
     """
 
     path: Annotated[
@@ -162,6 +170,20 @@ class InputOptions(Section):
         description=(
             "Texts that mean a missing value in a quasi-identifier, compared after blanks around "
             "the value are taken away."
+        ),
+    )
+
+    missing_columns: Annotated[
+        MissingColumns,
+        BeforeValidator(_null_as_text),
+        WithJsonSchema(
+            {"anyOf": [{"enum": ["error", "null"], "type": "string"}, {"type": "null"}]}
+        ),
+    ] = Field(
+        default="error",
+        description=(
+            "If some files of the table (Parquet, ORC, Avro) lack an attribute that others have: "
+            "error refuses the table, null reads missing values there."
         ),
     )
 

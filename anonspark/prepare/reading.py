@@ -11,8 +11,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.columns import identifier_column, payload_column, quasi_identifier_column
-from anonspark.configuration import Attribute, Configuration, InputOptions
+from anonspark.configuration import Attribute, Configuration
 from anonspark.errors import DataError
+from anonspark.file_schemas import WantedColumns
 from anonspark.hierarchies.files import BLANKS
 from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.kinds import TEXT_TYPES, Kind
@@ -86,8 +87,17 @@ class ColumnPlan:
     hierarchy: Hierarchy | None = None
 
 
-def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
-    """Open the input; see :func:`anonspark.tables.open_table`."""
+def open_input(spark: SparkSession, configuration: Configuration) -> DataFrame:
+    """Open the input, each of whose files has to have every attribute.
+
+    See :func:`anonspark.tables.open_table`.
+    """
+    options = configuration.input
+    wanted = WantedColumns(
+        {name: one.role != "identifier" for name, one in configuration.attributes.items()},
+        options.missing_columns,
+        "input.missing_columns",
+    )
     return open_table(
         spark,
         options.paths,
@@ -95,6 +105,7 @@ def open_input(spark: SparkSession, options: InputOptions) -> DataFrame:
         options.options,
         path_key="input.path",
         section="input",
+        wanted=wanted,
     )
 
 

@@ -138,7 +138,7 @@ def _open_and_plan(
     # First of all: a bad file fails before the input is opened, which may read it to infer types.
     hierarchies = read_hierarchies(spark, configuration)
     if table is None:
-        table = open_input(spark, configuration.input)
+        table = open_input(spark, configuration)
     selected = select_attributes(table, configuration)
     plans = plan_columns(selected, configuration, hierarchies)
     return selected, plans, hierarchies, table

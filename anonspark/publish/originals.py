@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.columns import quoted
+from anonspark.file_schemas import WantedColumns
 from anonspark.filesystem import FileSystem
 from anonspark.tables import open_table
 
@@ -48,12 +49,18 @@ def open_original(
     told = _format_of_name(path)
     if not described or (told is not None and told != described["format"]):
         return open_by_suffix(spark, path, key)
+    attributes = manifest["configuration"].get("attributes", {})
+    wanted = WantedColumns(
+        {name: one.get("role") != "identifier" for name, one in attributes.items()},
+        described.get("missing_columns", "error"),
+    )
     return open_table(
         spark,
         [path],
         described["format"],
         dict(described.get("options", {})),
         path_key=key,
+        wanted=wanted,
     )
 
 

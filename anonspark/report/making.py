@@ -147,7 +147,7 @@ def report_run(spark: SparkSession, configuration: Configuration) -> str:
     files = FileSystem(spark)
     paths = configuration.input.paths
     release = configuration.output.path
-    table = open_input(spark, configuration.input)
+    table = open_input(spark, configuration)
     path = report_place(files, release, None)
     report = make_report(spark, release, table, paths[0] if len(paths) == 1 else None)
     place_report(files, release, path, report)

@@ -416,7 +416,9 @@ def audit_table(
         spark = data.sparkSession
         attributes = claim.attributes
         if attributes is None:
-            attributes = infer_attributes(data, claim.names, open_population(spark, wanted))
+            attributes = infer_attributes(
+                data, claim.names, open_population(spark, wanted, claim.names)
+            )
         presence = measure_delta_presence(
             spark, data, wanted, attributes, leaves, claim.missing_markers
         )

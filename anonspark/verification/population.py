@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.configuration.privacy import DeltaPresence
 from anonspark.errors import DataError
+from anonspark.file_schemas import WantedColumns
 from anonspark.spark_errors import reading_input
 from anonspark.tables import open_table
 from anonspark.verification.presence import Presence, measure_presence
@@ -18,8 +19,11 @@ __all__ = ["broken_presence", "measure_delta_presence", "open_population", "requ
 _SECTION = "privacy.delta_presence"
 
 
-def open_population(spark: SparkSession, wanted: DeltaPresence) -> DataFrame:
-    """Open the population table; errors as :func:`anonspark.tables.open_table`."""
+def open_population(spark: SparkSession, wanted: DeltaPresence, names: Iterable[str]) -> DataFrame:
+    """Open the population table, each of whose files has to have the columns of these names.
+
+    Errors as of :func:`anonspark.tables.open_table`.
+    """
     return open_table(
         spark,
         [wanted.population],
@@ -27,6 +31,7 @@ def open_population(spark: SparkSession, wanted: DeltaPresence) -> DataFrame:
         wanted.options,
         path_key=f"{_SECTION}.population",
         section=_SECTION,
+        wanted=WantedColumns(dict.fromkeys(names, True)),
     )
 
 
@@ -48,7 +53,7 @@ def require_population(
         If the population cannot be opened or lacks columns, or the release publishes means.
     """
     require_readable(attributes)
-    population = open_population(spark, wanted)
+    population = open_population(spark, wanted, [one.name for one in attributes])
     lacking = [one.name for one in attributes if one.name not in population.columns]
     if lacking:
         raise DataError(

@@ -200,6 +200,61 @@ class TestWrongData:
         path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
         refused(path, 3, "attributes.height: 1 of 40 values are infinite")
 
+    @pytest.mark.parametrize("format", ["parquet", "orc"])
+    @pytest.mark.parametrize(
+        ("place", "column"), [("first", "disease"), ("middle", "height"), ("last", "disease")]
+    )
+    def test_file_that_lacks_a_column(
+        self, refused: Refused, tmp_path: Path, format: str, place: str, column: str
+    ) -> None:
+        folder = tmp_path / "input"
+        for name in ("first", "middle", "last"):
+            columns = people()
+            if name == place:
+                del columns[column]
+            # What is not listed may be there or not.
+            columns |= {"extra": [1] * 40} if name == "last" else {}
+            write_table(folder / f"{name}.{format}", columns, format)
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(folder), "format": format},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        message = refused(
+            path,
+            3,
+            f"input.path: file:{folder}/{place}.{format} lacks the column '{column}', which other "
+            "files have",
+            "set input.missing_columns to null",
+            commands=("check", "plan", "run") if place == "first" else ("check",),
+        )
+        assert "no such column" not in message
+
+    @pytest.mark.parametrize("format", ["parquet", "orc"])
+    def test_files_with_one_column_in_two_types(
+        self, refused: Refused, tmp_path: Path, format: str
+    ) -> None:
+        folder = tmp_path / "input"
+        write_table(folder / f"a.{format}", people(), format)
+        columns = people() | {"age": pa.array(range(40), pa.int32()), "height": ["1234.5678"] * 40}
+        write_table(folder / f"b.{format}", columns | {"name": [987654321] * 40}, format)
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(folder), "format": format, "missing_columns": None},
+            attributes=ATTRIBUTES | {"name": "identifier"},
+            output=OVER_RELEASE,
+        )
+        message = refused(
+            path,
+            3,
+            f"the column 'age' has type bigint in file:{folder}/a.{format} and int in "
+            f"file:{folder}/b.{format}",
+            "the column 'height' has type double in",
+            commands=("check",),
+        )
+        assert "'name'" not in message
+
     def test_infinity_as_text(self, refused: Refused, tmp_path: Path) -> None:
         columns = people()
         columns["height"] = [*map(str, columns["height"][1:]), "-Infinity"]

@@ -1,0 +1,91 @@
+"""Columns that some files of a table lack, where the configuration asks for nulls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from helpers import command, configuration_file, published, summary, write_table
+from pyspark.sql import SparkSession
+
+from anonspark.configuration import parse_configuration
+from anonspark.prepare.reading import open_input
+
+ATTRIBUTES = {
+    "age": "quasi_identifier",
+    "year": "quasi_identifier",
+    "disease": "sensitive",
+    "name": "identifier",
+}
+
+
+def people(first: int, rows: int = 20) -> dict[str, Any]:
+    return {
+        "AGE" if first == 40 else "age": [20 + number for number in range(first, first + rows)],
+        "disease": [f"d{number % 3}" for number in range(rows)],
+        "name": [f"N{number}" for number in range(rows)],
+    }
+
+
+@pytest.fixture(params=["parquet", "orc"])
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Write a table in folders by year; the first file lacks a column, the last a letter case."""
+    folder = tmp_path / f"input-{request.param}"
+    for place, year in enumerate((2024, 2025, 2026)):
+        columns = people(20 * place)
+        if year == 2024:
+            del columns["disease"], columns["name"]
+        file = folder / f"year={year}" / "month=1" / f"a.{request.param}"
+        write_table(file, pa.table(columns), request.param)
+    return folder
+
+
+@pytest.mark.parametrize("word", [None, "null"])
+@pytest.mark.usefixtures("spark")
+def test_nulls_that_are_asked_for(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str], word: str | None
+) -> None:
+    options = {
+        "path": str(folder),
+        "format": folder.name.rpartition("-")[2],
+        "missing_columns": word,
+    }
+    path = configuration_file(tmp_path, input=options, attributes=ATTRIBUTES)
+    assert command(capsys, "check", path).code == 0
+    if word is None:
+        refused = command(capsys, "check", path, "--set", "input.missing_columns=error")
+        assert refused.code == 3
+        for column in ("disease", "name"):
+            assert f"month=1/a.{options['format']} lacks the column '{column}'" in refused.err
+        assert command(capsys, "run", path).code == 0
+        table = published(tmp_path / "release")
+        assert table.num_rows == summary(tmp_path / "release")["rows_published"] == 60
+        assert table.column("disease").null_count == 20
+        assert table.column("age").null_count == 0
+        assert command(capsys, "verify", tmp_path / "release", "--original", folder).code == 0
+
+
+def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Files are asked by the driver; Spark's own look at one of them is its only job."""
+    folder = tmp_path / "many"
+    for place in range(40):
+        columns = people(0) | {"year": [2026] * 20}
+        if place == 27:
+            del columns["disease"]
+        write_table(folder / f"{place:02}.parquet", columns)
+    document = {
+        "input": {"path": str(folder), "missing_columns": "null"},
+        "attributes": ATTRIBUTES,
+        "privacy": {"k": 5},
+        "output": {"path": str(tmp_path / "release")},
+    }
+    context = spark.sparkContext
+    context.setJobGroup("opening", "opening")
+    try:
+        table = open_input(spark, parse_configuration(document))
+    finally:
+        context._jsc.clearJobGroup()
+    assert len(context.statusTracker().getJobIdsForGroup("opening")) <= 1
+    assert table.filter("disease IS NULL").count() == 20

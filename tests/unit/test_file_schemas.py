@@ -1,0 +1,79 @@
+"""Which file lacks which column, told by what each of them says."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from anonspark.errors import DataError
+from anonspark.file_schemas import FileSchemas, WantedColumns, lacking_columns
+
+AGE, CITY = StructField("age", IntegerType()), StructField("city", StringType())
+WANTED = {"age": True, "city": True, "id": False}
+
+
+def lacking(
+    *schemas: list[StructField], missing: str = "error", folders: tuple[str, ...] = ()
+) -> list[StructField]:
+    files = FileSchemas(
+        [f"s3a://KEY:SECRET@b/{place}" for place in range(len(schemas))],
+        [StructType(fields) for fields in schemas],
+        list(range(len(schemas))),
+        folders,
+    )
+    wanted = WantedColumns(WANTED, missing, "input.missing_columns")  # type: ignore[arg-type]
+    columns = [field.name for field in schemas[0]]
+    return lacking_columns(files, wanted, columns=columns, path_key="input.path")
+
+
+def test_files_that_agree() -> None:
+    more = StructField("more", DoubleType())
+    assert lacking([AGE, CITY], [CITY, AGE], [AGE, more, CITY]) == []
+
+
+def test_a_column_that_no_file_has_is_told_by_others() -> None:
+    assert lacking([AGE], [AGE]) == []
+
+
+def test_every_column_that_is_lacking_is_named() -> None:
+    with pytest.raises(DataError) as told:
+        lacking([CITY], [AGE, CITY], [AGE], [CITY])
+    assert len(told.value.problems) == 2
+    assert told.value.problems[0].startswith(
+        "input.path: s3a://(redacted)@b/0 (and 1 more of 4 files) lacks the column 'age', which"
+    )
+    assert "s3a://(redacted)@b/2 lacks the column 'city'" in told.value.problems[1]
+
+
+def test_nulls_give_the_columns_that_the_first_file_lacks() -> None:
+    assert lacking([CITY], [AGE, CITY], missing="null") == [AGE]
+    assert lacking([AGE, CITY], [AGE], missing="null") == []
+
+
+def test_the_case_of_letters_does_not_count() -> None:
+    assert lacking([AGE, CITY], [StructField("AGE", IntegerType()), CITY]) == []
+    with pytest.raises(DataError, match="has 2 columns that Spark cannot tell apart, 'age', 'AGE'"):
+        lacking([AGE, CITY], [AGE, StructField("AGE", IntegerType()), CITY])
+
+
+def test_columns_that_are_names_of_folders_are_in_no_file() -> None:
+    assert lacking([AGE], [AGE, CITY], folders=("CITY",)) == []
+
+
+def test_types_have_to_agree_where_values_are_read() -> None:
+    with pytest.raises(DataError, match=r"the column 'age' has type int in .*/0 and bigint in "):
+        lacking([AGE, CITY], [StructField("age", LongType()), CITY], missing="null")
+    identifier = [StructField("id", kind()) for kind in (LongType, StringType)]
+    assert lacking([AGE, CITY, identifier[0]], [AGE, CITY, identifier[1]]) == []
+
+
+def test_files_without_columns_and_with_numbers_for_names() -> None:
+    numbered = [StructField("_col0", IntegerType()), StructField("_col1", StringType())]
+    assert lacking([AGE, CITY], [], numbered) == []
