@@ -85,7 +85,7 @@ from anonspark.warning.identifiers import (
     withheld_warnings,
 )
 from anonspark.warning.input_warnings import warn_of_input
-from anonspark.warning.published_values import warn_of_published_values
+from anonspark.warning.published_values import count_published_values, published_value_warnings
 from anonspark.warning.release_warning import ReleaseWarning, tell_warnings
 from anonspark.warning.seeds import seed_warnings
 from anonspark.warning.sensitive_values import warn_of_sensitive_values
@@ -554,9 +554,10 @@ def _warn_of_release(
     published: PublishedClasses,
 ) -> list[ReleaseWarning]:
     """Find, and tell, what the staged release should not be used without knowing."""
-    found = warn_of_published_values(table, configuration, published.rows)
+    sizes = count_published_values(table, configuration, published.rows)
+    found = published_value_warnings(sizes, configuration)
     found += warn_of_sensitive_values(
-        table, names, configuration, _sensitive_values(snapshot.criteria)
+        table, names, configuration, _sensitive_values(snapshot.criteria), sizes
     )
     tell_warnings(found)
     return found

@@ -805,6 +805,11 @@ class Configuration(Section):
         return self._with_role("sensitive", "insensitive")
 
     @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes, in configuration order."""
+        return self._with_role("sensitive")
+
+    @property
     def sensitive_orders(self) -> dict[str, list[str]]:
         """Declared orders of sensitive attributes."""
         return {

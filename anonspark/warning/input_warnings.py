@@ -39,8 +39,9 @@ def warn_of_input(
 
     Notes
     -----
-    One job over identifiers and payload together; see
-    :func:`anonspark.value_sizes.count_value_sizes`.
+    One job over identifiers and payload together, see
+    :func:`anonspark.value_sizes.count_value_sizes`, and the jobs of
+    :func:`anonspark.warning.sensitive_values.sensitive_value_warnings`.
     """
     columns = {
         name: payload_column(index) for index, name in enumerate(configuration.published_as_is)
@@ -53,5 +54,5 @@ def warn_of_input(
         *seed_warnings(configuration),
         *identifier_warnings({name: sizes[name] for name in identifiers}, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
-        *sensitive_value_warnings(sensitive, configuration),
+        *sensitive_value_warnings(kept, configuration, sensitive, sizes),
     ]

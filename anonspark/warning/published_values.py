@@ -12,7 +12,7 @@ from anonspark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.verification.published import value_of
 from anonspark.warning.release_warning import ReleaseWarning, share_of_records
 
-__all__ = ["published_value_hashes", "published_value_warnings", "warn_of_published_values"]
+__all__ = ["count_published_values", "published_value_hashes", "published_value_warnings"]
 
 # From this share of the records on a column tells who is who, as an identifier would.
 _IDENTIFIES = 0.5
@@ -93,10 +93,10 @@ def published_value_warnings(
     return found
 
 
-def warn_of_published_values(
+def count_published_values(
     table: DataFrame, configuration: Configuration, records: int
-) -> list[ReleaseWarning]:
-    """Warn of columns of a release that single people out.
+) -> dict[str, ValueSizes]:
+    """Count the values of the columns that are published as they are.
 
     Parameters
     ----------
@@ -111,5 +111,4 @@ def warn_of_published_values(
     The job of :func:`anonspark.value_sizes.count_value_sizes`, for all columns together.
     """
     columns = {name: name for name in configuration.published_as_is}
-    sizes = count_value_sizes(table, published_value_hashes(table, columns), records)
-    return published_value_warnings(sizes, configuration)
+    return count_value_sizes(table, published_value_hashes(table, columns), records)

@@ -38,6 +38,7 @@ def table(**columns: Any) -> dict[str, Any]:
         "sex": ["f", "m"] * (ROWS // 2),
         "disease": [SPELLINGS[row // 2 % 6] for row in range(ROWS)],
         "ward": ["rare-ward" if row == 7 else "ward" for row in range(ROWS)],
+        "note": [("Seen", "seen ", "waits")[row % 3] for row in range(ROWS)],
         **columns,
     }
 
@@ -51,6 +52,8 @@ ATTRIBUTES = {
     "sex": "insensitive",
     "disease": "sensitive",
     "ward": "sensitive",
+    # No criterion is about it.
+    "note": "sensitive",
 }
 
 
@@ -86,6 +89,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("column_identifies", "income"),
         ("rare_values", "ward"),
         ("equal_values", "disease"),
+        ("equal_values", "note"),
     }
 
     outcome = command(capsys, "check", path, "--json")
@@ -150,9 +154,13 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         2,
         1,
     ]
-    (warning,) = verified["warnings"]
-    assert warning in outcome.err
-    assert "distinct l would be 2" in warning
+    assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
+        "attributes.disease",
+        "attributes.note",
+    ]
+    for warning in verified["warnings"]:
+        assert warning in outcome.err
+    assert "distinct l would be 2" in verified["warnings"][0]
 
     # No value anywhere, nor a word of identifiers in what is published.
     logged += outcome.err
