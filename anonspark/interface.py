@@ -36,6 +36,7 @@ from anonspark.verification.claims import (
     claim_of_manifest,
     claim_of_roles,
 )
+from anonspark.warning.identifiers import with_numbers_for_identifiers
 
 __all__ = ["Release", "anonymize", "verify"]
 
@@ -210,6 +211,9 @@ def _given(
         yield lambda: table
         return
     selected = select_attributes(table, configuration, identifiers=True)
+    if configuration.identifiers:
+        # They are counted, and must not be staged.
+        selected = with_numbers_for_identifiers(selected, configuration)
     schema = plain_schema(selected.schema)
     names = (
         *configuration.quasi_identifiers,

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import identifier_column
+from anonspark.columns import HASH_KEY, identifier_column
 from anonspark.configuration import Configuration
+from anonspark.hidden import with_hidden_number
 from anonspark.kinds import TEXT_TYPES
 from anonspark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.warning.release_warning import ReleaseWarning
 
-__all__ = ["count_identifiers", "identifier_hashes", "identifier_warnings", "withheld_warnings"]
+__all__ = [
+    "count_identifiers",
+    "identifier_hashes",
+    "identifier_warnings",
+    "with_numbers_for_identifiers",
+    "withheld_warnings",
+]
 
 _DIGITS = 3
 
 
-def identifier_hashes(table: DataFrame, configuration: Configuration) -> dict[str, Column]:
+def identifier_hashes(
+    table: DataFrame, configuration: Configuration, *key: Column
+) -> dict[str, Column]:
     """Return a hash of each identifier, null where it is missing.
 
     Parameters
@@ -28,6 +38,8 @@ def identifier_hashes(table: DataFrame, configuration: Configuration) -> dict[st
         With the columns that :func:`anonspark.columns.identifier_column` names.
     configuration : Configuration
         Its ``input.missing_markers`` are no identifiers.
+    *key : Column
+        Hashed first.
     """
     markers = [marker.strip() for marker in configuration.input.missing_markers]
     hashes = {}
@@ -42,8 +54,35 @@ def identifier_hashes(table: DataFrame, configuration: Configuration) -> dict[st
             missing = missing | sf.trim(value).isin(["", *markers])
         elif isinstance(data_type, (st.FloatType, st.DoubleType)):
             missing = missing | sf.isnan(value)
-        hashes[name] = sf.when(~missing, sf.xxhash64(value))
+        hashes[name] = sf.when(~missing, sf.xxhash64(*key, value))
     return hashes
+
+
+def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:
+    """Return a table without identifiers that tells as well which of its records share one.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See :func:`anonspark.prepare.reading.select_attributes`, with identifiers.
+    configuration : Configuration
+
+    Returns
+    -------
+    DataFrame
+        The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
+        that nobody can try names against them; null where they are missing. Lazy, no shuffle.
+    """
+    names = {identifier_column(place): name for place, name in enumerate(configuration.identifiers)}
+    keyed = with_hidden_number(table, HASH_KEY, secrets.randbits(64) - 2**63)
+    hashes = identifier_hashes(table, configuration, sf.col(HASH_KEY))
+    nothing = sf.lit(None).cast("long")
+    return keyed.select(
+        *(
+            hashes.get(names[column], nothing).alias(column) if column in names else column
+            for column in table.columns
+        )
+    )
 
 
 def _hashable(data_type: st.DataType) -> bool:

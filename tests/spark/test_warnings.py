@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, published, summary, write_table
 from pyspark.sql import functions as sf
 
-import anonspark
+import anonspark.interface
 from anonspark.configuration.seed import SEED_VARIABLE
 from anonspark.value_sizes import count_value_sizes
 
@@ -244,6 +246,46 @@ def test_a_seed_at_an_address(
     outcome = command(capsys, "check", path)
     assert outcome.code == 2
     assert f"execution.seed_file: {address}/seed: no such file" in outcome.err
+
+
+def test_identifiers_are_not_staged(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A DataFrame whose session means something else by times is staged before it is read."""
+    run = anonspark.interface.pipeline.run
+    staged: list[pa.Table] = []
+
+    def look_and_run(*arguments: Any, **named: Any) -> Any:
+        staged.extend(pq.read_table(path) for path in tmp_path.rglob("records/*.parquet"))
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(anonspark.interface.pipeline, "run", look_and_run)
+    rows = spark.createDataFrame(
+        [
+            (row % 40, f"P-{max(row, 14) // 2}", "?" if row % 2 else f"V-{row}")
+            for row in range(120)
+        ],
+        "age int, patient string, visit string",
+    )
+    config = {
+        "attributes": {"age": "quasi_identifier", "patient": "identifier", "visit": "identifier"},
+        "privacy": {"k": 5},
+        "execution": {"seed": SEED},
+    }
+    told = []
+    before = spark.conf.get("spark.sql.session.timeZone")
+    for zone in (before, "Asia/Tokyo"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        try:
+            with anonspark.anonymize(rows, config, staging=str(tmp_path)) as release:
+                told.append(release.manifest["warnings"])
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", before)
+    assert staged
+    for one in staged:
+        assert {str(field.type) for field in one.schema} <= {"int32", "int64"}
+    assert told[0] == told[1]
+    assert by_kind(told[1]).keys() == {("identifier_repeats", "patient")}
 
 
 @pytest.mark.usefixtures("spark")
