@@ -285,6 +285,13 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                     f"{where}: files vanished while they were read; keep the input unchanged "
                     "during a run, and run again"
                 ) from error
+            if "CSV header does not conform to the schema" in text:
+                raise DataError(
+                    f"{where}: CSV files with different headers; expected the same columns in the "
+                    "same order in all files; write those that differ anew (where all headers "
+                    "have empty or repeated names, input.options.enforceSchema: true takes columns "
+                    "by their places)"
+                ) from error
             if _UNREADABLE.search(text):
                 raise DataError(
                     f"{where}: files cannot be read in this format, or there are none; check the "

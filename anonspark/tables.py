@@ -89,6 +89,9 @@ def open_table(
                 if new:
                     schema_of_all = StructType([*table.schema.fields, *new])
                     table = reader.schema(schema_of_all).load(list(paths))
+        if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
+            # Spark would take the columns of every file for those of the first, by their places.
+            table = reader.option("enforceSchema", "false").schema(table.schema).load(list(paths))
         if not refuses:
             return table
         if table.columns == [_MALFORMED]:
@@ -97,6 +100,16 @@ def open_table(
                 f"check the files, and {_remedy(section)}"
             )
         return _refusing_malformed(reader, table, paths)
+
+
+def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
+    """Return whether files say their columns in a first line that nobody told to pass over."""
+    given = {name.lower(): value.lower() for name, value in options.items()}
+    return (
+        data_format.lower() == "csv"
+        and given.get("header") == "true"
+        and "enforceschema" not in given
+    )
 
 
 def require_distinct(table: DataFrame, names: Iterable[str], subject: str) -> None:

@@ -255,6 +255,26 @@ class TestWrongData:
         )
         assert "'name'" not in message
 
+    @pytest.mark.parametrize(
+        "header", ["name,height,age,disease", "Zebediah 0,41,170.5,Kryptonitis"]
+    )
+    def test_csv_files_with_different_headers(
+        self, refused: Refused, tmp_path: Path, header: str
+    ) -> None:
+        """Columns in another order, or a file without a header, whose first record it would be."""
+        folder = tmp_path / "input"
+        write_table(folder / "a.csv", people(), "csv")
+        second = write_table(folder / "b.csv", people(), "csv")
+        second.write_text(f"{header}\n{second.read_text().partition(chr(10))[2]}")
+        options = {"header": True, "inferSchema": True}
+        path = configuration_file(
+            tmp_path,
+            input={"path": str(folder), "format": "csv", "options": options},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
+        )
+        refused(path, 3, f"{folder}: CSV files with different headers")
+
     def test_infinity_as_text(self, refused: Refused, tmp_path: Path) -> None:
         columns = people()
         columns["height"] = [*map(str, columns["height"][1:]), "-Infinity"]
