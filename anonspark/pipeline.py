@@ -19,17 +19,14 @@ from anonspark.columns import PART, Part, quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.configuration.schema import ExecutionOptions, MetricsOptions, RiskOptions
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.evaluate.basis import Basis, basis_of_figures
 from anonspark.evaluate.decision_rules import decide, decide_gain
 from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.evaluate.gates import GateResult, check_gates, require_passed
 from anonspark.evaluate.information import Information, measure_information
-from anonspark.evaluate.metrics import (
-    Totals,
-    class_table,
-    round_rows,
-    sum_up,
-)
+from anonspark.evaluate.metrics import Totals, class_table, round_rows, sum_up
 from anonspark.evaluate.utility_score import utility_score
+from anonspark.evaluate.withholding import told_counts, told_missing
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.generalize.figures import class_schema
@@ -49,7 +46,7 @@ from anonspark.publish.committing import commit
 from anonspark.publish.division import Division, divide
 from anonspark.publish.formats import open_published, require_known_format
 from anonspark.publish.history import append_to_history, last_comparable_run, require_history
-from anonspark.publish.left_out import may_be_told, write_left_out
+from anonspark.publish.left_out import write_left_out
 from anonspark.publish.manifest import MANIFEST, read_manifest, versions, write_manifest
 from anonspark.publish.metrics_paths import require_usable_metrics
 from anonspark.publish.paths import require_replaceable_output, require_usable_output
@@ -63,7 +60,7 @@ from anonspark.publish.schemas import (
 from anonspark.publish.tables import write_rows, write_table
 from anonspark.publish.writing import published_names, write_records
 from anonspark.records import Records
-from anonspark.rounds import StagedRounds, run_rounds
+from anonspark.rounds import Residual, run_rounds
 from anonspark.spark_errors import reading_input, running_tasks, writing_output
 from anonspark.staging import find_resumable, open_staging, place_of, remove_staging
 from anonspark.verification.classes import PublishedClasses, count_published_classes
@@ -418,12 +415,15 @@ def run(
         )
         residual = staged.residual
         with progress.stage("evaluate"):
-            totals = sum_up(staged.classes, snapshot.quasi_identifiers)
+            basis = basis_of_figures(snapshot, staged, generalizer)
+            staged = basis.rounds
+            generalizer = _generalizer(configuration, basis.quasi_identifiers)
+            description = _describe_release(configuration, generalizer)
             baseline = None
             if configuration.evaluate.compare_baseline:
-                baseline = _without_outlier_handling(model, snapshot, staged, totals)
+                baseline = _without_outlier_handling(model, snapshot, basis)
         with progress.stage("publish", rows=snapshot.rows):
-            division = _divide(staged, totals, configuration.execution.seed)
+            division = _divide(basis, configuration.execution.seed)
             listed = write_records(
                 staged.finished, division, configuration, generalizer, files, staging.release
             )
@@ -434,18 +434,19 @@ def run(
             measured = measure_criteria(
                 table, names, snapshot.criteria.criteria, _sensitive_values(snapshot.criteria)
             )
-            dropped = 0 if residual is None or residual.published else residual.rows
             _require_promises(
                 published,
                 configuration.privacy.k,
                 [one for one in measured if model.keeps(one.criterion)],
-                snapshot.rows - dropped,
+                snapshot.rows - basis.left_out,
             )
+            if basis.uncertainty:
+                measured = _with_told_distances(table, names, measured, basis)
             if (
-                dropped
+                basis.left_out
+                and basis.values_told
                 and residual is not None
                 and any(one.is_distance for one in snapshot.criteria.criteria)
-                and may_be_told(residual, snapshot.criteria)
             ):
                 listed += write_left_out(
                     residual, snapshot.criteria, files, staging.release, LEFT_OUT
@@ -477,38 +478,51 @@ def run(
         if warned:
             with progress.stage("warnings"):
                 # Of records that were left out nothing is told.
-                warnings += repeated if not dropped else withheld_warnings(identifiers)
-                warnings += _warn_of_release(table, names, configuration, snapshot, published)
+                warnings += repeated if not basis.left_out else withheld_warnings(identifiers)
+                warnings += _warn_of_release(table, names, configuration, basis, published)
         information = None
         if configuration.evaluate.information:
             with progress.stage("information"):
-                information = _information(table, snapshot, configuration, description, dropped)
-        summary = _summary(configuration, model, snapshot, staged, totals, baseline, published) | {
+                information = _information(
+                    table, snapshot, configuration, description, basis, residual
+                )
+        counts = {
+            "rows_in": snapshot.rows_read,
+            "rows_dropped_missing": snapshot.rows_read - snapshot.rows,
+            "rows_suppressed": residual.rows if residual is not None else 0,
+            "rows_left_out": basis.left_out,
+        }
+        summary = _summary(configuration, model, snapshot, basis, baseline, published) | {
+            **told_counts(counts, configuration.privacy.k),
             "run_id": run_id,
             "started": started,
         }
         if information is not None:
             summary["entropy"] = sum(information.entropy)
             summary["kl_divergence"] = information.divergence
-        rounds = [row | {"run_id": run_id} for row in round_rows(staged.results, totals)]
+        rounds = [row | {"run_id": run_id} for row in round_rows(staged.results, basis.totals)]
         attributes = [
             row | {"run_id": run_id}
-            for row in _attribute_rows(snapshot, staged, totals, information)
+            for row in _attribute_rows(
+                configuration, basis, counts["rows_dropped_missing"], information
+            )
         ]
         risk = [
             row | {"run_id": run_id}
-            for row in _risk_rows(configuration.evaluate.risk, totals, published, presence)
+            for row in _risk_rows(configuration.evaluate.risk, basis.totals, published, presence)
         ]
         privacy = [
             row | {"run_id": run_id}
             for row in _privacy_rows(configuration, published, measured, presence)
         ]
-        gates = check_gates(configuration.gates, summary, attributes, risk)
+        gates = check_gates(
+            configuration.gates, summary, attributes, risk, counts | _missing_by_gate(basis)
+        )
         require_passed(gates)
         drifts = _drifts(files, configuration, summary, progress)
         require_no_drift(drifts)
         with progress.stage("metrics"):
-            classes = class_table(staged.classes, snapshot.quasi_identifiers, run_id)
+            classes = class_table(staged.classes, basis.quasi_identifiers, run_id)
             # Not in the order of the tasks and of the tree.
             in_order = classes.repartition(
                 -(-summary["classes"] // _CLASSES_IN_FILE), "class_id"
@@ -523,9 +537,7 @@ def run(
                 ("risk", risk, RISK_SCHEMA),
             ):
                 listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
-            manifest = _manifest(
-                spark, description, snapshot.criteria, summary, gates, drifts, progress
-            )
+            manifest = _manifest(spark, description, basis, summary, gates, drifts, progress)
             manifest["attempt"] = staging.state.attempt
             manifest["warnings"] = [one.as_dict() for one in warnings]
             listed.sort(key=lambda one: one.path)
@@ -550,14 +562,14 @@ def _warn_of_release(
     table: DataFrame,
     names: Sequence[str],
     configuration: Configuration,
-    snapshot: Snapshot,
+    basis: Basis,
     published: PublishedClasses,
 ) -> list[ReleaseWarning]:
     """Find, and tell, what the staged release should not be used without knowing."""
     sizes = count_published_values(table, configuration, published.rows)
     found = published_value_warnings(sizes, configuration)
     found += warn_of_sensitive_values(
-        table, names, configuration, _sensitive_values(snapshot.criteria), sizes
+        table, names, configuration, _sensitive_values(basis.criteria), sizes
     )
     tell_warnings(found)
     return found
@@ -640,6 +652,25 @@ def _sensitive_values(criteria: Criteria) -> list[SensitiveValues]:
     ]
 
 
+def _with_told_distances(
+    table: DataFrame, names: Sequence[str], measured: Sequence[MeasuredCriterion], basis: Basis
+) -> list[MeasuredCriterion]:
+    """Return what is told of criteria: distances from what the release shows of the whole input.
+
+    The distance from the whole input would depend on the values of records left out.
+    """
+    distances = [one for one in measured if one.criterion.is_distance]
+    shown = measure_criteria(
+        table,
+        names,
+        [one.criterion for one in distances],
+        _sensitive_values(basis.criteria),
+        basis.uncertainty,
+    )
+    by_criterion = {one.criterion: one for one in shown}
+    return [by_criterion.get(one.criterion, one) for one in measured]
+
+
 def _require_promises(
     published: PublishedClasses, k: int, measured: Sequence[MeasuredCriterion], rows: int
 ) -> None:
@@ -660,13 +691,11 @@ def _require_promises(
         raise GuaranteeError("\n".join(broken))
 
 
-def _without_outlier_handling(
-    model: Model, snapshot: Snapshot, rounds: StagedRounds, totals: Sequence[Totals]
-) -> Totals:
+def _without_outlier_handling(model: Model, snapshot: Snapshot, basis: Basis) -> Totals:
     """Return the figures of the same model without outlier handling: one round, all kept."""
     if model.leaves_residual:
         # It was run: its records left over are suppressed.
-        return replace(totals[0], suppressed=rounds.results[0].left_over)
+        return replace(basis.totals[0], suppressed=basis.rounds.results[0].left_over)
     whole = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
     if whole is None:
         raise TypeError(f"{type(model).__name__} made nothing of its first round")
@@ -676,45 +705,41 @@ def _without_outlier_handling(
     return baseline
 
 
-def _divide(rounds: StagedRounds, totals: Sequence[Totals], seed: int) -> Division:
+def _divide(basis: Basis, seed: int) -> Division:
     """Decide which file of the release each record goes to; costs as :func:`divide`."""
-    residual = rounds.residual
+    residual = basis.rounds.residual
     suppressed = residual.rows if residual is not None and residual.published else 0
     return divide(
-        rounds.finished,
-        rounds.classes,
-        max(suppressed, *(one.largest for one in totals)),
+        basis.rounds.finished,
+        basis.rounds.classes,
+        max(suppressed, *(one.largest for one in basis.totals)),
         [suppressed_class(seed)] if suppressed else [],
     )
 
 
-def _total(rounds: StagedRounds, totals: Sequence[Totals]) -> Totals:
+def _total(basis: Basis) -> Totals:
     """Return the figures of all rounds and of the records that found no class."""
-    suppressed = rounds.residual.rows if rounds.residual else 0
-    return replace(reduce(Totals.__add__, totals), suppressed=suppressed)
+    residual = basis.rounds.residual
+    suppressed = residual.rows if residual else 0
+    return replace(reduce(Totals.__add__, basis.totals), suppressed=suppressed)
 
 
 def _summary(
     configuration: Configuration,
     model: Model,
     snapshot: Snapshot,
-    rounds: StagedRounds,
-    totals: Sequence[Totals],
+    basis: Basis,
     baseline: Totals | None,
     published: PublishedClasses,
 ) -> dict[str, Any]:
-    total = _total(rounds, totals)
+    total = _total(basis)
     k = configuration.privacy.k
     summary: dict[str, Any] = {
         "model": configuration.model.name,
         "k": k,
         "rho": model.rounds,
-        "rounds": len(rounds.results),
-        "rows_in": snapshot.rows_read,
-        "rows_dropped_missing": snapshot.rows_read - snapshot.rows,
+        "rounds": len(basis.rounds.results),
         "rows_published": published.rows,
-        "rows_suppressed": total.suppressed,
-        "rows_left_out": snapshot.rows - published.rows,
         "classes": total.classes,
         "published_classes": published.classes,
         "dm": total.discernibility,
@@ -736,9 +761,9 @@ def _summary(
         "version": __version__,
     }
     if model.rounds > 1:
-        first = totals[0]
+        first = basis.totals[0]
         gain = decide_gain(
-            (first.classes, rounds.results[0].left_over, first.smallest),
+            (first.classes, basis.rounds.results[0].left_over, first.smallest),
             (total.classes, total.suppressed, total.smallest),
         )
         summary |= {
@@ -800,14 +825,14 @@ def _privacy_rows(
 
 
 def _attribute_rows(
-    snapshot: Snapshot,
-    rounds: StagedRounds,
-    totals: Sequence[Totals],
-    information: Information | None,
+    configuration: Configuration, basis: Basis, dropped: int, information: Information | None
 ) -> list[dict[str, object]]:
-    total = _total(rounds, totals)
+    total = _total(basis)
+    missing = told_missing(
+        basis.missing, dropped if configuration.missing == "drop" else None, configuration.privacy.k
+    )
     rows: list[dict[str, object]] = []
-    for index, quasi_identifier in enumerate(snapshot.quasi_identifiers):
+    for index, quasi_identifier in enumerate(basis.quasi_identifiers):
         own = total.of_attribute(index)
         rows.append(
             {
@@ -815,19 +840,25 @@ def _attribute_rows(
                 "attribute": quasi_identifier.name,
                 "kind": quasi_identifier.kind,
                 "weight": quasi_identifier.weight,
-                "missing_rows": snapshot.missing[index],
+                "missing_rows": missing[index],
                 "generalized_rows": own.generalized,
-                "generalized_share": own.generalized / snapshot.rows,
+                "generalized_share": own.generalized / basis.rows,
                 "ncp_total": float(own.penalty),
-                "ncp": float(own.penalty) / snapshot.rows,
-                "iloss": float(own.iloss) / snapshot.rows,
-                "loss": float(own.loss) / snapshot.rows,
+                "ncp": float(own.penalty) / basis.rows,
+                "iloss": float(own.iloss) / basis.rows,
+                "loss": float(own.loss) / basis.rows,
                 "height": quasi_identifier.height,
-                "precision": 1.0 - float(own.lifted) / snapshot.rows,
+                "precision": 1.0 - float(own.lifted) / basis.rows,
                 "entropy": None if information is None else information.entropy[index],
             }
         )
     return rows
+
+
+def _missing_by_gate(basis: Basis) -> dict[str, int]:
+    """Return the missing values of quasi-identifiers under the names that gates have for them."""
+    pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
+    return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
 
 
 def _information(
@@ -835,9 +866,10 @@ def _information(
     snapshot: Snapshot,
     configuration: Configuration,
     description: dict[str, Any],
-    left_out: int,
+    basis: Basis,
+    residual: Residual | None,
 ) -> Information:
-    """Measure the published files beside the snapshot."""
+    """Measure the published files beside the snapshot, or beside the published records of it."""
     columns = []
     names = [quasi_identifier_column(index) for index in range(len(snapshot.quasi_identifiers))]
     for staged, quasi_identifier in zip(names, snapshot.quasi_identifiers, strict=True):
@@ -845,11 +877,14 @@ def _information(
         if quasi_identifier.kind == "float":
             value = sf.when(~sf.isnan(value), value)
         columns.append(value.alias(quasi_identifier.name))
+    records = snapshot.records.rows(*names)
+    if residual is not None and not basis.values_told:
+        records = records.exceptAll(residual.records.rows(*names))
     return measure_information(
         table,
         published_attributes(description),
-        snapshot.records.rows(*names).select(*columns),
-        left_out,
+        records.select(*columns),
+        basis.left_out if basis.values_told else 0,
         {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
         configuration.input.missing_markers,
     )
@@ -909,7 +944,7 @@ def _describe_release(configuration: Configuration, generalizer: Generalizer) ->
 def _manifest(
     spark: SparkSession,
     description: dict[str, Any],
-    criteria: Criteria,
+    basis: Basis,
     summary: dict[str, Any],
     gates: Sequence[GateResult],
     drifts: Sequence[Drift],
@@ -927,7 +962,8 @@ def _manifest(
         "published": {
             "rows": summary["rows_published"],
             "rows_left_out": summary["rows_left_out"],
-            "sensitive_values": {one.name: len(one.values) for one in criteria.sensitive},
+            "sensitive_values": basis.sensitive_values,
+            "left_out_values": "told" if basis.values_told else "withheld",
             **description["published"],
         },
         "summary": {
@@ -935,6 +971,13 @@ def _manifest(
             for name, value in summary.items()
             if not name.endswith("_fingerprint") and name not in ("run_id", "started")
         },
-        "gates": [asdict(gate) for gate in gates],
-        "drift": [asdict(drift) for drift in drifts],
+        "gates": [
+            {name: value for name, value in asdict(gate).items() if name != "within"}
+            for gate in gates
+        ],
+        # A count that is withheld is judged by the least that it can be, and stays withheld.
+        "drift": [
+            asdict(drift) | ({"found": None} if summary.get(drift.metric) is None else {})
+            for drift in drifts
+        ],
     }

@@ -32,6 +32,7 @@ __all__ = [
     "bytes_of",
     "open_parcels",
     "pack_table",
+    "parcel_of",
     "together",
     "unpack_table",
 ]
@@ -183,12 +184,24 @@ class Packer:
         """Return the columns of :data:`PARCELS` for one parcel."""
         first = self._next
         self._next += records.num_rows
-        return {
-            FIRST_NUMBER: pa.array([first]),
-            ROWS: pa.array([records.num_rows]),
-            BYTES: pa.array([bytes_of(records)]),
-            RECORDS: pa.array([pack_table(records)], pa.binary()),
-        }
+        return parcel_of(first, records)
+
+
+def parcel_of(first: int, records: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of :data:`PARCELS` for one parcel.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first record.
+    records : pyarrow.Table
+    """
+    return {
+        FIRST_NUMBER: pa.array([first]),
+        ROWS: pa.array([records.num_rows]),
+        BYTES: pa.array([bytes_of(records)]),
+        RECORDS: pa.array([pack_table(records)], pa.binary()),
+    }
 
 
 def together(batches: Batches, most_bytes: int = PARCEL_BYTES) -> Iterator[pa.Table]:

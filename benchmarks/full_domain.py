@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +89,16 @@ def adult(options: argparse.Namespace) -> None:
             found = release.summary
             levels = release.rounds[0]["levels"] or ""
             print(
-                f"| {title} | {found['classes']:,} | {found['rows_suppressed']:,} | "
+                f"| {title} | {found['classes']:,} | {_suppressed(found)} | "
                 f"{str(levels).replace(', ', ' ')} | {found['precision']:.4f} | "
                 f"{found['loss']:.4f} | {found['gcp']:.4f} |",
                 flush=True,
             )
+
+
+def _suppressed(summary: Mapping[str, Any]) -> str:
+    count = summary["rows_suppressed"]
+    return f"fewer than {summary['k']}" if count is None else f"{count:,}"
 
 
 def search(options: argparse.Namespace) -> None:

@@ -54,16 +54,21 @@ def show_records(console: Console, title: str, records: Sequence[Any]) -> None:
 def show_release(console: Console, release: Release) -> None:
     """Show the figures of a run: the release, its rounds, its attributes."""
     summary = release.summary
+    few = f"fewer than {summary['k']:,}"
+
+    def told(count: object) -> object:
+        return few if count is None else count
+
     lines = [
         ("records published", summary["rows_published"]),
-        ("records dropped, a quasi-identifier missing", summary["rows_dropped_missing"]),
+        ("records dropped, a quasi-identifier missing", told(summary["rows_dropped_missing"])),
         *(
-            [
-                ("records without a class, suppressed", summary["rows_suppressed"]),
-                ("of them not published", summary["rows_left_out"]),
+            []
+            if summary["rows_suppressed"] == 0
+            else [
+                ("records without a class, suppressed", told(summary["rows_suppressed"])),
+                ("of them not published", told(summary["rows_left_out"])),
             ]
-            if summary["rows_suppressed"]
-            else []
         ),
         (f"smallest class (k = {summary['k']})", summary["published_min_class_size"]),
         ("classes", summary["classes"]),
@@ -87,7 +92,10 @@ def show_release(console: Console, release: Release) -> None:
     rows = [[row[name] for name in columns] for row in release.rounds]
     console.print(titled_table("Rounds", columns, rows))
     columns = ["attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss"]
-    rows = [[row[name] for name in columns] for row in release.attributes]
+    rows = [
+        ["withheld" if row[name] is None else row[name] for name in columns]
+        for row in release.attributes
+    ]
     console.print(titled_table("Attributes", columns, rows))
     columns = ["attacker", "highest", "average", "at_risk", "unique"]
     rows = [

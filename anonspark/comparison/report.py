@@ -62,7 +62,7 @@ def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
     return render(
         title=grid.title or "Comparison",
         subtitle=(
-            f"{len(rows):,} cells on one input of {done[0]['rows_in']:,} rows"
+            f"{len(rows):,} cells on one input{_rows_of_input(done)}"
             if done
             else f"{len(rows):,} cells, none of which could be published"
         ),
@@ -72,6 +72,12 @@ def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
             "this file."
         ),
     )
+
+
+def _rows_of_input(done: Sequence[Row]) -> str:
+    """Tell how many rows the input has, unless a release withholds it."""
+    rows = {row["rows_in"] for row in done}
+    return "" if None in rows else f" of {max(rows):,} rows"
 
 
 def _ranking_columns(grid: Grid) -> list[str]:

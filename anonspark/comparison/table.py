@@ -12,6 +12,7 @@ from typing import Any
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Grid
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
+from anonspark.evaluate.withholding import least_count
 from anonspark.filesystem import FileSystem
 from anonspark.publish.schemas import SUMMARY_SCHEMA
 from anonspark.publish.tables import write_rows
@@ -44,7 +45,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     metric = METRICS[grid.rank_by]
     contestants = []
     for result in results:
-        value = None if result.refused else float(result.summary[grid.rank_by])
+        value = None if result.refused else float(least_count(result.summary, grid.rank_by))
         if value is not None and metric.larger_is_better:
             value = -value
         privacy = {
@@ -54,7 +55,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
             Contestant(
                 (json.dumps(privacy, sort_keys=True),),
                 result.configuration["privacy"]["k"],
-                0 if result.refused else result.summary["rows_suppressed"],
+                0 if result.refused else least_count(result.summary, "rows_suppressed"),
                 value,
             )
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonspark.errors import GuaranteeError
+from anonspark.evaluate.withholding import least_count
 
 __all__ = ["Drift", "measure_drift", "require_no_drift"]
 
@@ -68,13 +69,17 @@ def measure_drift(
         The row of this run.
     before : mapping or None
         The row of the last run that can be compared, None where there is none.
+
+    Notes
+    -----
+    A count that is withheld is compared by the least that it can be.
     """
     earlier: Mapping[str, Any] = before or {}
     return [
         Drift(
             name,
-            _number(summary.get(name)),
-            _number(earlier.get(name)),
+            _number(least_count(summary, name)),
+            _number(least_count(earlier, name)),
             bound,
             earlier.get("run_id"),
         )

@@ -30,14 +30,18 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
     Parameters
     ----------
     summary : mapping
-        Of the table ``summary``: ``utility_score``, ``rows_in``, ``rows_dropped_missing`` and
-        ``rows_suppressed``.
+        Of the table ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
+        ``rows_left_out`` and ``k``.
     """
     score = float(summary["utility_score"])
     word = next(word for least, word in _WORDS if score >= least)
-    rows = int(summary["rows_in"]) - int(summary["rows_dropped_missing"])
-    suppressed = int(summary["rows_suppressed"]) / max(rows, 1)
-    lost = f"; {suppressed:.2%} of the records are lost altogether" if suppressed else ""
+    suppressed = summary["rows_suppressed"]
+    lost = ""
+    if suppressed is None:
+        lost = f"; fewer than {summary['k']:,} records were left out"
+    elif suppressed:
+        rows = int(summary["rows_published"]) + int(summary["rows_left_out"])
+        lost = f"; {suppressed / max(rows, 1):.2%} of the records are lost altogether"
     return (
         f"{word} ({score:.1f} of 100): on average a published value narrows its attribute down to "
         f"{(100.0 - score) / 100.0:.2%} of the range of values{lost}"

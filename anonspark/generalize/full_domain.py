@@ -8,27 +8,36 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.full_domain.domain import AttributeGroups, Levels
 from anonspark.generalize.classes import ClassFigures, PublishedColumn
 from anonspark.generalize.labels import MISSING, hierarchy_label
 
-__all__ = ["FullDomainRecoding"]
+__all__ = ["FullDomainRecoding", "RecodedAttribute", "recode"]
 
 Codes = npt.NDArray[np.int32]
 Figures = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _RecodedAttribute:
-    """What the groups of one attribute are published as, and what they lose."""
+class RecodedAttribute:
+    """What the groups of one attribute are published as, and what they lose.
+
+    Parameters
+    ----------
+    labels : pyarrow.StringArray of shape (groups,)
+    penalties, losses : float64 ndarray of shape (groups,)
+        See :class:`anonspark.generalize.classes.ClassFigures`.
+    """
 
     labels: pa.Array
     penalties: Figures
     losses: Figures
 
 
-def _recode(attribute: AttributeGroups, level: int) -> _RecodedAttribute:
+def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
+    """Return what the groups of an attribute at a level are published as, and what they lose."""
     quasi_identifier, hierarchy = attribute.quasi_identifier, attribute.hierarchy
     nothing_known = not hierarchy.leaves
     everything = quasi_identifier.has_missing and level == attribute.height and not nothing_known
@@ -43,7 +52,7 @@ def _recode(attribute: AttributeGroups, level: int) -> _RecodedAttribute:
     if everything:
         # Anything may be missing: such a class tells nothing for sure.
         shares[:] = 1.0
-    return _RecodedAttribute(
+    return RecodedAttribute(
         labels=pa.array(labels, pa.string()),
         penalties=shares,
         losses=(covered - 1) / max(quasi_identifier.domain_size, 1),
@@ -68,9 +77,9 @@ class FullDomainRecoding:
     columns: tuple[PublishedColumn, ...]
 
     @cached_property
-    def _recoded(self) -> list[_RecodedAttribute]:
+    def _recoded(self) -> list[RecodedAttribute]:
         pairs = zip(self.attributes, self.levels, strict=True)
-        return [_recode(attribute, level) for attribute, level in pairs]
+        return [recode(attribute, level) for attribute, level in pairs]
 
     @cached_property
     def _places(self) -> list[int]:
@@ -97,6 +106,30 @@ class FullDomainRecoding:
             recoded = self._recoded[place]
             published.append(recoded.labels.take(pa.array(groups[:, place])))
         return published
+
+    def names(self, groups: Codes) -> list[pa.Array]:
+        """Return what classes are called by, in the order of the configuration.
+
+        Parameters
+        ----------
+        groups : int32 ndarray of shape (classes, d)
+            In the order of :attr:`attributes`.
+
+        Returns
+        -------
+        list of pyarrow.StringArray
+            The label of each group, null for missing values. Numbers of groups would depend on
+            what else the input holds, and so on records that are left out.
+        """
+        names = []
+        for place in self._places:
+            attribute, level = self.attributes[place], self.levels[place]
+            first = attribute.first_leaves(level)
+            labels = pa.array(attribute.hierarchy.labels(level, first).tolist(), pa.string())
+            own = pa.array(groups[:, place])
+            beyond = pc.greater_equal(own, len(labels))
+            names.append(labels.take(pc.if_else(beyond, pa.scalar(None, pa.int32()), own)))
+        return names
 
     def figures(self, groups: Codes, sizes: npt.NDArray[np.int64]) -> ClassFigures:
         """Return the loss of classes, with labels as bounds, in the order of the configuration.

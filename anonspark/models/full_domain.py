@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from anonspark.arrow import spark_type
 from anonspark.columns import (
@@ -25,6 +25,7 @@ from anonspark.columns import (
 )
 from anonspark.configuration.problems import Finding, found, nearest
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.fingerprints import content_hash
 from anonspark.full_domain.distributed import (
     DistributedTuples,
     Packing,
@@ -270,6 +271,28 @@ class _Recode:
 
 
 @dataclass(frozen=True)
+class _NameClasses:
+    """Adds, to the words and sizes of classes, the labels that they are called by."""
+
+    recoding: FullDomainRecoding
+    packing: Packing
+
+    def __call__(self, batches: Batches) -> Batches:
+        names = word_names(self.packing.words)
+        for batch in batches:
+            groups = self.packing.unpack([batch.column(name).to_numpy() for name in names])
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *self.recoding.names(groups)],
+                [*batch.schema.names, *_name_columns(self.recoding.levels)],
+            )
+
+
+def _name_columns(levels: Levels) -> list[str]:
+    """Return the columns of the labels that classes are called by."""
+    return [f"name_{index}" for index in range(len(levels))]
+
+
+@dataclass(frozen=True)
 class _DescribeClasses:
     """Makes parcels of classes from their words and sizes."""
 
@@ -502,7 +525,9 @@ class FullDomain(Model):
         classes, few = self._classes(table, chosen, requirements)
         # Who knows the path knows the seed.
         keyed = with_hidden_number(classes, HASH_KEY, int(path.view(np.int64)))
-        classes = keyed.withColumn(CLASS_ID, sf.xxhash64(HASH_KEY, *names)).drop(HASH_KEY)
+        called = _name_columns(levels)
+        content = content_hash([sf.col(name) for name in called], sf.col(HASH_KEY))
+        classes = keyed.withColumn(CLASS_ID, content).drop(HASH_KEY, *called)
         if few:
             classes = sf.broadcast(classes)
         recoded = self._with_published(table.records, levels)
@@ -518,16 +543,21 @@ class FullDomain(Model):
     def _classes(
         self, table: Round, tuples: TupleTable, requirements: Requirements
     ) -> tuple[DataFrame, bool]:
-        """Return the words and the size of every utility class, and whether they are few."""
+        """Return words, size and labels of every utility class, and whether they are few."""
+        packing = Packing(tuple(self._domain.groups(tuples.levels)))
+        recoding, called = self._recoding(tuples.levels), _name_columns(tuples.levels)
+        labels = [StructField(name, StringType()) for name in called]
         if isinstance(tuples, DistributedTuples):
-            return tuples.utility_class_rows(requirements), False
+            found = tuples.utility_class_rows(requirements)
+            schema = StructType([*found.schema, *labels])
+            return map_batches(found, _NameClasses(recoding, packing), schema), False
         if not isinstance(tuples, Tuples):
             raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
         groups, sizes = tuples.utility_classes(requirements)
-        packing = Packing(tuple(self._domain.groups(tuples.levels)))
         words = zip(word_names(packing.words), packing.pack(groups), strict=True)
-        columns = pa.table({**{name: pa.array(word) for name, word in words}, "size": sizes})
-        schema = StructType([StructField(name, LongType(), False) for name in columns.column_names])
+        numbers = {**{name: pa.array(word) for name, word in words}, "size": pa.array(sizes)}
+        columns = pa.table(numbers | dict(zip(called, recoding.names(groups), strict=True)))
+        schema = StructType([*(StructField(name, LongType(), False) for name in numbers), *labels])
         spark = table.records.parcels.sparkSession
         rows = spark.createDataFrame(columns.to_pandas(), schema)
         return rows, len(sizes) <= _BROADCAST_CLASSES

@@ -55,6 +55,7 @@ class _Published(_Part):
     rows: Count = 0
     # Null where fewer than k records were left out.
     rows_left_out: Count | None = 0
+    left_out_values: Literal["told", "withheld"] = "told"
     sensitive_values: dict[str, Count] = {}
     columns: list[str] = []
     quasi_identifier_columns: list[str]
@@ -83,6 +84,7 @@ class _Gate(_Part):
     found: float | None
     min: float | None
     max: float | None
+    withheld: bool = False
 
 
 class _Drift(_Part):

@@ -34,9 +34,9 @@ class Disclosure:
         """Return whether a count of people must not be shown; none at all may be."""
         return 0 < people < self.k
 
-    def count(self, people: int) -> str:
-        """Return a count as text."""
-        return self.few if self.hides(people) else f"{people:,}"
+    def count(self, people: int | None) -> str:
+        """Return a count as text; None stands for one that the run has withheld."""
+        return self.few if people is None or self.hides(people) else f"{people:,}"
 
     def rounded(self, people: float) -> int:
         """Return a count of the original, rounded to a multiple of k."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anonspark.configuration.schema import redact_path
+from anonspark.evaluate.withholding import COUNTS, told_counts
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures
 
-__all__ = ["Evidence", "Row", "figure_text"]
+__all__ = ["Evidence", "Row", "figure_text", "withholds_values"]
 
 Row = Mapping[str, Any]
 
@@ -55,20 +56,18 @@ class Evidence:
 
     @property
     def counts(self) -> Row:
-        """The figures of the whole release: those of the manifest, or of the metrics."""
-        return self.manifest.get("summary") or (self.summary[0] if self.summary else {})
+        """The figures of the whole release: those of the manifest, or of the metrics; as told."""
+        found = self.manifest.get("summary") or (self.summary[0] if self.summary else {})
+        return _as_told(found, self.k)
 
     @property
-    def has_hidden_counts(self) -> bool:
-        """Whether a count is hidden that the number of records of the input would tell."""
-        names = ("rows_dropped_missing", "rows_left_out")
-        hidden = [int(self.counts.get(name) or 0) for name in names]
-        hidden += [int(row.get("missing_rows") or 0) for row in self.attributes]
-        return any(map(self.rules.hides, hidden))
+    def withholds_values(self) -> bool:
+        """Whether nothing may depend on the values of the records that found no class."""
+        return withholds_values(self.manifest)
 
     @property
     def kept(self) -> int:
-        """Records that were anonymized: those published, and those left out at the end."""
+        """Records that the figures are about: those published, and those left out and told of."""
         names = ("rows_published", "rows_left_out")
         return sum(int(self.counts.get(name) or 0) for name in names)
 
@@ -76,6 +75,21 @@ class Evidence:
     def k(self) -> int:
         """Smallest class size that was required."""
         return self.rules.k
+
+
+def withholds_values(manifest: Mapping[str, Any]) -> bool:
+    """Return whether nothing may depend on the values of the records that found no class."""
+    k = int(manifest["configuration"]["privacy"]["k"])
+    left_out = _as_told(manifest.get("summary") or {}, k).get("rows_left_out", 0)
+    told = manifest["published"].get("left_out_values", "told") == "told"
+    return left_out is None or (bool(left_out) and not told)
+
+
+def _as_told(summary: Row, k: int) -> Row:
+    """Return a summary without counts of few records, which an earlier version wrote."""
+    if any(summary.get(name) is None for name in COUNTS):
+        return summary
+    return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}
 
 
 def figure_text(value: object, digits: int = 4) -> str:

@@ -110,7 +110,7 @@ def loss(evidence: Evidence) -> Section | None:
     rows = evidence.attributes
     if not rows:
         return None
-    missing = [int(row.get("missing_rows") or 0) for row in rows]
+    missing = [row.get("missing_rows", 0) for row in rows]
     names = [str(row["attribute"]) for row in rows]
     cells = [
         [
@@ -157,15 +157,16 @@ def loss(evidence: Evidence) -> Section | None:
     )  # fmt: skip
 
 
-def _missing(missing: Sequence[int], rules: Disclosure) -> list[str]:
-    """Return how many values of each attribute are missing, as text."""
+def _missing(missing: Sequence[int | None], rules: Disclosure) -> list[str]:
+    """Return how many values of each attribute are missing, as text; None is withheld."""
     # With one of them hidden, the sum of all of them could tell it.
-    if any(map(rules.hides, missing)):
-        return ["some" if one else "0" for one in missing]
+    if any(one is None or rules.hides(one) for one in missing):
+        return ["withheld"] * len(missing)
+    counts = [int(one or 0) for one in missing]
     # Less the records that were dropped, they would tell how many lack two values.
-    if len(missing) > 1:
-        return [f"about {rules.rounded(one):,}" if one else "0" for one in missing]
-    return [f"{one:,}" for one in missing]
+    if len(counts) > 1:
+        return [f"about {rules.rounded(one):,}" if one else "0" for one in counts]
+    return [f"{one:,}" for one in counts]
 
 
 def _percent_or_nothing(value: Any) -> str:
@@ -251,7 +252,7 @@ def rounds(evidence: Evidence) -> Section | None:
             Table("Certainty penalty of each round", columns, cells),
         ),
     ]  # fmt: skip
-    if untold:
+    if untold or evidence.counts.get("rows_left_out", 0) is None:
         blocks.append(
             Text(f"In the end {rules.few} records were left over, which the figures leave out.")
         )
@@ -270,7 +271,12 @@ def marginals(evidence: Evidence) -> Section | None:
         f"Counts are rounded to multiples of k = {rules.k:,}, and bins with fewer records are "
         "joined with others."
     )
-    if any(marginal.before is None for marginal in marginals):
+    if evidence.withholds_values:
+        text += (
+            " Only the release is shown: beside it the original would tell of the records that "
+            "found no class."
+        )
+    elif any(marginal.before is None for marginal in marginals):
         text += " Without the original only the release is shown (option --original)."
     return Section(
         "marginals",

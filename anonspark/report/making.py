@@ -15,7 +15,7 @@ from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.publish.originals import open_original
 from anonspark.report.document import render
-from anonspark.report.evidence import Evidence
+from anonspark.report.evidence import Evidence, withholds_values
 from anonspark.report.figures import measure
 from anonspark.report.placing import place_report, report_place
 from anonspark.report.sections import all_sections
@@ -73,7 +73,9 @@ def make_report(
         data = open_published(spark, release, manifest)
         matched = original if _tells_regions(claim.attributes) else None
         verification = audit_table(data, claim, original=matched, name=release, where=where)
-        figures = measure(data, manifest, claim.hierarchies, original)
+        # Beside the release, the original would tell of records that it leaves out.
+        shown = None if withholds_values(manifest) else original
+        figures = measure(data, manifest, claim.hierarchies, shown)
     before = []
     if figures.original is not None and figures.original.sizes:
         found = attacks(figures.original.sizes, claim.risk.threshold)

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from anonspark.evaluate.withholding import COUNTS
 from anonspark.report.blocks import Block, Code, Section, Table, Text, Verdict
 from anonspark.report.charts import Bars, Series
 from anonspark.report.drawing import bars
@@ -32,8 +33,8 @@ _ROLES = {
     "insensitive": "published as it is",
 }
 
-# Figures that would tell a hidden count, less those that are shown or can be counted.
-_TELLING = ("rows_in", "rows_suppressed", "generalized_rows")
+# Shown in place of a figure that would tell a count of few people.
+_WITHHELD = "withheld"
 
 
 def guarantee(evidence: Evidence) -> Section:
@@ -156,6 +157,9 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
 
 def _untruthful(truth: Row, evidence: Evidence) -> str:
     """Return how many records of the original or the release do not fit, and how many may not."""
+    if evidence.withholds_values:
+        # They include those that were left out.
+        return "0" if truth.get("holds", True) else _WITHHELD
     lost = max(int(truth.get(name, 0)) for name in ("missing", "without_counterpart", "unmatched"))
     beyond = max(0, lost - int(truth.get("left_out", 0)))
     for name in ("surplus", "without_original", "unmatched_published"):
@@ -214,10 +218,12 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
         for word, bound in (("at least", low), ("at most", high))
         if bound is not None
     ]
+    if figure is None and gate.get("withheld"):
+        return [name, ", ".join(bounds), _WITHHELD, "", Verdict(True)], True
     if figure is None:
         return [name, ", ".join(bounds), "not measured", "", Verdict(False)], False
     missed = ""
-    shown, exact = _gate_figure(evidence, name.rpartition(".")[2], float(figure))
+    shown, exact = _gate_figure(evidence, name, float(figure))
     for bound, way in ((low, "too low"), (high, "too high")):
         beyond = 0.0 if bound is None else (figure - bound) * (-1 if way == "too low" else 1)
         if beyond > 0:
@@ -225,9 +231,9 @@ def _gate_row(evidence: Evidence, gate: Row) -> tuple[list[str | Verdict], bool]
     return [name, ", ".join(bounds), shown, missed, Verdict(not missed)], not missed
 
 
-def _gate_figure(evidence: Evidence, metric: str, figure: float) -> tuple[str, bool]:
+def _gate_figure(evidence: Evidence, name: str, figure: float) -> tuple[str, bool]:
     """Return a figure as text that tells no more than other sections do, and whether exactly."""
-    rules = evidence.rules
+    rules, metric = evidence.rules, name.rpartition(".")[2]
     if metric in ("generalized_rows", "generalized_share"):
         people = evidence.kept
         some = figure if metric == "generalized_rows" else figure * people
@@ -235,10 +241,11 @@ def _gate_figure(evidence: Evidence, metric: str, figure: float) -> tuple[str, b
             return f"{rules.few} records", False
         if rules.hides(round(people - some)):
             return f"all but {rules.few} records", False
-    elif (metric.startswith("rows_") or metric == "missing_rows") and rules.hides(figure):
+    elif name in COUNTS and evidence.counts.get(name, figure) is None:
+        return _WITHHELD, False
+    elif metric == "missing_rows" and rules.hides(figure):
         return rules.few, False
-    telling = evidence.has_hidden_counts and metric in _TELLING
-    if telling or (metric == "missing_rows" and len(evidence.attributes) > 1):
+    if metric == "missing_rows" and len(evidence.attributes) > 1:
         return f"about {rules.rounded(figure):,}", False
     return figure_text(figure), True
 
@@ -247,18 +254,16 @@ def published(evidence: Evidence) -> Section:
     """Show how many records and which columns were published."""
     rules, counts = evidence.rules, evidence.counts
     published = int(evidence.verification.get("rows", counts.get("rows_published", 0)))
-    dropped = int(counts.get("rows_dropped_missing", 0))
-    suppressed = int(counts.get("rows_suppressed", 0))
-    left_out = int(counts.get("rows_left_out", 0))
-    total = int(counts.get("rows_in", published))
+    dropped = counts.get("rows_dropped_missing", 0)
+    left_out = counts.get("rows_left_out", 0)
+    total = counts.get("rows_in", published)
+    # Either all records without a class are left out, or none is.
+    suppressed = counts.get("rows_suppressed", 0) if left_out == 0 else 0
     rows = [
-        [
-            "records of the input",
-            f"about {rules.rounded(total):,}" if evidence.has_hidden_counts else f"{total:,}",
-        ],
+        ["records of the input", _WITHHELD if total is None else f"{total:,}"],
         ["left out because a quasi-identifier is missing", rules.count(dropped)],
         ["left out because they found no class", rules.count(left_out)],
-        ["published with all quasi-identifiers suppressed", rules.count(suppressed - left_out)],
+        ["published with all quasi-identifiers suppressed", rules.count(suppressed)],
         ["records published", f"{published:,}"],
         ["classes by published values", f"{int(evidence.verification.get('classes', 0)):,}"],
     ]

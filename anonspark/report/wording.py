@@ -33,7 +33,7 @@ def utility_sentences(
     """
     sentences = []
     if counts.get("utility_score") is not None:
-        sentences.append(f"The usefulness is {_score(counts, rules)}.")
+        sentences.append(f"The usefulness is {describe_utility(counts)}.")
     if len(attributes) > 1:
         ordered = sorted(attributes, key=lambda row: (row["ncp"], row["position"]))
         best, worst = ordered[0], ordered[-1]
@@ -60,19 +60,6 @@ def utility_sentences(
     if not sentences:
         sentences.append("The release came without its metrics, and no original was given.")
     return sentences
-
-
-def _score(counts: Mapping[str, Any], rules: Disclosure) -> str:
-    """Return the score in words, without a count of few suppressed records."""
-    suppressed, left_out = int(counts["rows_suppressed"]), int(counts.get("rows_left_out") or 0)
-    if rules.hides(suppressed):
-        whole = describe_utility({**counts, "rows_suppressed": 0})
-        return f"{whole}; {rules.few} records are lost altogether"
-    if rules.hides(left_out):
-        # Those that are published can be counted: all of them would tell the others.
-        rows = {"rows_suppressed": suppressed - left_out, "rows_in": counts["rows_in"] - left_out}
-        return f"{describe_utility({**counts, **rows})}; {rules.few} records were left out"
-    return describe_utility(counts)
 
 
 def _distance(before: Sequence[float], after: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from anonspark.hierarchies.hierarchy import Hierarchy
 from anonspark.hierarchies.reading import read_hierarchy_files
 from anonspark.publish.manifest import MANIFEST
 from anonspark.verification.criteria import Uncertainty
-from anonspark.verification.left_out import LEFT_OUT, read_left_out
+from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
 from anonspark.verification.regions import PublishedAttribute, published_attributes
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
@@ -74,7 +74,7 @@ class Claim:
     drops_missing : bool
         Whether records with a missing quasi-identifier were left out.
     rows_left_out : int
-        Records that found no class and were left out.
+        Records that found no class and were left out, at most.
     left_out : DataFrame or None
         Counts of their sensitive values.
     uncertainty : mapping of str to Uncertainty
@@ -172,7 +172,7 @@ def claim_of_manifest(
         hierarchies=_hierarchies(spark, attributes, privacy, matched=matched),
         missing_markers=configured["input"]["missing_markers"],
         drops_missing=configured.get("missing", "drop") == "drop",
-        rows_left_out=int(manifest["published"].get("rows_left_out", 0)),
+        rows_left_out=most_left_out(manifest),
         left_out=left_out.values,
         uncertainty=left_out.uncertainty,
         fingerprint=manifest["fingerprints"]["output"],

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark.filesystem import FileSystem
 from anonspark.verification.criteria import Uncertainty
 
-__all__ = ["LEFT_OUT", "LeftOut", "read_left_out"]
+__all__ = ["LEFT_OUT", "LeftOut", "most_left_out", "read_left_out"]
 
 LEFT_OUT = "left_out"
 """Directory of a release: attribute, value as text (null where missing), records."""
@@ -41,6 +41,18 @@ class LeftOut:
     failures: tuple[str, ...] = ()
 
 
+def most_left_out(manifest: Mapping[str, Any]) -> int:
+    """Return how many records found no class and were left out, at most.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Its ``published.rows_left_out`` is null where they are fewer than k.
+    """
+    rows = manifest["published"].get("rows_left_out", 0)
+    return int(manifest["configuration"]["privacy"]["k"]) - 1 if rows is None else int(rows)
+
+
 def read_left_out(
     spark: SparkSession, files: FileSystem, release: str, manifest: Mapping[str, Any]
 ) -> LeftOut:
@@ -56,7 +68,7 @@ def read_left_out(
         ``published.sensitive_values``.
     """
     published = manifest["published"]
-    rows = int(published.get("rows_left_out", 0))
+    rows = most_left_out(manifest)
     path = f"{release}/{LEFT_OUT}"
     values, told = None, frozenset[str]()
     failures: tuple[str, ...] = ()

@@ -43,6 +43,25 @@ def test_figures_within_their_bounds() -> None:
     require_passed([])
 
 
+def test_a_figure_that_is_withheld_is_judged_and_not_told() -> None:
+    summary = {**SUMMARY, "rows_suppressed": None}
+    (result,) = check_gates(
+        configured(rows_suppressed={"max": 3}), summary, [], [], {"rows_suppressed": 3}
+    )
+    assert (result.found, result.withheld) == (None, True)
+    require_passed([result])
+    with pytest.raises(GuaranteeError) as refused:
+        require_passed(
+            check_gates(
+                configured(rows_suppressed={"max": 2}), summary, [], [], {"rows_suppressed": 3}
+            )
+        )
+    assert str(refused.value).splitlines()[0] == (
+        "gates.rows_suppressed: found a number that is withheld, for it tells of fewer than k "
+        "records; expected at most 2"
+    )
+
+
 def test_every_figure_out_of_bounds_is_told() -> None:
     gates = {
         "gcp": {"max": 0.03},
@@ -106,8 +125,9 @@ def test_figures_that_are_asked_for_can_be_gated() -> None:
 def test_the_score_in_words(loss: float, word: str) -> None:
     summary = {
         "utility_score": utility_score(loss),
-        "rows_in": 110,
-        "rows_dropped_missing": 10,
+        "k": 7,
+        "rows_published": 90,
+        "rows_left_out": 10,
         "rows_suppressed": 0,
     }
     told = describe_utility(summary)
@@ -115,3 +135,5 @@ def test_the_score_in_words(loss: float, word: str) -> None:
     assert told.endswith(f"{loss:.2%} of the range of values")
     told = describe_utility({**summary, "rows_suppressed": 5})
     assert told.endswith("; 5.00% of the records are lost altogether")
+    told = describe_utility({**summary, "rows_suppressed": None, "rows_left_out": None})
+    assert told.endswith(" of the range of values; fewer than 7 records were left out")

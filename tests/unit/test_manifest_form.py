@@ -61,6 +61,7 @@ def manifest() -> dict[str, Any]:
         "published": {
             "rows": 10,
             "rows_left_out": None,
+            "left_out_values": "withheld",
             "sensitive_values": {"diagnosis": 2},
             "columns": ["age", "level", "town", "income", "diagnosis", "note"],
             "quasi_identifier_columns": ["age", "level", "town", "income"],
@@ -72,7 +73,7 @@ def manifest() -> dict[str, Any]:
             ],
         },
         "summary": summary,
-        "gates": [{"metric": "gcp", "found": 0.2, "min": None, "max": 0.5}],
+        "gates": [{"metric": "gcp", "found": 0.2, "min": None, "max": 0.5, "withheld": False}],
         "drift": [{"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}],
         "attempt": 1,
         "files": [{"path": "data/part-0", "bytes": 10, "rows": 10, "sha256": "0" * 64}],

@@ -426,6 +426,7 @@ def test_gates_say_by_how_much_they_are_missed() -> None:
         {"metric": "iloss", "found": 0.25, "min": None, "max": 0.2},
         {"metric": "classes", "found": 90.0, "min": 100.0, "max": None},
         {"metric": "rows_suppressed", "found": 3.0, "min": None, "max": 0.0},
+        {"metric": "rows_left_out", "found": None, "max": 4.0, "withheld": True},
         {"metric": "entropy", "found": None, "min": None, "max": 1.0},
     ]
     section = proof_sections.gates(evidence(manifest={"gates": gates}))
@@ -433,7 +434,8 @@ def test_gates_say_by_how_much_they_are_missed() -> None:
         ["gcp", "at most 0.05", "0.04", "", "True"],
         ["iloss", "at most 0.2", "0.25", "0.05 too high", "False"],
         ["classes", "at least 100", "90", "10 too low", "False"],
-        ["rows_suppressed", "at most 0", "fewer than 10", "too high", "False"],
+        ["rows_suppressed", "at most 0", "3", "3 too high", "False"],
+        ["rows_left_out", "at most 4", "withheld", "", "True"],
         ["entropy", "at most 1", "not measured", "", "False"],
     ]
     assert proof_sections.gates(evidence()) is None
@@ -452,7 +454,7 @@ def test_gates_tell_no_count_that_other_sections_hide() -> None:
         "rows_suppressed": 43.0,
         "rows_left_out": 3.0,
         "attributes.age.missing_rows": 15.0,
-        "attributes.age.generalized_rows": 1001.0,
+        "attributes.age.generalized_rows": 998.0,
         "attributes.hours.generalized_rows": 724.0,
         "attributes.age.generalized_share": 0.999,
         "attributes.hours.generalized_share": 0.004,
@@ -465,31 +467,33 @@ def test_gates_tell_no_count_that_other_sections_hide() -> None:
         evidence(manifest={"gates": gates, "summary": summary}, attributes=rows)
     )
     assert {row[0]: (row[2], row[3]) for row in cells(section)} == {
-        "rows_in": ("about 1,030", "too low"),
+        "rows_in": ("withheld", "too low"),
         "rows_published": ("1,000", "4,000 too low"),
         "rows_dropped_missing": ("22", "4,978 too low"),
-        "rows_suppressed": ("about 40", "too low"),
-        "rows_left_out": ("fewer than 10", "too low"),
+        "rows_suppressed": ("withheld", "too low"),
+        "rows_left_out": ("withheld", "too low"),
         "attributes.age.missing_rows": ("about 20", "too low"),
         "attributes.age.generalized_rows": ("all but fewer than 10 records", "too low"),
-        "attributes.hours.generalized_rows": ("about 720", "too low"),
+        "attributes.hours.generalized_rows": ("724", "4,276 too low"),
         "attributes.age.generalized_share": ("all but fewer than 10 records", "too low"),
         "attributes.hours.generalized_share": ("fewer than 10 records", "too low"),
     }
     told = proof_sections.published(evidence(manifest={"summary": summary}, attributes=rows))
-    assert dict(cells(told))["records of the input"] == "about 1,030"
+    assert dict(cells(told))["records of the input"] == "withheld"
 
 
 def test_few_records_left_out_are_not_told_by_the_utility() -> None:
     counts = {
+        "k": 10,
         "rows_in": 1003,
         "rows_dropped_missing": 0,
-        "rows_suppressed": 103,
+        "rows_published": 1000,
+        "rows_suppressed": 3,
         "rows_left_out": 3,
         "utility_score": 90.0,
     }
     (first, *_) = figure_sections.utility(evidence(manifest={"summary": counts})).blocks
-    assert "10.00% of the records" in first.text  # type: ignore[union-attr]
+    assert "10.00% of the range of values; fewer than" in first.text  # type: ignore[union-attr]
     assert first.text.endswith("; fewer than 10 records were left out.")  # type: ignore[union-attr]
 
 
@@ -533,7 +537,7 @@ def test_few_records_left_out_are_told_neither_by_themselves_nor_by_the_total() 
     rows = dict(cells(section))
     assert rows["left out because a quasi-identifier is missing"] == "fewer than 10"
     assert rows["records published"] == "997"
-    assert rows["records of the input"] == "about 1,000"
+    assert rows["records of the input"] == "withheld"
 
 
 def test_few_records_left_over_are_not_told_by_the_rounds() -> None:
@@ -555,7 +559,7 @@ def test_few_missing_values_are_not_told_by_those_of_others() -> None:
         for name, missing in (("age", 4), ("hours", 13), ("income", 0))
     ]
     section = figure_sections.loss(evidence(attributes=rows))
-    assert [row[-1] for row in cells(section)] == ["some", "some", "0"]
+    assert [row[-1] for row in cells(section)] == ["withheld"] * 3
 
 
 def test_missing_values_are_rounded_where_they_overlap() -> None:
@@ -581,3 +585,11 @@ def test_records_that_were_left_out_are_no_falsehood() -> None:
         evidence(verification={"smallest": 10, "truthfulness": truth})
     )
     assert cells(section)[1][1:] == ["0", "fewer than 10; 40 not proven", "False"]
+    summary = {"rows_in": 1003, "rows_dropped_missing": 0, "rows_suppressed": 3, "rows_left_out": 3}
+    truth |= {"holds": True}
+    section = proof_sections.guarantee(
+        evidence(
+            manifest={"summary": summary}, verification={"smallest": 10, "truthfulness": truth}
+        )
+    )
+    assert cells(section)[1][1:] == ["0", "0", "True"]

@@ -1,0 +1,73 @@
+"""Counts of records that are left out: none of fewer than k is told, by itself or by others."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from anonspark.evaluate.drift import measure_drift
+from anonspark.evaluate.withholding import COUNTS, least_count, told_counts, told_missing
+
+
+def counts(dropped: int, left_out: int, published: int = 100) -> dict[str, int]:
+    total = published + dropped + left_out
+    return dict(zip(COUNTS, (total, dropped, left_out, left_out), strict=True))
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_no_sum_or_difference_of_counts_tells_of_fewer_than_k(k: int) -> None:
+    for dropped, left_out in itertools.product(range(2 * k + 1), repeat=2):
+        told = told_counts(counts(dropped, left_out), k)
+        known = [value for value in (*told.values(), 100) if value is not None]
+        for size in range(1, len(known) + 1):
+            for some in itertools.combinations(known, size):
+                for signs in itertools.product((1, -1), repeat=size):
+                    found = abs(sum(sign * one for sign, one in zip(signs, some, strict=True)))
+                    assert not (0 < found < k and found in (dropped, left_out))
+
+
+def test_what_is_of_nobody_or_of_many_is_told() -> None:
+    assert told_counts(counts(0, 0), 5) == counts(0, 0)
+    assert told_counts(counts(5, 7), 5) == counts(5, 7)
+    assert told_counts(counts(4, 7), 5) == {
+        "rows_in": None,
+        "rows_dropped_missing": None,
+        "rows_suppressed": 7,
+        "rows_left_out": 7,
+    }
+    assert told_counts(counts(1, 0), 1) == counts(1, 0)
+
+
+@pytest.mark.parametrize(
+    ("missing", "dropped", "told"),
+    [
+        ([0, 0], 0, [0, 0]),
+        ([30, 0], 30, [30, 0]),
+        ([3, 30], 33, [None, None]),
+        # All but three of the records that are left out.
+        ([30, 27], 30, [None, None]),
+        # Three records lack both.
+        ([20, 23], 40, [None, None]),
+        ([20, 30], 40, [20, 30]),
+        ([0, 3], 3, [None, None]),
+        # Missing values that are published are counted there.
+        ([3, 0], None, [3, 0]),
+    ],
+)
+def test_missing_values_tell_of_no_fewer_than_k(
+    missing: list[int], dropped: int | None, told: list[int | None]
+) -> None:
+    assert told_missing(missing, dropped, 5) == told
+
+
+def test_counts_that_are_withheld_are_compared_by_the_least_that_they_can_be() -> None:
+    summary = {"rows_published": 100, "entropy": None, **told_counts(counts(3, 20), 5)}
+    assert least_count(summary, "rows_in") == 120
+    assert least_count(summary, "rows_dropped_missing") == 0
+    assert least_count(summary, "rows_left_out") == 20
+    assert least_count(summary, "entropy") is None
+    assert least_count({}, "rows_in") is None
+    many = {"rows_published": 100, **told_counts(counts(5000, 20), 5)}
+    (drift,) = measure_drift({"rows_dropped_missing": 0.5}, many, {**summary, "run_id": "before"})
+    assert drift.describe() is not None
