@@ -425,7 +425,7 @@ def run(
         with progress.stage("publish", rows=snapshot.rows):
             division = _divide(basis, configuration.execution.seed)
             listed = write_records(
-                staged.finished, division, configuration, generalizer, files, staging.release
+                staged.finished, division, configuration, generalizer, files, staging
             )
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
@@ -448,9 +448,7 @@ def run(
                 and residual is not None
                 and any(one.is_distance for one in snapshot.criteria.criteria)
             ):
-                listed += write_left_out(
-                    residual, snapshot.criteria, files, staging.release, LEFT_OUT
-                )
+                listed += write_left_out(residual, snapshot.criteria, files, staging, LEFT_OUT)
             for one in measured:
                 if one.violating_classes:
                     _LOGGER.warning(
@@ -527,7 +525,7 @@ def run(
             in_order = classes.repartition(
                 -(-summary["classes"] // _CLASSES_IN_FILE), "class_id"
             ).sortWithinPartitions("class_id")
-            listed += write_table(in_order, "parquet", files, staging.release, "metrics/classes")
+            listed += write_table(in_order, "parquet", files, staging, "metrics/classes")
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows, schema in (
                 ("summary", [summary], SUMMARY_SCHEMA),

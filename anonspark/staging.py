@@ -58,7 +58,7 @@ _PRIVATE = "raw-records-at.txt"
 # All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
 # adds checksums, and half-written files have the name of the whole one.
 _STAGED = re.compile(
-    r"state|rounds|(?:records|release|manifest)-\d+|"
+    r"state|rounds|(?:records|release|written|manifest)-\d+|"
     rf"\.?(?:{'|'.join(map(re.escape, (_REPLACED, _NAMES, _PRIVATE)))})(?:\.writing)?(?:\.crc)?|"
     rf"\.\.{re.escape(_PRIVATE)}\.writing\.crc"
 )
@@ -142,6 +142,11 @@ class Staging:
     def release(self) -> str:
         """What becomes the output as a whole."""
         return f"{self.place.root}/release-{self.state.attempt}"
+
+    @property
+    def written(self) -> str:
+        """Where jobs write tables of the release, whose files then get their names in it."""
+        return f"{self.place.root}/written-{self.state.attempt}"
 
     @property
     def manifest(self) -> str:

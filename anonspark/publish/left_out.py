@@ -18,6 +18,7 @@ from anonspark.privacy.criteria import Criteria
 from anonspark.publish.files import PublishedFile
 from anonspark.publish.tables import write_table
 from anonspark.rounds import Residual
+from anonspark.staging import Staging
 
 __all__ = ["may_be_told", "write_left_out"]
 
@@ -33,7 +34,7 @@ def may_be_told(residual: Residual, criteria: Criteria) -> bool:
 
 
 def write_left_out(
-    residual: Residual, criteria: Criteria, files: FileSystem, release: str, directory: str
+    residual: Residual, criteria: Criteria, files: FileSystem, staging: Staging, directory: str
 ) -> list[PublishedFile]:
     """Write how often each sensitive value of t-closeness occurs among the records left out.
 
@@ -42,8 +43,8 @@ def write_left_out(
     residual : Residual
     criteria : Criteria
     files : FileSystem
-    release : str
-        The release's directory.
+    staging : Staging
+        Of the release.
     directory : str
         To write Parquet to, relative to the release's.
 
@@ -70,4 +71,4 @@ def write_left_out(
         tables.append(table.select(sf.lit(attribute.name).alias("attribute"), "value", "records"))
     # In one order, so that it tells nothing of the records' own.
     table = reduce(DataFrame.union, tables).coalesce(1).sort("attribute", "value")
-    return write_table(table, "parquet", files, release, directory)
+    return write_table(table, "parquet", files, staging, directory)

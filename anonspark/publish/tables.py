@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark.arrow import arrow_schema
 from anonspark.filesystem import FileSystem
 from anonspark.publish.files import PublishedFile, read_files
+from anonspark.staging import Staging
 
 __all__ = ["parquet_file", "write_rows", "write_table"]
 
@@ -55,7 +56,7 @@ def write_rows(
 
 
 def write_table(
-    table: DataFrame, data_format: str, files: FileSystem, release: str, directory: str
+    table: DataFrame, data_format: str, files: FileSystem, staging: Staging, directory: str
 ) -> list[PublishedFile]:
     """Write a table by Spark's own writer, and list what it has written.
 
@@ -66,8 +67,8 @@ def write_table(
     data_format : str
         A Spark data source.
     files : FileSystem
-    release : str
-        The release's directory.
+    staging : Staging
+        Of the release.
     directory : str
         To write to, relative to the release's; must not exist.
 
@@ -80,12 +81,12 @@ def write_table(
     The job that makes the table, and two that read what was written: one for the hashes, one for
     the rows of each file.
     """
-    path = f"{release}/{directory}"
+    path = f"{staging.release}/{directory}"
     if data_format not in _PLAIN_FORMATS:
         # Its files may name each other.
         table.write.format(data_format).save(path)
     else:
-        aside = f"{release}-{directory.replace('/', '-')}"
+        aside = f"{staging.written}/{directory}"
         table.write.format(data_format).save(aside)
         _take_over(files, aside, path, data_format)
     counted = (

@@ -27,6 +27,7 @@ from anonspark.publish.parquet_files import (
 )
 from anonspark.publish.tables import write_table
 from anonspark.records import Records, bytes_of
+from anonspark.staging import Staging
 from anonspark.tasks import Batches, map_batches
 
 __all__ = ["published_names", "write_records"]
@@ -117,7 +118,7 @@ def write_records(
     configuration: Configuration,
     generalizer: Generalizer,
     files: FileSystem,
-    release: str,
+    staging: Staging,
 ) -> list[PublishedFile]:
     """Write the records of all finished classes to the directory ``data`` of a release.
 
@@ -130,8 +131,8 @@ def write_records(
     configuration : Configuration
     generalizer : Generalizer
     files : FileSystem
-    release : str
-        The release's directory, staged.
+    staging : Staging
+        Of the release.
 
     Returns
     -------
@@ -152,11 +153,11 @@ def write_records(
     if data_format == "parquet":
         encoding = find_encoding(files.spark, schema)
         if isinstance(encoding, Encoding):
-            aside = f"{release}-data"
+            aside = f"{staging.written}/data"
             write_values(
                 map_batches(sent, _InOrder(columns, encoding, _ROW_GROUP_BYTES), VALUES), aside
             )
-            return take_over_files(files, aside, release, "data")
+            return take_over_files(files, aside, staging.release, "data")
         _LOGGER.info("data/ is written by Spark's own Parquet writer, because of %s", encoding)
     table = map_batches(sent, _InOrder(columns, None, _ROW_GROUP_BYTES), schema)
-    return write_table(table, data_format, files, release, "data")
+    return write_table(table, data_format, files, staging, "data")

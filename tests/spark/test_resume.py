@@ -308,6 +308,39 @@ def test_clean_leaves_what_is_not_ours(
     )
 
 
+def test_killed_while_its_files_get_their_names(
+    configuration: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What jobs have written is staged, too, and nobody takes it for somebody else's."""
+
+    class Killed(BaseException):
+        """No cleaning up is done, as if the process were gone."""
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    def rename(_: FileSystem, source: str, target: str) -> None:
+        assert "/written-1/data/" in source
+        assert target.endswith("/release-1/data/part-00000.parquet")
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("anonspark.publish.parquet_files.FileSystem.rename", rename)
+        patch.setattr("anonspark.staging._close", gone)
+        # The state's own files are renamed, too.
+        patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
+        with pytest.raises(Killed):
+            command(capsys, "run", configuration, "--quiet", "--run-id", "night")
+    (kept,) = staging_directories(tmp_path)
+    assert list(kept.glob("written-1/data/kind=content/part-*"))
+    (kept / "state" / "attempt-1.ended").touch()
+    assert command(capsys, "clean", configuration).code == 0
+    assert staging_directories(tmp_path) == []
+
+
 @pytest.mark.parametrize("renames", [2, 3])
 def test_killed_while_it_published(
     configuration: Path,
