@@ -694,6 +694,16 @@ def _model_options(value: object) -> object:
     return classes[name].model_validate({**value, "name": name})
 
 
+def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without keys that say what was so before there was the key.
+
+    A run that was killed is continued, and a release found again, by a later version.
+    """
+    if document["input"]["missing_columns"] == "error":
+        del document["input"]["missing_columns"]
+    return document
+
+
 class Configuration(Section):
     """A complete configuration.
 
@@ -833,7 +843,7 @@ class Configuration(Section):
         str
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
-        document = self.model_dump(mode="json")
+        document = _without_later_defaults(self.model_dump(mode="json"))
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
@@ -847,7 +857,9 @@ class Configuration(Section):
         str
             SHA-256 of what :func:`anonspark.pipeline.prepare` depends on, in hexadecimal digits.
         """
-        document = self.model_dump(mode="json", include={"input", "attributes", "missing"})
+        document = _without_later_defaults(
+            self.model_dump(mode="json", include={"input", "attributes", "missing"})
+        )
         document["attributes"] = list(document["attributes"].items())
         document["seed"] = self._seed_hash()
         return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
