@@ -169,7 +169,7 @@ class FileSystem:
 
         Raises
         ------
-        OSError, Py4JError
+        ConfigurationError
             If a directory cannot be listed.
 
         Notes
@@ -178,11 +178,16 @@ class FileSystem:
         that lead nowhere; elsewhere one call for each directory.
         """
         local = self.local_path(path)
-        if local is not None:
-            found = _local_tree(local, "")
-        else:
-            file_system, java_path = self._open(path)
-            found = self._remote_tree(file_system, java_path, "")
+        try:
+            if local is not None:
+                found = _local_tree(local, "")
+            else:
+                file_system, java_path = self._open(path)
+                found = self._remote_tree(file_system, java_path, "")
+        except (OSError, Py4JError, PySparkException) as error:
+            raise ConfigurationError(
+                f"path {path}: not all of its directories can be listed; check permissions"
+            ) from error
         return sorted(found, key=lambda entry: entry.path)
 
     def _remote_tree(self, file_system: Any, directory: Any, prefix: str) -> list[Entry]:

@@ -139,8 +139,11 @@ def checksum_header_is_sound(files: FileSystem, path: str, size: int, content: i
     if local is None or size < _CHECKSUM_HEADER:
         # No other file system has them.
         return False
-    with open(local, "rb") as file:  # noqa: PTH123 - the name may be no text
-        header = file.read(_CHECKSUM_HEADER)
+    try:
+        with open(local, "rb") as file:  # noqa: PTH123 - the name may be no text
+            header = file.read(_CHECKSUM_HEADER)
+    except OSError:
+        return False
     chunk = int.from_bytes(header[4:], "big")
     if header[:4] != _CHECKSUM_MAGIC or not 0 < chunk < 2**31:
         return False

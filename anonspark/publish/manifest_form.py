@@ -95,6 +95,13 @@ class _Drift(_Part):
     run_id: str | None
 
 
+class _Warning(_Part):
+    code: str
+    attribute: str | None
+    text: str
+    figures: dict[str, Any]
+
+
 class _Attribute(_Part):
     role: Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
     weight: float = 1.0
@@ -144,11 +151,15 @@ class _Manifest(_Part):
     gates: list[_Gate] = []
     drift: list[_Drift] = []
     attempt: Count = 1
+    warnings: list[_Warning] = []
     files: list[_File] = []
 
 
 # What is there by its nature only: a hierarchy of an attribute that has one.
 _OPTIONAL = {"_QuasiIdentifier": {"hierarchy"}, "_Attribute": {"order", "weight"}}
+
+# Those that every run has.
+_STAGES = ("prepare", "evaluate", "publish", "verify")
 
 _EXPECTED = {
     "missing": "a value there; the key is missing",
@@ -189,6 +200,11 @@ def manifest_problems(manifest: object) -> list[str]:
     is_whole = "form" in manifest or "files" in manifest
     if is_whole:
         problems += [f"{key_path(place)}: the key is missing" for place in _absent(parsed, ())]
+        problems += [
+            f"seconds.{stage}: the key is missing"
+            for stage in _STAGES
+            if "seconds" in manifest and stage not in parsed.seconds
+        ]
     problems += _summary_problems(parsed.summary, is_whole=is_whole)
     # Another version may have other options.
     if is_whole and parsed.versions.anonspark == __version__:

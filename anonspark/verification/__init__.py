@@ -4,6 +4,10 @@ Nothing here is shared with the code that anonymizes but the configuration's voc
 reading of files.
 
 - :mod:`~anonspark.verification.claims` says what a release is verified against.
+- :mod:`~anonspark.verification.release_files` looks at every file, of which
+  :mod:`~anonspark.verification.contents` and :mod:`~anonspark.verification.footers` read the
+  content.
+- :mod:`~anonspark.verification.statements` holds what is said of a release against counts.
 - :mod:`~anonspark.verification.audit` puts everything together.
 - :mod:`~anonspark.verification.classes` counts the classes that an attacker forms.
 - :mod:`~anonspark.verification.sensitive`, :mod:`~anonspark.verification.measures` and

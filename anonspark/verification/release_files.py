@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
+from anonspark.errors import ConfigurationError
 from anonspark.filesystem import Entry, FileSystem
 from anonspark.publish.layout import (
     REPORT,
@@ -88,8 +86,8 @@ def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, 
             data_format=data_format,
             marks=(f".anonspark-{manifest.get('run_id', '')}",),
         )
-    except (OSError, Py4JError, PySparkException):
-        return [f"{release}: not all of its directories and files can be read; check permissions"]
+    except ConfigurationError as error:
+        return [str(error)]
     failures = []
     if foreign:
         failures.append(

@@ -18,9 +18,11 @@ from pyspark.sql import SparkSession
 
 from anonspark import pipeline
 from anonspark.configuration import load_configuration
+from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.files import read_files
 from anonspark.publish.manifest import manifest_text, read_manifest
+from anonspark.publish.paths import require_replaceable_release
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
@@ -296,5 +298,8 @@ def test_a_directory_that_cannot_be_listed(
     def refuse(*_: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(FileSystem, "tree", refuse)
-    assert "not all of its directories and files can be read" in failures(spark, release)
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = audit_release_files(FileSystem(spark), str(release), {"configuration": {"output": {}}})
+    assert "not all of its directories can be listed; check permissions" in found[0]
+    with pytest.raises(ConfigurationError, match="check permissions"):
+        require_replaceable_release(FileSystem(spark), str(release))

@@ -54,7 +54,7 @@ def manifest() -> dict[str, Any]:
         "form": 2,
         "run_id": "night",
         "started": "2026-11-22T11:05:21+00:00",
-        "seconds": {"prepare": 1.5},
+        "seconds": {"prepare": 1.5, "evaluate": 1, "publish": 1.0, "verify": 2.5},
         "versions": {"anonspark": __version__, **dict.fromkeys(programs, "1.0")},
         "configuration": parse_configuration(CONFIGURATION).public_dict(),
         "fingerprints": {"configuration": "a", "input": "b", "output": "c"},
@@ -76,6 +76,10 @@ def manifest() -> dict[str, Any]:
         "gates": [{"metric": "gcp", "found": 0.2, "min": None, "max": 0.5, "withheld": False}],
         "drift": [{"metric": "gcp", "found": 0.2, "before": None, "max": 0.2, "run_id": None}],
         "attempt": 1,
+        "warnings": [
+            {"code": "guessable_seed", "attribute": None, "text": "it is 0", "figures": {}},
+            {"code": "rare_values", "attribute": "note", "text": "few", "figures": {"share": 0.5}},
+        ],
         "files": [{"path": "data/part-0", "bytes": 10, "rows": 10, "sha256": "0" * 64}],
     }
 
@@ -120,7 +124,7 @@ def test_a_sound_manifest() -> None:
 
 def test_a_missing_key_is_named() -> None:
     # Of lists and of what is named by attributes, figures or stages any number is sound.
-    free = ("seconds", "sensitive_values", "attributes", "gates", "drift", "options")
+    free = ("sensitive_values", "attributes", "gates", "drift", "options", "figures")
     passed = []
     for place in places(manifest()):
         by_name = len(place) > 1 and (place[-2] in free or isinstance(place[-1], int))
@@ -153,10 +157,11 @@ def test_a_key_of_another_type_is_named(value: object) -> None:
     nullable = [
         place
         for place in passed
-        if value is None and place[0] in ("summary", "configuration", "files", "gates", "drift")
+        if value is None
+        and place[0] in ("summary", "configuration", "files", "gates", "drift", "warnings")
     ]
     # A hierarchy or a path may be a text or not, and a path several.
-    free = ("hierarchy", "path", "type", "order")
+    free = ("hierarchy", "path", "type", "order", "share")
     others = [place for place in passed if place not in nullable and place[-1] not in free]
     assert others == []
 
@@ -183,7 +188,7 @@ def test_paths_that_are_no_part_of_a_release(path: str, told: str) -> None:
 
 def test_releases_of_earlier_versions_say_less() -> None:
     earlier = copy.deepcopy(manifest())
-    for key in ("form", "files", "attempt", "drift", "gates", "seconds"):
+    for key in ("form", "files", "attempt", "drift", "gates", "seconds", "warnings"):
         del earlier[key]
     del earlier["published"]["sensitive_values"]
     del earlier["configuration"]["evaluate"]
