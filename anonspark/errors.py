@@ -2,11 +2,14 @@
 
 A user's mistake and a bug of ours never look alike: everything that a user can mend is an
 :class:`AnonsparkError` with a message that names the key, the column or the path at fault, says
-what was found, what was expected and what to do, and never contains a value of the data. Every
+what was found, what was expected and what to do, and never contains a value of the data nor
+credentials. Every
 other exception that reaches the command line is a bug.
 """
 
 from __future__ import annotations
+
+from anonspark.redaction import redact
 
 __all__ = [
     "AnonsparkError",
@@ -24,6 +27,11 @@ __all__ = [
 class AnonsparkError(Exception):
     """Base of all errors that a user can mend.
 
+    Parameters
+    ----------
+    *messages : str
+        What to tell; credentials in them are redacted.
+
     Attributes
     ----------
     exit_code : int
@@ -31,6 +39,9 @@ class AnonsparkError(Exception):
     """
 
     exit_code = 1
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(*map(redact, messages))
 
 
 class ConfigurationError(AnonsparkError):
@@ -45,7 +56,7 @@ class ConfigurationError(AnonsparkError):
     exit_code = 2
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
+        self.problems = tuple(map(redact, problems))
         super().__init__("\n".join(problems))
 
 
@@ -65,7 +76,7 @@ class DataError(AnonsparkError):
     exit_code = 3
 
     def __init__(self, *problems: str) -> None:
-        self.problems = problems
+        self.problems = tuple(map(redact, problems))
         super().__init__("\n".join(problems))
 
 

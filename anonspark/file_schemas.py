@@ -15,8 +15,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from anonspark.configuration.schema import MissingColumns, redact_path
+from anonspark.configuration.schema import MissingColumns
 from anonspark.errors import DataError
+from anonspark.redaction import redact
 
 __all__ = ["FileSchemas", "WantedColumns", "lacking_columns", "read_file_schemas"]
 
@@ -254,7 +255,7 @@ def _by_name(schema: StructType) -> dict[str, list[StructField]]:
 
 def _files_of(found: FileSchemas, places: Sequence[int]) -> list[str]:
     return sorted(
-        redact_path(file)
+        redact(file)
         for file, place in zip(found.files, found.places, strict=True)
         if place in places
     )

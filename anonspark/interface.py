@@ -27,6 +27,7 @@ from anonspark.progress import Progress
 from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import read_manifest
 from anonspark.publish.prometheus import write_textfile
+from anonspark.redaction import Redacted
 from anonspark.session import our_settings, reads_as_we_do, require_classic, writing_settings
 from anonspark.spark_errors import reading_input
 from anonspark.verification.audit import Verification, audit_table
@@ -46,8 +47,8 @@ _GIVEN = "the given DataFrame"
 _TURN = threading.RLock()
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Redacted):
     """An anonymized table with its metrics, as lazy DataFrames over private files.
 
     It is a context manager: at its end, or with :meth:`close`, the files are removed; those in a

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pyspark import SparkContext
 
 from anonspark.progress import Progress
+from anonspark.redaction import redact
 
 __all__ = ["described_jobs"]
 
@@ -28,7 +29,7 @@ def described_jobs(context: SparkContext, progress: Progress, run_id: str) -> It
     before = context.getLocalProperty(_DESCRIPTION)
 
     def describe(moment: str) -> None:
-        context.setLocalProperty(_DESCRIPTION, f"anonspark {run_id}: {moment}")
+        context.setLocalProperty(_DESCRIPTION, redact(f"anonspark {run_id}: {moment}"))
 
     describe("between stages")
     try:

@@ -60,6 +60,7 @@ from anonspark.publish.schemas import (
 from anonspark.publish.tables import write_rows, write_table
 from anonspark.publish.writing import published_names, write_records
 from anonspark.records import Records
+from anonspark.redaction import Redacted
 from anonspark.rounds import Residual, run_rounds
 from anonspark.spark_errors import reading_input, running_tasks, writing_output
 from anonspark.staging import find_resumable, open_staging, place_of, remove_staging
@@ -101,8 +102,8 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _CLASSES_IN_FILE = 1_000_000
 
 
-@dataclass(frozen=True)
-class Release:
+@dataclass(frozen=True, repr=False)
+class Release(Redacted):
     """What a run published.
 
     Parameters
@@ -135,8 +136,8 @@ class Release:
     warnings: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Redacted):
     """What a run would do.
 
     Parameters

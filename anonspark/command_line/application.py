@@ -16,10 +16,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 
 from anonspark import __version__
 from anonspark.command_line.logs import LOG_FORMATS, CommandLog, LogFormat
+from anonspark.command_line.terminal import Terminal
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
@@ -27,6 +27,7 @@ from anonspark.errors import (
     SparkNeededError,
     exit_code_of,
 )
+from anonspark.redaction import redact_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,8 +51,8 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_OUT = Console(soft_wrap=True)
-_ERR = Console(stderr=True, soft_wrap=True)
+_OUT = Terminal(soft_wrap=True)
+_ERR = Terminal(stderr=True, soft_wrap=True)
 
 _LOG: ContextVar[CommandLog] = ContextVar("log")
 
@@ -183,7 +184,8 @@ def _print_json(value: object) -> None:
             return other.isoformat()
         return str(other)
 
-    typer.echo(json.dumps(value, indent=2, default=plain, ensure_ascii=False))
+    told = json.loads(json.dumps(value, default=plain))
+    typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
 
 
 @application.command()

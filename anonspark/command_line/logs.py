@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from rich.console import Console
 
 from anonspark.progress import Progress
+from anonspark.redaction import redact, redact_values
 
 __all__ = ["LOG_FORMATS", "CommandLog", "LogFormat"]
 
@@ -109,8 +110,8 @@ class CommandLog:
             _LOGGER.error("%s", message, extra={"exit_code": code}, exc_info=trace)
             return code
         if debug:
-            traceback.print_exc()
-        for line in message.splitlines():
+            sys.stderr.write(redact(traceback.format_exc()))
+        for line in redact(message).splitlines():
             self.console.print("error: ", style="bold red", end="")
             self.console.print(line, markup=False, highlight=False)
         return code
@@ -126,7 +127,7 @@ class _PlainFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         run_id = self._log.progress.run_id
         who = record.name if run_id is None else f"{record.name} {run_id}"
-        return f"{self.formatTime(record)} {who}: {record.getMessage()}"
+        return redact(f"{self.formatTime(record)} {who}: {record.getMessage()}")
 
 
 class _JsonFormatter(logging.Formatter):
@@ -153,4 +154,5 @@ class _JsonFormatter(logging.Formatter):
             told["exit_code"] = record.exit_code
         if self._log.debug and record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False)
+        # Other libraries log here, too.
+        return json.dumps(redact_values(told), ensure_ascii=False)

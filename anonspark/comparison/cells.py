@@ -12,9 +12,10 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from anonspark import __version__
-from anonspark.comparison.grid import Cell
+from anonspark.comparison.grid import Cell, public_setting
 from anonspark.errors import ConfigurationError
 from anonspark.filesystem import FileSystem
+from anonspark.redaction import redact_values
 
 __all__ = ["CELL_FILES", "CellResult", "Rows", "cells_directory", "read_result", "write_result"]
 
@@ -78,7 +79,9 @@ def write_result(files: FileSystem, output: str, result: CellResult) -> None:
     """Write a cell's figures; the file is there as a whole or not at all."""
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
-    text = json.dumps(asdict(result), indent=1, ensure_ascii=False, default=_plain)
+    told = redact_values(json.loads(json.dumps(asdict(result), default=_plain)))
+    told["settings"] = {key: public_setting(key, one) for key, one in result.settings.items()}
+    text = json.dumps(told, indent=1, ensure_ascii=False)
     files.write_text(draft, text + "\n")
     files.delete(path)
     files.rename(draft, path)

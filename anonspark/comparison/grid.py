@@ -26,6 +26,7 @@ from anonspark.configuration.loading import (
 from anonspark.configuration.problems import explain, found, key_path, nearest, one_of
 from anonspark.configuration.section import Section
 from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
 
 __all__ = ["Cell", "Grid", "load_grid", "setting_text", "settings_label"]
 
@@ -75,8 +76,8 @@ class _GridFile(Section):
     output: str = Field(min_length=1, description="Directory of the figures; any Hadoop URI.")
 
 
-@dataclass(frozen=True)
-class Cell:
+@dataclass(frozen=True, repr=False)
+class Cell(Redacted):
     """One configuration of a grid.
 
     Parameters
@@ -101,8 +102,8 @@ class Cell:
         return settings_label(self.settings)
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(Redacted):
     """What is to be compared.
 
     Parameters
@@ -125,8 +126,18 @@ class Grid:
     output: str
 
 
+def public_setting(key: str, value: Any) -> Any:
+    """Return the value of a setting without credentials."""
+    if "options" in _steps(key) and is_secret_option(key):
+        return REDACTED
+    if _steps(key)[-1:] == ["options"] and isinstance(value, Mapping):
+        value = redact_options({name: str(one) for name, one in value.items()})
+    return redact_values(value)
+
+
 def setting_text(key: str, value: Any) -> str:
-    """Return a setting in short: the last name of its key, and its value."""
+    """Return a setting in short: the last name of its key, and its value, without credentials."""
+    value = public_setting(key, value)
     written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return written if key == "model.name" else f"{_steps(key)[-1]}={written}"
 

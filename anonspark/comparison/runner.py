@@ -30,6 +30,7 @@ from anonspark.prepare.snapshot import Snapshot
 from anonspark.progress import Progress
 from anonspark.publish.layout import foreign_entries, named
 from anonspark.publish.paths import require_usable_output
+from anonspark.redaction import Redacted
 from anonspark.spark_errors import writing_output
 from anonspark.staging import Staging, open_staging
 
@@ -42,8 +43,8 @@ _OWN_FILES = re.compile(rf"metrics/part-00000\.parquet|metrics\.csv|report\.html
 _STAGING = "comparison"
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Redacted):
     """What a comparison found.
 
     Parameters

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonspark.comparison.cells import CellResult
-from anonspark.comparison.grid import Grid
+from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.evaluate.withholding import least_count
 from anonspark.filesystem import FileSystem
@@ -66,7 +66,10 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
             "cell": result.cell,
             "status": "refused" if result.refused else "done",
             "reason": result.reason,
-            **{axis_column(key): _scalar(result.settings.get(key)) for key in grid.axes},
+            **{
+                axis_column(key): _scalar(public_setting(key, result.settings.get(key)))
+                for key in grid.axes
+            },
             "place": place,
             "dominated": worse,
             "model": result.configuration["model"]["name"],

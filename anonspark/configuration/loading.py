@@ -27,6 +27,7 @@ from anonspark.configuration.reading import TextReader, is_address, read_local_t
 from anonspark.configuration.schema import Configuration, model_options_classes
 from anonspark.configuration.seed import fill_in_seed
 from anonspark.errors import ConfigurationError
+from anonspark.redaction import REDACTED, is_secret_option
 
 __all__ = [
     "TextReader",
@@ -449,9 +450,11 @@ def _parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[_Ass
 
 
 def _shown_override(override: str) -> str:
-    """Return an override as messages quote it: not what it says of the seed."""
+    """Return an override as messages quote it: not what it says of the seed, nor of passwords."""
     keys, _, value = override.partition("=")
     secret = "seed" in keys and "seed_file" not in keys and value
+    if not secret and is_secret_option(override):
+        return repr(f"{keys}={REDACTED}")
     return repr(f"{keys}=(withheld)" if secret else override)
 
 

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from anonspark.redaction import is_secret_option, redact
+
 __all__ = [
     "Finding",
     "Location",
@@ -178,6 +180,8 @@ def found(value: object) -> str:
     if isinstance(value, str):
         if value == "":
             return "an empty text"
+        # Before it is cut off: half a secret could not be told from a host.
+        value = redact(value)
         shown = value if len(value) <= _LONGEST_TEXT else value[:_LONGEST_TEXT] + "..."
         return f"the text {shown!r}"
     if isinstance(value, Mapping):
@@ -189,7 +193,10 @@ def found(value: object) -> str:
 
 def found_at(location: Location, value: object) -> str:
     """Say what the value at a place of the configuration is, without the value of a secret."""
-    if location not in _SECRETS or not isinstance(value, (int, float, str)) or value == "":
+    is_secret = location in _SECRETS or (
+        "options" in location and is_secret_option(str(location[-1]))
+    )
+    if not is_secret or not isinstance(value, (int, float, str)) or value == "":
         return found(value)
     kind = "a boolean" if isinstance(value, bool) else "a number"
     return "a text" if isinstance(value, str) else kind

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from anonspark.configuration.schema import redact_path
 from anonspark.errors import SparkNeededError
+from anonspark.redaction import redact
 
 __all__ = ["TextReader", "is_address", "read_local_text"]
 
@@ -43,7 +43,7 @@ def read_local_text(path: str) -> str:
     """
     if is_address(path):
         raise SparkNeededError(
-            f"{redact_path(path)}: lies on a file system of Hadoop, which is reached through Spark "
+            f"{redact(path)}: lies on a file system of Hadoop, which is reached through Spark "
             "alone; give a path of the local disk, or a reader such as "
             "anonspark.filesystem.FileSystem(spark).read_document"
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -32,6 +31,7 @@ from anonspark.configuration.privacy import PrivacyOptions
 from anonspark.configuration.problems import Finding, found, impossible, nearest, one_of
 from anonspark.configuration.section import Section
 from anonspark.models.options import ModelOptions
+from anonspark.redaction import redact_options, redact_values
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -51,7 +51,6 @@ __all__ = [
     "RiskOptions",
     "Role",
     "model_options_classes",
-    "redact_path",
 ]
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
@@ -71,10 +70,6 @@ _UNFIT_FORMATS = {
 OutputStyle = Literal["interval", "bounds", "mean"]
 
 DEFAULT_MODEL = "su-mondrian"
-
-# The options that Spark itself hides in its logs and its user interface.
-_SECRET_OPTION = re.compile(r"(?i)secret|password|token|access[.]?key|account[.]key|credential")
-_USER_INFORMATION = re.compile(r"(?<=://)[^/@]*@")
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
 _PATH: TypeAdapter[str] = TypeAdapter(NonEmptyText, config=ConfigDict(strict=True))
@@ -620,6 +615,7 @@ class ExecutionOptions(Section):
     )
     seed: int = Field(
         default=0,
+        repr=False,
         ge=-(2**63),
         le=2**63 - 1,
         description=(
@@ -897,7 +893,7 @@ class Configuration(Section):
 
         The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
         (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
-        credentials in data source options and paths by ``(redacted)``.
+        credentials in data source options and in all texts by ``(redacted)``.
 
         Returns
         -------
@@ -913,29 +909,18 @@ class Configuration(Section):
             if order is not None:
                 attribute["order_entries"] = len(order)
                 attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
-            if isinstance(attribute["hierarchy"], str):
-                attribute["hierarchy"] = redact_path(attribute["hierarchy"])
-        sources = [document["input"]]
-        presence = document["privacy"]["delta_presence"]
-        if presence is not None:
-            sources.append(presence)
-            presence["population"] = redact_path(presence["population"])
-        for source in sources:
-            for option in source["options"]:
-                if _SECRET_OPTION.search(option):
-                    source["options"][option] = "(redacted)"
-        path = self.input.path
-        document["input"]["path"] = (
-            redact_path(path) if isinstance(path, str) else [redact_path(one) for one in path]
-        )
-        document["output"]["path"] = redact_path(self.output.path)
-        staging_path = self.execution.staging_path
-        if staging_path is not None:
-            document["execution"]["staging_path"] = redact_path(staging_path)
-        for key in ("append_to", "prometheus_textfile"):
-            if document["metrics"][key] is not None:
-                document["metrics"][key] = redact_path(document["metrics"][key])
-        return document
+        for source in (document["input"], document["privacy"]["delta_presence"] or {}):
+            if "options" in source:
+                source["options"] = redact_options(source["options"])
+        public: dict[str, Any] = redact_values(document)
+        # These are values of the data and names of columns, which verifying compares.
+        presence = public["privacy"]["delta_presence"]
+        public["privacy"] = document["privacy"] | {"delta_presence": presence}
+        public["input"]["missing_markers"] = document["input"]["missing_markers"]
+        for name, attribute in document["attributes"].items():
+            if "order" in attribute:
+                public["attributes"][name]["order"] = attribute["order"]
+        return public
 
     def _seed_hash(self) -> str:
         return _sha256(f"anonspark-seed:{self.execution.seed}")
@@ -944,17 +929,6 @@ class Configuration(Section):
 def _sha256(text: str) -> str:
     # Paths from a command line may hold bytes that are no text, as lone surrogates.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def redact_path(path: str) -> str:
-    """Return a path with ``(redacted)`` instead of a user and password in it.
-
-    Parameters
-    ----------
-    path : str
-        Perhaps with ``://user:password@``; a user alone is no secret.
-    """
-    return _USER_INFORMATION.sub(lambda match: "(redacted)@" if ":" in match[0] else match[0], path)
 
 
 def _folded(name: str) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from anonspark.configuration.reading import TextReader, is_address, read_local_text
-from anonspark.configuration.schema import redact_path
 from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.redaction import redact
 
 __all__ = ["SEED_VARIABLE", "fill_in_seed", "is_readable_by_others", "local_path"]
 
@@ -107,7 +107,7 @@ def _read_seed(path: str, read: TextReader) -> int:
     ConfigurationError
         If it cannot be read, or holds something else; what it holds is not quoted.
     """
-    shown = redact_path(path)
+    shown = redact(path)
     # A message is one line, whatever the path.
     where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
     local = path if not is_address(path) else local_path(path)

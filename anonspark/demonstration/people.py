@@ -457,15 +457,17 @@ def write_people(
     Raises
     ------
     ConfigurationError
-        If something is at `path` already, be it a link to nothing, the format is unknown, or a
-        number is below 1.
+        If something is at `path` already, be it a link to nothing, it cannot be reached, the format
+        is unknown, or a number is below 1.
     """
     if format not in PEOPLE_FORMATS:
         raise ConfigurationError(
             f"format: is {format!r}, but must be one of {', '.join(PEOPLE_FORMATS)}."
         )
+    files = FileSystem(spark)
+    files.qualified(str(path))
     # Spark takes a link to nothing for a free place, and fails there after the work.
-    require_no_link(FileSystem(spark), "out", str(path))
+    require_no_link(files, "out", str(path))
     writer = generate_people(spark, rows, seed, partitions).write.mode("errorifexists")
     if format == "csv":
         writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")

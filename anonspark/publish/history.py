@@ -17,6 +17,7 @@ from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.schemas import HISTORY_SCHEMA, ROUNDS_SCHEMA
 from anonspark.publish.tables import parquet_file
+from anonspark.redaction import redact
 from anonspark.spark_errors import reading_input
 
 __all__ = ["append_to_history", "last_comparable_run", "require_history"]
@@ -92,7 +93,7 @@ def last_comparable_run(
                 files.spark.read.schema(HISTORY_SCHEMA)
                 .parquet(*paths)
                 .where(
-                    (sf.col("job") == configuration.metrics.job)
+                    (sf.col("job") == redact(configuration.metrics.job))
                     & (sf.col("settings_fingerprint") == configuration.settings_fingerprint())
                     & (sf.col("started") < sf.lit(started))
                     & (sf.col("run_id") != run_id)

@@ -18,6 +18,7 @@ from anonspark import __version__
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.manifest_form import FORM, manifest_problems
+from anonspark.redaction import redact_values
 
 __all__ = ["MANIFEST", "manifest_text", "read_manifest", "versions", "write_manifest"]
 
@@ -51,10 +52,18 @@ def write_manifest(files: FileSystem, release: str, manifest: dict[str, Any]) ->
 
 
 def manifest_text(manifest: dict[str, Any]) -> str:
-    """Return a manifest as readable JSON; one that lists its files says so by its form."""
+    """Return a manifest as readable JSON; one that lists its files says so by its form.
+
+    Credentials are redacted; in ``configuration`` they are already, and columns and files keep
+    their names.
+    """
     if "files" in manifest:
         manifest = {"form": FORM, **manifest}
-    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    told = {
+        key: value if key in ("configuration", "files", "published") else redact_values(value)
+        for key, value in manifest.items()
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
 def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:

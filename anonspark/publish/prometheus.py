@@ -13,6 +13,7 @@ from anonspark import __version__
 from anonspark.configuration import Configuration
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
+from anonspark.redaction import redact
 
 if TYPE_CHECKING:
     # A run that failed because pyspark is broken is told of, too.
@@ -99,7 +100,7 @@ def exposition(
             f"anonspark_{name}{{{_labels({**job, **labels})}}} {_number(value)}"
             for labels, value in samples
         ]
-    return "\n".join(lines) + "\n"
+    return redact("\n".join(lines) + "\n")
 
 
 def _labels(labels: Mapping[str, str]) -> str:

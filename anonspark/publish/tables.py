@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark.arrow import arrow_schema
 from anonspark.filesystem import FileSystem
 from anonspark.publish.files import PublishedFile, read_files
+from anonspark.redaction import redact_values
 from anonspark.staging import Staging
 
 __all__ = ["parquet_file", "write_rows", "write_table"]
@@ -37,7 +38,7 @@ def write_rows(
     ----------
     files : FileSystem
     rows : sequence of dict
-        Missing keys become nulls.
+        Missing keys become nulls; credentials in texts are redacted.
     schema : str
         As DDL.
     release : str
@@ -121,9 +122,9 @@ def parquet_file(spark: SparkSession, rows: Sequence[dict[str, object]], schema:
     columns_schema = arrow_schema(spark.createDataFrame([], schema).schema)
 
     def value(row: dict[str, object], field: pa.Field) -> object:
-        found = row.get(field.name)
+        found = redact_values(row.get(field.name))
         is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
-        return Decimal(found) if is_big else found  # type: ignore[arg-type]
+        return Decimal(found) if is_big else found
 
     columns = [
         pa.array([value(row, field) for row in rows], field.type) for field in columns_schema

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from jinja2 import BaseLoader, Environment, StrictUndefined
 
+from anonspark.redaction import redact
 from anonspark.report.blocks import Section
 
 __all__ = ["render"]
@@ -25,11 +26,12 @@ def render(title: str, subtitle: str, sections: Sequence[Section], footer: str) 
     Returns
     -------
     str
-        HTML that loads nothing and runs no script; readable in light and dark, and printed.
+        HTML that loads nothing, runs no script and holds no credentials; readable in light and
+        dark, and printed.
     """
     environment = Environment(
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     source = files("anonspark.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     page = environment.from_string(source)
-    return page.render(title=title, subtitle=subtitle, sections=sections, footer=footer)
+    return redact(page.render(title=title, subtitle=subtitle, sections=sections, footer=footer))

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anonspark.configuration.schema import redact_path
 from anonspark.evaluate.withholding import COUNTS, told_counts
+from anonspark.redaction import redact
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures
 
@@ -50,9 +50,9 @@ class Evidence:
     def __post_init__(self) -> None:
         k = int(self.manifest["configuration"]["privacy"]["k"])
         object.__setattr__(self, "rules", Disclosure(k))
-        object.__setattr__(self, "release", redact_path(self.release))
+        object.__setattr__(self, "release", redact(self.release))
         if self.original is not None:
-            object.__setattr__(self, "original", redact_path(self.original))
+            object.__setattr__(self, "original", redact(self.original))
 
     @property
     def counts(self) -> Row:

@@ -27,6 +27,7 @@ from anonspark.privacy.criterion import Criterion
 from anonspark.publish.formats import open_published
 from anonspark.publish.manifest import MANIFEST, read_manifest
 from anonspark.publish.originals import open_by_suffix, open_original
+from anonspark.redaction import Redacted, redact
 from anonspark.spark_errors import reading_input
 from anonspark.tables import require_distinct
 from anonspark.verification.claims import (
@@ -103,8 +104,8 @@ class SensitiveFigures:
     homogeneous_records: int | None = None
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Redacted):
     """What the files of a release show.
 
     Parameters
@@ -180,10 +181,10 @@ class Verification:
             }
         published = {name: value for name, value in vars(self.published).items() if name != "sizes"}
         return {
-            "release": self.release,
+            "release": redact(self.release),
             "holds": self.holds,
-            "failures": self.failures,
-            "warnings": self.warnings,
+            "failures": list(map(redact, self.failures)),
+            "warnings": list(map(redact, self.warnings)),
             "k": self.k,
             "quasi_identifier_columns": self.quasi_identifier_columns,
             **published,

@@ -220,7 +220,8 @@ def _value_of(
     if isinstance(found, st.DecimalType):
         # Spark can be told to allow negative scales: hundreds are whole numbers, too.
         scale = max(found.scale, 0)
-        return sf.expr(f"try_cast({name} AS decimal({_DECIMAL_DIGITS},{scale}))"), scale
+        target = f"decimal({_DECIMAL_DIGITS},{scale})"
+        return sf.expr(f"try_cast({text} AS {target})"), scale
     if is_number and attribute.rule is not None:
         # Its labels were made from the text.
         return sf.col(name).cast("string").cast("double"), "float"
@@ -232,7 +233,8 @@ def _value_of(
     elif not is_text:
         return None
     scale = _text_places(attribute.type)
-    return sf.expr(f"try_cast({text} AS decimal({_DECIMAL_DIGITS},{scale}))"), scale
+    target = f"decimal({_DECIMAL_DIGITS},{scale})"
+    return sf.expr(f"try_cast({text} AS {target})"), scale
 
 
 def _text_places(arrow_type: str | None) -> int:

@@ -1,0 +1,195 @@
+"""Credentials taken out of whatever leaves the program: messages, logs, terminal, files.
+
+A path may carry credentials (``s3a://KEY:SECRET@bucket``, ``jdbc:...?password=...``), and so may an
+option of a data source. Errors, the log and the terminal pass every text through :func:`redact`,
+and so does what is written about a run; nobody has to remember it where a message is made. What
+reads and writes tables gets paths as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import re
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["REDACTED", "Redacted", "is_secret_option", "redact", "redact_options", "redact_values"]
+
+REDACTED = "(redacted)"
+"""What stands where credentials stood."""
+
+# Parts of names, of options and in query strings, that go with secrets.
+_TELLING_NAMES = (
+    r"(?:secret|passw|passphrase|passcode|pwd|token|credential|signature|jaas|authorization"
+    r"|(?:access|account|api|private|shared|auth|encryption|master|sas)[._-]?key"
+    r"|(?<![a-z])(?:sig|sas|pass|auth)(?![a-z]))"
+)
+_SECRET_OPTION = re.compile(_TELLING_NAMES, re.IGNORECASE)
+
+# ``name=value``; of a value in quotes all, of others what stands before the next parameter.
+_SECRET_VALUE = re.compile(
+    rf"(?<![\w.%-])((?=[\w.%-]{{0,80}}?{_TELLING_NAMES})[\w.%-]+?)(\s?=\s?|%3D)"
+    r"""("[^"]*"|'[^']*'|[^\s&;"'<>]+)""",
+    re.IGNORECASE,
+)
+
+# What begins an authority, perhaps percent-encoded as a whole; and what may stand before a path.
+_BEGINNING = re.compile(r"(?::|%3A)((?:/|%2F)+)", re.IGNORECASE)
+_AT = re.compile(r"@|%40", re.IGNORECASE)
+_SLASH = re.compile(r"/|%2F|[?#]", re.IGNORECASE)
+_COLON = re.compile(r":|%3A", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z0-9+.-]+\Z", re.IGNORECASE)
+_GAP = re.compile(r"[\s<>]")
+# What is no secret though it has a colon: a host and its port, perhaps several, and in a sentence
+# what follows them.
+_PORT = r"(?:[^:%]|%(?!3A))*(?:(?::|%3A)(?:\d+|PORT)"
+_HOSTS = re.compile(rf"{_PORT}(?:,[^:,]+:\d+)*)?|\[.*", re.IGNORECASE)
+_HOSTS_AND_MORE = re.compile(rf"{_PORT}?(?:(?![\w%+/=-]).*)?)?|\[.*", re.IGNORECASE)
+
+# Their authorities have no port: ``KEY:1/x@bucket`` is no host.
+_WITHOUT_PORTS = ("s3", "s3a", "s3n")
+
+# Oracle's user/password@, without the slashes of an address.
+_ORACLE = re.compile(r"(jdbc:oracle:\w+:)[^\s@/]+/[^\s@]*@", re.IGNORECASE)
+
+
+def is_secret_option(name: str) -> bool:
+    """Tell whether an option of a data source holds a secret, by its name."""
+    return _SECRET_OPTION.search(name) is not None
+
+
+def redact(text: str) -> str:
+    """Return a text with ``(redacted)`` where credentials stood.
+
+    Parameters
+    ----------
+    text : str
+        Of any length: a path, a message with paths, a stack trace.
+
+    Returns
+    -------
+    str
+        Without user and password of addresses (a user alone is no secret), and without the values
+        of parameters such as ``password``, ``sig`` and ``fs.s3a.secret.key``.
+    """
+    folded = text.lower()
+    if ":/" in folded or "%3a%2f" in folded:
+        text = _without_user_information(text)
+    if "jdbc:oracle:" in folded:
+        text = _ORACLE.sub(rf"\g<1>{REDACTED}@", text)
+    if "=" in folded or "%3d" in folded:
+        text = _SECRET_VALUE.sub(_without_value, text)
+    return text
+
+
+def _without_value(match: re.Match[str]) -> str:
+    value = match[3]
+    quote = value[0] if value[0] in "\"'" and len(value) > 1 else ""
+    return f"{match[1]}{match[2]}{quote}{REDACTED}{quote}"
+
+
+def _without_user_information(text: str) -> str:
+    """Redact what stands before the sign @ in each address of a text."""
+    kept = []
+    done = 0
+    beginnings = list(_BEGINNING.finditer(text))
+    stop = len(text)
+    stops = []
+    for beginning in reversed(beginnings):
+        stops.append(stop)
+        # A single slash may be the first sign of a secret.
+        if _slashes(beginning) > 1:
+            stop = beginning.start()
+    for beginning, stop in zip(beginnings, reversed(stops), strict=True):
+        start = beginning.end()
+        if start < done:
+            continue
+        gap = _GAP.search(text, start, stop)
+        scheme = _SCHEME.search(text, max(0, beginning.start() - 20), beginning.start())
+        secret = _secret_part(
+            text[start : gap.start() if gap else stop],
+            text[start:stop],
+            slashes=_slashes(beginning),
+            has_ports=scheme is None or scheme[0].lower() not in _WITHOUT_PORTS,
+        )
+        if secret:
+            kept += [text[done:start], REDACTED]
+            done = start + secret
+    return "".join([*kept, text[done:]])
+
+
+def _slashes(beginning: re.Match[str]) -> int:
+    return len(_SLASH.findall(beginning[1]))
+
+
+def _secret_part(address: str, rest: str, *, slashes: int, has_ports: bool) -> int:
+    """Return how many signs of an address, which begins behind its slashes, are credentials.
+
+    The rest is the text up to the next address, for a secret with a blank in it.
+    """
+    slash = _SLASH.search(address)
+    authority = address[: slash.start()] if slash else address
+    end = authority.rfind("@")
+    if end < 0:
+        end = max((at.start() for at in _AT.finditer(authority)), default=-1)
+    if end >= 0:
+        # A user alone is no secret. A secret may hold the sign @ and a slash.
+        return max(address.rfind("@"), end) if _COLON.search(authority, 0, end) else 0
+    if slashes != 2 or not _COLON.search(authority):
+        return 0
+    harmless = _HOSTS if "@" in address else _HOSTS_AND_MORE
+    if harmless.fullmatch(authority) and (has_ports or "@" not in address):
+        return 0
+    # No host, no port: a secret with a slash or a blank in it, or one that was cut off.
+    line = rest.partition("\n")[0]
+    return max(address.rfind("@"), line.rfind("@")) if "@" in line else len(address)
+
+
+def redact_values(value: Any) -> Any:
+    """Return plain values, as those of JSON, with all their texts redacted; keys stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {key: redact_values(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_values(inner) for inner in value]
+    return value
+
+
+def redact_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options of a data source without secrets, by their names and by their values."""
+    return {
+        name: REDACTED if is_secret_option(name) else redact(value)
+        for name, value in options.items()
+    }
+
+
+class Redacted:
+    """Base of dataclasses that hold paths: their text form has no credentials."""
+
+    def __repr__(self) -> str:
+        """Return the form that dataclasses have, redacted."""
+        shown = ", ".join(
+            f"{one.name}={getattr(self, one.name)!r}"
+            for one in dataclasses.fields(self)  # type: ignore[arg-type]
+            if one.repr
+        )
+        return redact(f"{type(self).__qualname__}({shown})")
+
+
+class _RedactingFilter(logging.Filter):
+    """Redacts what is logged, whoever handles it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if (shown := redact(message)) != message:
+            record.msg, record.args = shown, None
+        if record.exc_info and not record.exc_text:
+            # Formatters take it where it is there.
+            record.exc_text = redact("".join(traceback.format_exception(*record.exc_info))).rstrip()
+        return True
+
+
+logging.getLogger("anonspark").addFilter(_RedactingFilter())

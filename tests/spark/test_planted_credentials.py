@@ -1,0 +1,248 @@
+"""Credentials in paths and options: everything that commands write is searched for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import typer
+import yaml
+from helpers import command, contents, write_table
+
+import anonspark
+from anonspark import pipeline
+from anonspark.command_line.application import application
+from anonspark.configuration import parse_configuration
+from anonspark.errors import AnonsparkError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PLANTED = "Wyvern7gold"
+
+# Hadoop has no such file system here, so that nothing waits for a network.
+ADDRESS = f"s3a://KEYID:{PLANTED}@bucket/x"
+ENCODED = f"hdfs://user%3A{PLANTED}@/x?password={PLANTED}"
+
+AUTHORITY = f"me:{PLANTED}@anon"
+MOUNTED = f"viewfs://{AUTHORITY}/data"
+
+
+def write_people(folder: Path) -> None:
+    random = np.random.default_rng(5)
+    columns = {
+        "age": random.integers(0, 100, 200),
+        "town": random.choice(["Adana", "Bursa", "Konya", "Rize"], 200),
+        "disease": random.choice(["asthma", "fracture", "migraine"], 200),
+    }
+    write_table(folder / "input.parquet", columns)
+    (folder / "towns.csv").write_text("Adana,south,*\nBursa,north,*\nKonya,south,*\nRize,north,*\n")
+
+
+def document_at(folder: str | Path) -> dict[str, Any]:
+    """Return a configuration with every key that takes a path, all of them below a folder."""
+    return {
+        "input": {
+            "path": f"{folder}/input.parquet",
+            "options": {"password": PLANTED, "url": f"jdbc:x://h/d?password={PLANTED}"},
+        },
+        "attributes": {
+            "age": "quasi_identifier",
+            "town": {"role": "quasi_identifier", "hierarchy": f"{folder}/towns.csv"},
+            "disease": "sensitive",
+        },
+        "privacy": {
+            "k": 3,
+            "delta_presence": {"population": f"{folder}/input.parquet", "min": 0.0, "max": 1.0},
+        },
+        "metrics": {
+            "append_to": f"{folder}/history",
+            "prometheus_textfile": f"{folder}/last.prom",
+            "job": f"nightly {folder}",
+        },
+        "output": {"path": f"{folder}/release", "mode": "overwrite"},
+        "execution": {"staging_path": f"{folder}/private"},
+    }
+
+
+PATHS = (
+    ("input", "path"),
+    ("attributes", "town", "hierarchy"),
+    ("privacy", "delta_presence", "population"),
+    ("metrics", "append_to"),
+    ("metrics", "prometheus_textfile"),
+    ("output", "path"),
+    ("execution", "staging_path"),
+)
+
+
+def require_untold(told: object, what: object) -> None:
+    text = str(told)
+    place = text.find(PLANTED)
+    # What is around it, for the message would be long.
+    assert place < 0, f"{what}: ...{text[max(0, place - 200) : place + 60]}..."
+
+
+def require_untold_in_files(folder: Path) -> None:
+    for name, content in contents(folder).items():
+        require_untold(name, "a file's name")
+        if content is not None and not name.endswith(".yaml"):
+            require_untold(content.decode("latin-1"), name)
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path) -> Path:
+    assert spark is not None
+    write_people(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("key", PATHS, ids=".".join)
+def test_a_path_that_cannot_be_reached(
+    folder: Path, key: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "configuration.yaml"
+    for address, options in ((ADDRESS, ("--debug",)), (ENCODED, ("--log-format", "json"))):
+        document = deepcopy(document_at(folder))
+        document["input"]["options"] = {}
+        section = document
+        for name in key[:-1]:
+            section = section[name]
+        section[key[-1]] = address
+        path.write_text(yaml.safe_dump(document, sort_keys=False))
+        for words in (("check",), ("run", "--report"), ("clean",)):
+            outcome = command(capsys, words[0], path, *words[1:], *options)
+            require_untold(outcome.out + outcome.err, (words, key, address))
+            if key in (("input", "path"), ("output", "path")) and words[0] != "clean":
+                assert outcome.code not in (0, 1), outcome.err
+        (path).unlink()
+        require_untold_in_files(folder)
+        with pytest.raises(AnonsparkError) as refused:
+            parse_configuration(document | {"missing": address})
+        require_untold(refused.value, key)
+
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "run": ("CONFIG",),
+    "check": ("CONFIG",),
+    "plan": ("CONFIG",),
+    "clean": ("CONFIG",),
+    "verify": ("RELEASE",),
+    "evaluate": ("RELEASE", "--original", "RELEASE"),
+    "compare": ("GRID",),
+    "report": ("RELEASE",),
+    "generate": ("--rows", "10", "--out", "OUT"),
+    "fetch": ("adult", "--out", "OUT"),
+}
+"""Each command with what it needs at least; those that take no path from outside are not here."""
+
+COMMANDS = typer.main.get_command(application).commands  # type: ignore[attr-defined]
+
+
+def planted_arguments() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each command with an address in one of its parameters that is no flag."""
+    for name, parameters in REQUIRED.items():
+        for parameter in COMMANDS[name].params:
+            if getattr(parameter, "is_flag", False):
+                continue
+            option = parameter.opts[-1]
+            if not option.startswith("-"):
+                yield name, (ADDRESS, *parameters[1:])
+            elif option in parameters:
+                place = parameters.index(option)
+                yield name, (*parameters[: place + 1], ADDRESS, *parameters[place + 2 :])
+            else:
+                yield name, (*parameters, option, ADDRESS)
+
+
+def test_every_command_is_planted() -> None:
+    assert set(COMMANDS) - set(REQUIRED) == {"demo", "doctor", "schema"}
+    assert len(list(planted_arguments())) > 30
+
+
+def test_an_address_in_every_argument(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("CONFIG", "GRID"):
+        (folder / name).write_text("{}")
+    for name, words in planted_arguments():
+        arguments = [str(folder / word) if word.isupper() else word for word in words]
+        if name == "fetch" and "--out" in words and "--url" not in arguments:
+            # A local directory of that name, with a network behind it.
+            continue
+        for options in (("--debug",), ("--log-format", "json")):
+            outcome = command(capsys, name, *arguments, *options)
+            # Of a session that is there the master stays what it is.
+            assert outcome.code not in ((1,) if "--master" in arguments else (0, 1)), outcome.err
+            require_untold(outcome.out + outcome.err, (name, arguments))
+
+
+@pytest.fixture
+def mounted(spark: SparkSession, folder: Path) -> Iterator[Path]:
+    """Mount the folder at an address with credentials, which works."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    key = f"fs.viewfs.mounttable.{AUTHORITY}.link./data"
+    hadoop.set(key, folder.as_uri())
+    yield folder
+    hadoop.unset(key)
+
+
+def test_a_run_with_credentials_everywhere(
+    spark: SparkSession,
+    mounted: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    written = tmp_path_factory.mktemp("configurations")
+    document = document_at(MOUNTED)
+    # The manifest keeps the addresses of these two without credentials, so that nothing could be
+    # proven by it.
+    document["attributes"]["town"]["hierarchy"] = str(mounted / "towns.csv")
+    document["privacy"]["delta_presence"]["population"] = str(mounted / "input.parquet")
+    path = written / "configuration.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    grid = {
+        "base": document,
+        "axes": {
+            "privacy.k": [3],
+            "privacy.delta_presence.population": [f"{MOUNTED}/input.parquet"],
+            "privacy.delta_presence.options": [{"password": PLANTED}],
+        },
+        "output": f"{MOUNTED}/comparison",
+    }
+    (written / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    release, original = f"{MOUNTED}/release", f"{MOUNTED}/input.parquet"
+    caplog.set_level(logging.INFO)
+    for arguments in (
+        ("check", path),
+        ("plan", path),
+        ("run", path, "--log-format", "json"),
+        ("verify", release, "--original", original),
+        ("verify", release, "--json"),
+        ("evaluate", release, "--original", original),
+        ("report", release, "--original", original),
+        ("compare", written / "grid.yaml"),
+        ("generate", "--rows", "10", "--out", f"{MOUNTED}/people"),
+        ("clean", path),
+    ):
+        outcome = command(capsys, *arguments)
+        assert outcome.code == 0, (arguments, outcome.err)
+        require_untold(outcome.out + outcome.err, arguments)
+    require_untold(caplog.text, "the log")
+    require_untold_in_files(mounted)
+    assert (mounted / "release" / "manifest.json").exists()
+    for report in ("release", "comparison"):
+        assert (mounted / report / "report.html").exists()
+    # Who gets them as objects sees no more.
+    configuration = parse_configuration(document)
+    require_untold(f"{configuration} {configuration!r}", "the configuration")
+    require_untold(repr(pipeline.run(spark, configuration)), "the release")
+    require_untold(repr(pipeline.plan(spark, configuration)), "the plan")
+    made = anonspark.anonymize(spark.read.parquet(original), document, staging=f"{MOUNTED}/own")
+    require_untold(f"{made!r} {made.verify()!r}", "the interface's release")
+    assert PLANTED in made.path
+    made.close()

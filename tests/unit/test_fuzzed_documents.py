@@ -1,0 +1,262 @@
+"""Any document at all: what is wrong with it is told, and never ends in a traceback.
+
+The ordinary tests draw few documents; ``make fuzz`` draws 10,000 of each kind.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from anonspark.command_line import application
+from anonspark.comparison.grid import load_grid
+from anonspark.configuration import load_configuration, parse_configuration
+from anonspark.errors import ConfigurationError
+
+EXAMPLES = int(os.environ.get("ANONSPARK_FUZZ", "60"))
+fuzzed = settings(
+    max_examples=EXAMPLES,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+
+WHOLE: dict[str, Any] = {
+    "input": {"path": ["a.csv", "b.csv"], "format": "csv", "options": {"header": "true"}},
+    "attributes": {
+        "age": {"role": "quasi_identifier", "type": "number", "weight": 2.0},
+        "capital.gain": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10]}},
+        "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
+        "born": {"role": "quasi_identifier", "hierarchy": {"calendar": ["month", "year"]}},
+        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
+        "school": {"role": "quasi_identifier", "order": ["low", "high"]},
+        "name": "identifier",
+        "sickness": {"role": "sensitive", "order": ["flu", "gout"]},
+        "pay": "insensitive",
+    },
+    "missing": "category",
+    "privacy": {
+        "k": 5,
+        "l_diversity": [{"attribute": "sickness", "kind": "distinct", "l": 2}],
+        "t_closeness": [{"attribute": "sickness", "t": 0.3, "distance": "ordered"}],
+        "delta_presence": {"population": "p.csv", "min": 0.0, "max": 0.5},
+    },
+    "model": {"name": "su-mondrian", "rho": 5},
+    "evaluate": {"information": False, "risk": {"threshold": 0.2}},
+    "gates": {"gcp": {"max": 0.5}},
+    "metrics": {"append_to": "history", "job": "nightly", "drift": {"gcp": 0.2}},
+    "output": {"path": "out", "mode": "error", "style": "interval"},
+    "execution": {"task_rows": 1000, "seed": 17},
+}
+GRID: dict[str, Any] = {
+    "title": "two",
+    "base": WHOLE,
+    "set": {"evaluate.information": False},
+    "axes": [{"privacy.k": [2, 5], "model.name": ["canon", "su-mondrian"]}],
+    "rank_by": "gcp",
+    "output": "out",
+}
+
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["", " ", "*", "age", "missing", "null", "~", "1", "1.5", "1e400", "-0", "0x1F", "on", "<<"]
+    ),
+    st.sampled_from(["a.b", "'", '"', "\t", "\n", "\x85", "\u2028", "\ud800", "é" * 90, "[", "{"]),
+    st.sampled_from(["file://user@host/x", "s3a://k:s@b", "hdfs:", "a:b", "://", "2020-02-30"]),
+    st.text(max_size=6),
+)
+NUMBERS = st.one_of(
+    st.integers(-3, 12),
+    st.sampled_from([2**31, 2**63, -(2**63) - 1, 10**40]),
+    # Python writes no number that long, hypothesis neither.
+    st.just(5000).map(lambda digits: 10**digits),
+    st.floats(allow_nan=True),
+    st.sampled_from([math.inf, -math.inf, math.nan, 1e308, 5e-324, -0.0]),
+)
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS, st.binary(max_size=3), st.dates())
+KEYS = st.one_of(
+    st.sampled_from(["role", "k", "name", "path", "options", "order", "l", "attribute", "<<", "="]),
+    TEXTS,
+    NUMBERS.filter(lambda number: number == number),
+    st.none(),
+    st.booleans(),
+    st.dates(),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+def places_of(value: Any) -> list[tuple[Any, Any]]:
+    """Return every container of a document with each of its keys or positions."""
+    if not isinstance(value, dict | list):
+        return []
+    steps = list(value) if isinstance(value, dict) else list(range(len(value)))
+    return [(value, step) for step in steps] + [
+        place for step in steps for place in places_of(value[step])
+    ]
+
+
+@st.composite
+def changed(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
+    """Draw a document of which some places are other than they should be."""
+    document = deepcopy(whole)
+    for _ in range(draw(st.integers(1, 4))):
+        container, step = draw(st.sampled_from(places_of(document) or [(document, "input")]))
+        match draw(st.sampled_from(["replace", "replace", "remove", "add", "swap"])):
+            case "replace":
+                container[step] = draw(VALUES)
+            case "remove":
+                if isinstance(container, dict):
+                    container.pop(step, None)
+                else:
+                    del container[step]
+            case "add" if isinstance(container, dict):
+                container[draw(KEYS)] = draw(VALUES)
+            case "add":
+                container.append(draw(VALUES))
+            case "swap":
+                other, place = draw(st.sampled_from(places_of(document)))
+                container[step] = deepcopy(other[place])
+    return document
+
+
+TAGS = ["!!seq", "!!map", "!!set", "!!omap", "!!pairs", "!!binary", "!!int", "!!float", "!!bool"]
+TAGS += ["!!null", "!!str", "!!timestamp", "!!merge", "!!value", "!!python/tuple", "!x", "!", "!!"]
+TAGS += ["!<tag:yaml.org,2002:seq>", "!<x>", "!!python/object/apply:os.system"]
+MARKS = ["&a ", "*a ", "\n<<: *a\n", "\n<<: [1]\n", "\n=: 1\n", "*", "&", "? ", ": ", "- "]
+MARKS += ["\n---\n", "\n...\n", "%YAML 3.1\n", "%TAG ! x\n", "# x\n", "\t", "\x00", "\ufeff"]
+MARKS += ["|\n", ">-\n", "'", '"', "[", "]", "{", "}", ",", "\\", "\\ud800", '"\\ud800"']
+ODD_SCALARS = ["1_0", "0o17", "190:20:30", ".inf", ".nan", "0b2", "0x", "1:60", "2020-13-45"]
+PIECES = st.one_of(
+    st.sampled_from([f"{tag} " for tag in TAGS]),
+    st.sampled_from([f"\n{tag} x: y\n" for tag in TAGS]),
+    st.sampled_from([f"\n? {tag} [a, b]\n: c\n" for tag in TAGS]),
+    st.sampled_from([f"\n? {tag} {{a: b}}\n: c\n" for tag in TAGS]),
+    st.sampled_from(MARKS),
+    st.sampled_from(ODD_SCALARS),
+    st.just(5000).map(lambda digits: "1" * digits),
+    TEXTS,
+)
+
+
+@st.composite
+def garbled(draw: st.DrawFn, whole: dict[str, Any]) -> str:
+    """Draw the text of a document in which pieces were put in, taken out or doubled."""
+    text: str = yaml.safe_dump(whole, sort_keys=False, default_flow_style=draw(st.booleans()))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        stop = min(len(text), start + draw(st.sampled_from([0, 0, 1, 5, 30])))
+        match draw(st.sampled_from(["insert", "insert", "line", "double"])):
+            case "insert":
+                text = text[:start] + draw(PIECES) + text[stop:]
+            case "line":
+                # Where a value begins.
+                start = text.find(": ", start) + 2
+                text = text[:start] + draw(PIECES) + text[max(start, stop) :]
+            case "double":
+                text = text[:stop] + text[start:]
+    return text
+
+
+def loads(kind: str, text: str, overrides: tuple[str, ...] = ()) -> None:
+    """Load a text as a configuration or a grid; whatever is wrong is an error of one kind."""
+    load: Callable[..., Any] = load_configuration if kind == "configuration" else load_grid
+    problems: tuple[str, ...] = ("none",)
+    try:
+        load("somewhere.yaml", overrides, lambda _: text)
+    except ConfigurationError as error:
+        problems = error.problems
+    # One line each, and something on it.
+    assert problems
+    assert all(problem.strip() and len(problem.splitlines()) == 1 for problem in problems)
+
+
+KINDS = pytest.mark.parametrize(("kind", "whole"), [("configuration", WHOLE), ("grid", GRID)])
+
+
+def test_the_whole_documents_are_right() -> None:
+    parse_configuration(WHOLE)
+    load_grid("grid.yaml", (), lambda _: yaml.safe_dump(GRID, sort_keys=False))
+
+
+@KINDS
+@fuzzed
+@given(data=st.data())
+def test_documents_with_odd_values(kind: str, whole: dict[str, Any], data: st.DataObject) -> None:
+    document = data.draw(changed(whole))
+    if kind == "configuration":
+        with suppress(ConfigurationError):
+            parse_configuration(document)
+    try:
+        text = yaml.dump(document, sort_keys=False, allow_unicode=data.draw(st.booleans()))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        # What has no text cannot be in a file.
+        return
+    loads(kind, text)
+
+
+@KINDS
+@fuzzed
+@given(data=st.data())
+def test_texts_that_are_garbled(kind: str, whole: dict[str, Any], data: st.DataObject) -> None:
+    loads(kind, data.draw(garbled(whole)))
+
+
+STEPS = st.sampled_from(
+    ["input", "path", "attributes", "age", "role", "privacy", "k", "model", "x"]
+)
+PATHS = st.one_of(st.lists(STEPS, min_size=1, max_size=4).map(".".join), TEXTS)
+OVERRIDES = st.one_of(
+    st.tuples(PATHS, st.sampled_from(["=", "=", "==", ""]), st.one_of(TEXTS, PIECES)).map("".join),
+    st.tuples(PATHS, VALUES).map(
+        lambda pair: f"{pair[0]}={yaml.dump(pair[1], default_flow_style=True)}"
+    ),
+    PIECES,
+)
+
+
+@fuzzed
+@given(overrides=st.lists(OVERRIDES, min_size=1, max_size=3))
+def test_any_override(overrides: list[str]) -> None:
+    loads("configuration", yaml.safe_dump(WHOLE, sort_keys=False), tuple(overrides))
+
+
+@fuzzed
+@given(text=garbled(WHOLE), overrides=st.lists(OVERRIDES, max_size=1), json=st.booleans())
+@example(text="!!seq x: y\n", overrides=[], json=False)
+@example(text="? !!set {a, b}\n: c\n", overrides=[], json=True)
+def test_the_exit_code_is_never_1(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    overrides: list[str],
+    json: bool,
+) -> None:
+    # A document that is right after all needs no Spark here.
+    nothing = parse_configuration(WHOLE), []
+    monkeypatch.setattr(application, "_on_spark", lambda *_: nothing)
+    path = tmp_path / "configuration.yaml"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    words = [word for override in overrides for word in ("--set", override)]
+    log = ["--log-format", "json"] if json else []
+    code = application.main(["clean", str(path), *words, *log])
+    told = capsys.readouterr()
+    assert code in (0, 2), told.err
+    assert "Traceback" not in told.err
