@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke dist bench peers reproduce kernels lint format lock schema browser audit clean \
+.PHONY: help setup demo test test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -51,6 +51,11 @@ smoke:  ## one release on the oldest and on the newest Spark, with the fingerpri
 # Each in its own folder: of a common one both remove the oldest.
 $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
 	.venv-spark-$*/bin/python -m pytest --basetemp .venv-spark-$*/temporary tests/spark/test_spark_versions.py
+
+# For the night: half an hour on two cores. The ordinary tests draw few documents.
+EXAMPLES ?= 10000
+fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exit code 1: EXAMPLES=10000
+	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/unit/test_fuzzed_documents.py
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 
