@@ -50,7 +50,6 @@ def prepare_demo(spark: SparkSession, directory: Path, rows: int) -> tuple[Path,
         "input": {"path": str(people)},
         "attributes": {
             "person_id": "identifier",
-            "full_name": "identifier",
             "birth_date": "quasi_identifier",
             "sex": "quasi_identifier",
             "postal_code": "quasi_identifier",
