@@ -149,8 +149,8 @@ def test_linkage_before_and_after(files: Path, capsys: pytest.CaptureFixture[str
     of_raw = (*ROLES, "--quasi-identifier", "postal")
     outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "1", *attacker)
     before = json.loads(outcome.out)
-    assert outcome.code == 4
-    assert "4 published records are alone in their class" in outcome.err
+    # k = 1 promises nothing that a record alone in its class would break.
+    assert outcome.code == 0, outcome.err
     assert before["linkage"]["population"]["re_identified"] == 4
     assert before["unique_records"] == 6
     outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, "--k", "3", *attacker)
