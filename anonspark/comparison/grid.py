@@ -48,6 +48,7 @@ _SEEDS = (["execution", "seed"], ["execution", "seed_file"])
 _END = "...\n"
 
 _LONGEST_SETTING = 60
+_LONGEST = 10**30
 
 _STEP = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']*))\s*(?:\.|$)""")
 
@@ -135,10 +136,30 @@ def public_setting(key: str, value: Any) -> Any:
     return redact_values(value)
 
 
+def _writable(value: Any) -> Any:
+    """Return a value of YAML, which may be wrong, so that JSON can hold it."""
+    if isinstance(value, Mapping):
+        # Other keys than texts have no order among them.
+        return {
+            key if isinstance(key, str) else f"{type(key).__name__} {_writable(key)}": _writable(
+                one
+            )
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_writable(one) for one in value]
+    if isinstance(value, bool | float | str | None):
+        return value
+    # Python writes no number of thousands of digits, but in other digits.
+    return (
+        (value if abs(value) < _LONGEST else hex(value)) if isinstance(value, int) else str(value)
+    )
+
+
 def setting_text(key: str, value: Any) -> str:
     """Return a setting in short: the last name of its key, and its value, without credentials."""
     value = public_setting(key, value)
-    written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    written = value if isinstance(value, str) else json.dumps(_writable(value), ensure_ascii=False)
     return written if key == "model.name" else f"{_steps(key)[-1]}={written}"
 
 
@@ -260,7 +281,7 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
                     f"{where}: found a whole section; expected the path of a key in it, as in "
                     "'model.name'; list its keys as axes of their own"
                 )
-            texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
+            texts = [json.dumps(_writable(value), sort_keys=True) for value in values]
             if len(set(texts)) < len(texts):
                 problems.append(f"{where}: found a value twice; expected each once; remove one")
     return problems

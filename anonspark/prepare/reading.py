@@ -140,6 +140,10 @@ def select_attributes(
             )
     if problems:
         raise DataError(*problems)
+    for name in configuration.quasi_identifiers:
+        if _has_negative_scale(available[name].dataType):
+            # No file holds them, not even a staged one.
+            problems.append(f"attributes.{name}: {_unfit(available[name].dataType)}")
     payload = configuration.published_as_is
     for name in payload:
         if not _publishable(available[name].dataType):
@@ -165,10 +169,21 @@ def select_attributes(
     return table.toDF(*numbered).select(*columns)
 
 
+def _has_negative_scale(data_type: st.DataType) -> bool:
+    """Return whether values are decimals that Spark has where it is told to, and no file has."""
+    return isinstance(data_type, st.DecimalType) and data_type.scale < 0
+
+
+def _unfit(data_type: st.DataType) -> str:
+    return (
+        f"a quasi-identifier cannot have type {data_type.simpleString()}; "
+        "use a number, date, timestamp, boolean or text column"
+    )
+
+
 def _publishable(data_type: st.DataType) -> bool:
     """Return whether values of a type can be hashed, compared and written."""
-    if isinstance(data_type, st.DecimalType) and data_type.scale < 0:
-        # Spark has them where it is told to, and no file format does.
+    if _has_negative_scale(data_type):
         return False
     if isinstance(data_type, st.ArrayType):
         return _publishable(data_type.elementType)
@@ -220,10 +235,7 @@ def _plan(
     invalid = infinite = numeric_text = no
     kind = _kind_of(found)
     if kind is None:
-        return (
-            f"a quasi-identifier cannot have type {found.simpleString()}; "
-            "use a number, date, timestamp, boolean or text column"
-        )
+        return _unfit(found)
     declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
     if attribute.order:
         declared = "text"
@@ -300,7 +312,7 @@ _DECLARED_OF_KIND: dict[Kind, tuple[str, ...]] = {
 
 
 def _kind_of(data_type: st.DataType) -> Kind | None:
-    if isinstance(data_type, st.DecimalType) and data_type.scale < 0:
+    if _has_negative_scale(data_type):
         return None
     kinds: list[tuple[type[st.DataType] | tuple[type[st.DataType], ...], Kind]] = [
         (st.IntegralType, "integer"),

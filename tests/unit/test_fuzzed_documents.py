@@ -262,3 +262,13 @@ def test_the_exit_code_is_never_1(
     told = capsys.readouterr()
     assert code in (0, 2), told.err
     assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    "value", ["!!binary aGE=", "{1: a, b: c}", "0x" + "f" * 5000, "2020-01-01", "[{1: !!set {a}}]"]
+)
+def test_axes_with_values_that_json_does_not_hold(value: str) -> None:
+    text = yaml.safe_dump(GRID, sort_keys=False, default_flow_style=True, width=math.inf)
+    before = "privacy.k: [2, 5]"
+    assert before in text
+    loads("grid", text.replace(before, f"privacy.k: [{value}, 5]"))
