@@ -55,6 +55,18 @@ _STEP = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']*))\s*(?:\.|$)""")
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes numbers of thousands of digits, too, which Python refuses in decimal."""
+
+
+def _represent_int(dumper: yaml.SafeDumper, value: int) -> yaml.ScalarNode:
+    text = str(value) if abs(value) < _LONGEST else hex(value)
+    return dumper.represent_scalar("tag:yaml.org,2002:int", text)
+
+
+_Dumper.add_representer(int, _represent_int)
+
+
 class _GridFile(Section):
     """What a grid file may say."""
 
@@ -290,7 +302,7 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
 def _overrides(settings: Mapping[str, Any]) -> list[str]:
     """Write settings as ``--set`` takes them."""
     written = {
-        key: yaml.safe_dump(value, default_flow_style=True, width=float("inf"))
+        key: yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=float("inf"))
         for key, value in settings.items()
     }
     return [f"{key}={text.removesuffix(_END).strip()}" for key, text in written.items()]

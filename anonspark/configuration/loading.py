@@ -42,6 +42,8 @@ __all__ = [
 # reported without a look inside. (A YAML alias may even refer to what encloses it.)
 _DEEPEST = 6
 
+_TOO_LARGE = 10**1000
+
 # Each pass over a wrong document goes one step further; a correct options class needs four.
 _MOST_PASSES = 10
 
@@ -297,6 +299,13 @@ def _copy(value: Any, location: Location, problems: list[str]) -> Any:
         return value
     if isinstance(value, list):
         return [_copy(entry, (*location, i), problems) for i, entry in enumerate(value)]
+    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
+        # Python writes no such number, so that messages and fingerprints would fail.
+        problems.append(
+            f"{key_path(location) or 'configuration'}: found {found(value)}; expected at most "
+            "1,000 digits; correct it"
+        )
+        return 1
     if not isinstance(value, Mapping):
         return value
     copied: dict[str, Any] = {}
