@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -577,12 +578,9 @@ def _marginal(
 def _finest(codes: Sequence[str]) -> list[str]:
     """Return the codes that are not the beginning of another one."""
     different = sorted(set(codes))
-    followers = [*different[1:], ""]
-    return [
-        code
-        for code, follower in zip(different, followers, strict=True)
-        if not follower.startswith(code)
-    ]
+    # Of the last one nothing is the beginning; where everything is published as * there is none.
+    finest = [code for code, follower in pairwise(different) if not follower.startswith(code)]
+    return finest + different[-1:]
 
 
 def _namings(attribute: _Attribute, values: Sequence[str]) -> list[Naming]:

@@ -366,6 +366,38 @@ def test_hierarchies_masks_and_suppressed_values(
         measure(data, manifest, {"job": hierarchy}, original)
 
 
+@pytest.mark.parametrize("label", ["*", "missing", "* or missing"])
+def test_attributes_of_which_nothing_is_told(spark: SparkSession, label: str) -> None:
+    rules = {
+        "code": {"prefix": [1, 2]},
+        "income": {"intervals": [10]},
+        "day": {"calendar": ["year"]},
+        "job": "jobs.csv",
+    }
+    manifest = {
+        "configuration": {
+            "input": {"missing_markers": ["?"]},
+            "attributes": {
+                name: {"role": "quasi_identifier", "hierarchy": rule}
+                for name, rule in rules.items()
+            },
+            "missing": "category",
+            "privacy": {"k": 2},
+            "output": {"style": "interval"},
+        },
+        "published": {
+            "quasi_identifiers": [{"name": name, "kind": "category"} for name in rules],
+            "quasi_identifier_columns": list(rules),
+        },
+    }
+    hierarchy = Hierarchy.from_rows([("nurse", "care", "*"), ("smith", "craft", "*")])
+    data = spark.createDataFrame(
+        [(label,) * 4] * 5, "code string, income string, day string, job string"
+    )
+    for one in measure(data, manifest, {"job": hierarchy}).marginals:
+        assert sum(one.after) == pytest.approx(5), one
+
+
 def test_a_release_that_does_not_hold_says_so(
     spark: SparkSession, made: Made, tmp_path: Path
 ) -> None:
