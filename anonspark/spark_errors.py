@@ -47,6 +47,14 @@ _UNREADABLE = re.compile(
     r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
 )
 
+# A changed byte in a dictionary or a length: the decoders of Parquet and ORC do not look for it.
+_CORRUPT = re.compile(
+    r"(?:IndexOutOfBounds|NegativeArraySize|NullPointer|BufferUnderflow|IllegalArgument"
+    r"|IllegalState|Arithmetic|ClassCast|UnsupportedOperation)Exception\b[^\n]*"
+    r"(?:\n\tat [^\n]*){0,5}?\n\tat (?:\w+//?)?org\.apache\.(?:parquet|orc|spark\.sql\.execution"
+    r"\.datasources\.(?:parquet|orc)\.(?!\w*Writ))"
+)
+
 # What ran out of memory, and which setting is too small.
 _MEMORY = (
     (
@@ -292,7 +300,7 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                     "have empty or repeated names, input.options.enforceSchema: true takes columns "
                     "by their places)"
                 ) from error
-            if _UNREADABLE.search(text):
+            if _UNREADABLE.search(text) or _CORRUPT.search(text):
                 raise DataError(
                     f"{where}: files cannot be read in this format, or there are none; check the "
                     "path, input.format, input.options, permissions and the files themselves "

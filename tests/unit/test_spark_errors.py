@@ -6,7 +6,8 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from anonspark.spark_errors import environment_problem
+from anonspark.errors import DataError
+from anonspark.spark_errors import environment_problem, reading_input
 
 TRACEBACK = "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
 REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
@@ -95,3 +96,29 @@ def test_workers_without_our_packages(kind: type[Exception], text: str, told: st
 )
 def test_other_errors(error: Exception) -> None:
     assert environment_problem(error) is None
+
+
+FAILED = "Job aborted: Task 0 failed 4 times, most recent failure: (host executor 1): "
+
+
+def test_a_changed_byte_in_a_dictionary() -> None:
+    text = (
+        f"{FAILED}java.lang.ArrayIndexOutOfBoundsException: Index 56 out of bounds for length 40\n"
+        "\tat org.apache.parquet.column.values.dictionary.PlainValuesDictionary"
+        "$PlainLongDictionary.decodeToLong(PlainValuesDictionary.java:164)\n"
+    )
+    with pytest.raises(DataError, match="table: files cannot be read"), reading_input(("table",)):
+        raise Py4JError(text)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport.write(X.scala:1)",
+        "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)",
+    ],
+)
+def test_bugs_of_ours_are_not_the_input(frame: str) -> None:
+    error = Py4JError(f"{FAILED}java.lang.NullPointerException\n\tat {frame}\n")
+    with pytest.raises(Py4JError), reading_input(("table",)):
+        raise error
