@@ -10,16 +10,19 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
+import re
 from bisect import bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812  the usual name in Spark code
 
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.filesystem import FileSystem
 from anonspark.publish.paths import require_no_link
+from anonspark.spark_errors import environment_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["EDUCATION_ORDER", "PEOPLE_FORMATS", "generate_people", "write_people"]
+
+# What Hadoop and Java throw at an address.
+_NOT_WRITTEN: Final = re.compile(
+    r"(?:java\.io|java\.nio\.file|org\.apache\.hadoop\.\w+)\.\w+Exception"
+)
 
 EDUCATION_ORDER: Final = (
     "no degree",
@@ -459,6 +467,8 @@ def write_people(
     ConfigurationError
         If something is at `path` already, be it a link to nothing, it cannot be reached, the format
         is unknown, or a number is below 1.
+    PublishingError
+        If it cannot be written.
     """
     if format not in PEOPLE_FORMATS:
         raise ConfigurationError(
@@ -473,6 +483,13 @@ def write_people(
         writer = writer.options(header=True, timestampFormat="yyyy-MM-dd HH:mm:ss")
     try:
         writer.format(format).save(str(path))
+    except Py4JJavaError as error:
+        # A parent that is read-only or of somebody else, a full disk.
+        if environment_problem(error) is not None or not _NOT_WRITTEN.search(str(error)):
+            raise
+        raise PublishingError(
+            f"{path}: cannot be written; check that its parent can be written and has room"
+        ) from error
     except AnalysisException as error:
         # Spark looks before it starts a job. The name of the condition is part of the text in
         # every version, the method that returns it is not.

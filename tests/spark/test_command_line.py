@@ -399,6 +399,15 @@ def test_generate_refuses(
     assert not target.exists()
 
 
+def test_generate_below_what_is_no_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "file" / "people")
+    assert outcome.code == 5, outcome.err
+    assert "cannot be written" in outcome.err
+
+
 def test_fetch_of_an_unknown_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "fetch", "adlut", "--out", tmp_path / "data")
     assert outcome.code == 2
