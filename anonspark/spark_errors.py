@@ -156,7 +156,10 @@ def environment_problem(error: BaseException) -> str | None:
     """
     if not isinstance(error, PySparkException | Py4JError):
         return None
-    text = str(error)
+    try:
+        text = str(error)
+    except (Py4JError, OSError):  # it asks Java
+        return "Java has ended, or was killed; look at the system's log, and run again"
     # First, for workers that cannot start end as unexpectedly as those that are killed.
     for pattern, problem in _PYTHON:
         if (match := pattern.search(text)) is not None:

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -100,6 +101,8 @@ def _on_spark(
     be taken for that of the next call. So the main thread waits here; on a signal it cancels
     Spark's jobs until the work has failed and cleaned up behind itself, or has finished after all.
     """
+    from py4j.protocol import Py4JError
+
     from anonspark.session import open_session
 
     started = False
@@ -113,10 +116,12 @@ def _on_spark(
                 wait([working])
                 _ignore_signals()
             except _EndedError as signalled:
-                while not working.done():
-                    session.sparkContext.cancelAllJobs()
-                    wait([working], timeout=0.2)
                 ended = signalled
+                while not working.done():
+                    # Who signals the whole process group has ended Java, too.
+                    with suppress(Py4JError, OSError):
+                        session.sparkContext.cancelAllJobs()
+                    wait([working], timeout=0.2)
             error = working.exception()
             if error is not None and ended is not None:
                 error = ended

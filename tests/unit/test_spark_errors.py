@@ -122,3 +122,16 @@ def test_bugs_of_ours_are_not_the_input(frame: str) -> None:
     error = Py4JError(f"{FAILED}java.lang.NullPointerException\n\tat {frame}\n")
     with pytest.raises(Py4JError), reading_input(("table",)):
         raise error
+
+
+class UntoldError(Py4JError):
+    """Its text comes from a Java that is not there any more."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError
+
+
+def test_java_has_ended() -> None:
+    problem = environment_problem(UntoldError())
+    assert problem is not None
+    assert problem.startswith("Java has ended")
