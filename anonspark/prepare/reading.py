@@ -128,6 +128,16 @@ def select_attributes(
     """
     require_distinct(table, configuration.attributes, "input")
     available = {field.name: field for field in table.schema}
+    lowered = {name.lower() for name in available}
+    if configuration.input.format == "csv" and lowered.isdisjoint(
+        name.lower() for name in configuration.attributes
+    ):
+        # Of a file without a header, its names are the values of the first record.
+        raise DataError(
+            f"attributes: the input has {len(available):,} columns, and none of them has the name "
+            "of an attribute; check input.options (header, sep, encoding), and that the first line "
+            "of the files holds the names of their columns"
+        )
     problems = []
     for name in configuration.attributes:
         if name not in available:

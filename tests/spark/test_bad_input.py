@@ -556,6 +556,25 @@ def test_input_may_vanish_after_it_was_read(
     assert summary(tmp_path / "release")["rows_published"] == 40
 
 
+def test_a_csv_without_a_header_is_not_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people.csv").write_text("Kryptonitis,34,flu\nKryptonitis,35,flu\n")
+    path = configuration_file(
+        tmp_path,
+        input={
+            "path": str(tmp_path / "people.csv"),
+            "format": "csv",
+            "options": {"header": "true"},
+        },
+        attributes=ATTRIBUTES,
+    )
+    outcome = command(capsys, "check", path)
+    assert outcome.code == 3
+    assert "the input has 3 columns, and none of them has the name of an attribute" in outcome.err
+    assert "Kryptonitis" not in outcome.out + outcome.err
+
+
 def test_nan_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = people()
     columns["height"][3:6] = [None, float("nan"), -float("nan")]
