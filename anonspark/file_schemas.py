@@ -233,7 +233,8 @@ def lacking_columns(
         for place in there:
             types.setdefault(own[place][0].dataType.simpleString(), place)
         if is_read and len(types) > 1:
-            one, other = list(types.items())[:2]
+            # In the order of the files, whichever was looked at first.
+            one, other = sorted(types.items(), key=lambda own: _a_file(found, [own[1]]))[:2]
             problems.append(
                 f"{path_key}: the column {name!r} has type {one[0]} in {_a_file(found, [one[1]])} "
                 f"and {other[0]} in {_a_file(found, [other[1]])}; expected one type in all files; "

@@ -20,10 +20,15 @@ def plain_spelling(text: str) -> str:
     Case, blanks of all kinds wherever they stand, signs that show nothing (such as a soft hyphen),
     and the form in Unicode: a ligature, letters of full width, an accent as a sign of its own.
     """
-    # Folding may leave a form that is not the plain one, and the other way round.
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    plain = unicodedata.normalize("NFKC", folded).casefold()
-    return "".join(sign for sign in plain if not (sign.isspace() or _shows_nothing(sign)))
+    # Folding may leave a form that is not the plain one, and the other way round; and signs that
+    # stood apart may be combined where a blank between them is gone.
+    before, plain = None, text
+    while plain != before:
+        before = plain
+        folded = unicodedata.normalize("NFKC", plain).casefold()
+        shown = (sign for sign in folded if not (sign.isspace() or _shows_nothing(sign)))
+        plain = unicodedata.normalize("NFKC", "".join(shown))
+    return plain
 
 
 def _shows_nothing(sign: str) -> bool:

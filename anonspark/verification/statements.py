@@ -421,6 +421,9 @@ class Statements:
             found = attacks(published.sizes, options.threshold)
         elif presence is not None:
             counts = presence.counts
+            if bool((counts.population < counts.released).any()):
+                # Not the population that the release was made with: that is told elsewhere.
+                return
             found = attacks_with_population(counts.released, counts.population, options.threshold)
         else:
             return

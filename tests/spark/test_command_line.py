@@ -119,9 +119,14 @@ def test_overwriting_replaces_the_whole_release(
     configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command(capsys, "run", configuration).code == 0
-    (tmp_path / "release" / "data" / "part-from-before.parquet").write_bytes(b"no Parquet")
     before = set(contents(tmp_path))
-    again = command(capsys, "run", configuration, "--set", "output.mode=overwrite")
+    overwrite = ("--set", "output.mode=overwrite")
+    # Of somebody else: it would be gone with the release.
+    foreign = tmp_path / "release" / "data" / "part-from-before.parquet"
+    foreign.write_bytes(b"no Parquet")
+    assert command(capsys, "run", configuration, *overwrite).code == 2
+    foreign.unlink()
+    again = command(capsys, "run", configuration, *overwrite)
     assert again.code == 0, again.err
     assert published(tmp_path / "release").num_rows == 199
     assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}

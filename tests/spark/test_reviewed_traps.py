@@ -35,14 +35,14 @@ def test_no_file_ends_where_raw_values_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     random = np.random.default_rng(0)
-    ages = random.permutation(20_000)
-    # Long and not to be compressed, so that the records fill several parcels.
-    notes = [random.bytes(1_500).hex() for _ in ages]
+    ages = random.permutation(4_000)
+    # Long, so that the records fill several parcels and files.
+    notes = [random.bytes(10_000).hex() for _ in ages]
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages, "note": notes})
     configuration = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES | {"note": "insensitive"},
-        privacy={"k": 2000},
+        privacy={"k": 500},
         model={"name": "smondrian"},
     )
     outcome = command(capsys, "run", configuration)

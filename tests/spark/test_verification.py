@@ -109,6 +109,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
         "anonspark.publish.originals",
         "anonspark.publish.schemas",
         *(f"anonspark.{name}" for name in ("arrow", "columns", "errors", "filesystem")),
+        *(f"anonspark.{name}" for name in ("file_schemas", "instants", "redaction")),
         *(f"anonspark.{name}" for name in ("fingerprints", "kinds", "spark_errors", "tables")),
         "anonspark.tasks",
     )
