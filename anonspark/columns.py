@@ -55,6 +55,9 @@ PENALTY = "penalty"
 WHOLE_PENALTY = "whole_penalty"
 """The same, had the groups that the classes were taken from been kept whole."""
 
+WHOLE_SQUARES = "whole_squares"
+"""Sum of the squared sizes of these groups."""
+
 
 class Part(StrEnum):
     """The parts of a round's result, staged side by side."""

@@ -15,23 +15,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark import __version__
-from anonspark.columns import PART, Part, quasi_identifier_column
+from anonspark.columns import quasi_identifier_column
 from anonspark.configuration import Configuration
 from anonspark.configuration.schema import ExecutionOptions, MetricsOptions, RiskOptions
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.evaluate.basis import Basis, basis_of_figures
-from anonspark.evaluate.decision_rules import decide, decide_gain
+from anonspark.evaluate.decision_rules import Baseline, decide, decide_gain
 from anonspark.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.evaluate.gates import GateResult, check_gates, require_passed
 from anonspark.evaluate.information import Information, measure_information
-from anonspark.evaluate.metrics import Totals, class_table, round_rows, sum_up
+from anonspark.evaluate.metrics import Totals, class_table, round_rows
 from anonspark.evaluate.utility_score import utility_score
 from anonspark.evaluate.withholding import told_counts, told_missing
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
-from anonspark.generalize.figures import class_schema
 from anonspark.job_descriptions import described_jobs
-from anonspark.models.model import Model, Round, Task, finished_schema, suppressed_class
+from anonspark.models.model import Model, Task, finished_schema, suppressed_class
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
 from anonspark.prepare.snapshot import (
@@ -59,7 +58,6 @@ from anonspark.publish.schemas import (
 )
 from anonspark.publish.tables import write_rows, write_table
 from anonspark.publish.writing import published_names, write_records
-from anonspark.records import Records
 from anonspark.redaction import Redacted
 from anonspark.rounds import Residual, run_rounds
 from anonspark.spark_errors import reading_input, running_tasks, writing_output
@@ -420,9 +418,6 @@ def run(
             staged = basis.rounds
             generalizer = _generalizer(configuration, basis.quasi_identifiers)
             description = _describe_release(configuration, generalizer)
-            baseline = None
-            if configuration.evaluate.compare_baseline:
-                baseline = _without_outlier_handling(model, snapshot, basis)
         with progress.stage("publish", rows=snapshot.rows):
             division = _divide(basis, configuration.execution.seed)
             listed = write_records(
@@ -491,7 +486,7 @@ def run(
             "rows_suppressed": residual.rows if residual is not None else 0,
             "rows_left_out": basis.left_out,
         }
-        summary = _summary(configuration, model, snapshot, basis, baseline, published) | {
+        summary = _summary(configuration, model, snapshot, basis, published) | {
             **told_counts(counts, configuration.privacy.k),
             "run_id": run_id,
             "started": started,
@@ -690,20 +685,6 @@ def _require_promises(
         raise GuaranteeError("\n".join(broken))
 
 
-def _without_outlier_handling(model: Model, snapshot: Snapshot, basis: Basis) -> Totals:
-    """Return the figures of the same model without outlier handling: one round, all kept."""
-    if model.leaves_residual:
-        # It was run: its records left over are suppressed.
-        return replace(basis.totals[0], suppressed=basis.rounds.results[0].left_over)
-    whole = model.anonymize(Round(snapshot.records, snapshot.rows, 1, last=True))
-    if whole is None:
-        raise TypeError(f"{type(model).__name__} made nothing of its first round")
-    schema = class_schema(snapshot.records.schema, len(snapshot.quasi_identifiers))
-    classes = Records(whole.rows.filter(sf.col(PART) == Part.CLASSES), schema)
-    (baseline,) = sum_up(classes, snapshot.quasi_identifiers)
-    return baseline
-
-
 def _divide(basis: Basis, seed: int) -> Division:
     """Decide which file of the release each record goes to; costs as :func:`divide`."""
     residual = basis.rounds.residual
@@ -728,7 +709,6 @@ def _summary(
     model: Model,
     snapshot: Snapshot,
     basis: Basis,
-    baseline: Totals | None,
     published: PublishedClasses,
 ) -> dict[str, Any]:
     total = _total(basis)
@@ -770,22 +750,39 @@ def _summary(
             "rule_gain_risk": gain.risk,
             "rule_gain": gain.gain,
         }
-    if baseline is not None:
-        rules = decide(
-            (total.discernibility, baseline.discernibility),
-            (total.mean_class_size, baseline.mean_class_size),
-            (total.certainty_penalty, baseline.certainty_penalty),
-        )
-        summary |= {
-            "baseline_classes": baseline.classes,
-            "baseline_dm": baseline.discernibility,
-            "baseline_gcp_total": baseline.certainty_penalty,
-            "baseline_mean_class_size": baseline.mean_class_size,
-            "rule_a": rules.a,
-            "rule_b": rules.b,
-            "rule_c": rules.c,
-        }
+    if model.rounds > 1 or configuration.evaluate.compare_baseline:
+        summary |= _beside_baseline(total, _without_outlier_handling(model, basis))
     return summary
+
+
+def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
+    """Return the figures of the same model without outlier handling: one round, all kept."""
+    result, own = basis.rounds.results[0], basis.totals[0]
+    if model.leaves_residual:
+        # Its records left over are suppressed.
+        own = replace(own, suppressed=result.left_over)
+    elif len(basis.totals) > 1:
+        penalty = float(result.penalty_if_last)
+        return Baseline(own.classes, result.squares_if_whole, penalty, result.rows / own.classes)
+    return Baseline(own.classes, own.discernibility, own.certainty_penalty, own.mean_class_size)
+
+
+def _beside_baseline(total: Totals, baseline: Baseline) -> dict[str, Any]:
+    """Return the figures without outlier handling, and whether it paid."""
+    rules = decide(
+        (total.discernibility, baseline.discernibility),
+        (total.mean_class_size, baseline.mean_class_size),
+        (total.certainty_penalty, baseline.certainty_penalty),
+    )
+    return {
+        "baseline_classes": baseline.classes,
+        "baseline_dm": baseline.discernibility,
+        "baseline_gcp_total": baseline.certainty_penalty,
+        "baseline_mean_class_size": baseline.mean_class_size,
+        "rule_a": rules.a,
+        "rule_b": rules.b,
+        "rule_c": rules.c,
+    }
 
 
 def _privacy_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -12,7 +13,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from anonspark.columns import PART, PENALTY, WHOLE_PENALTY, Part
+from anonspark.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
 from anonspark.errors import GuaranteeError
 from anonspark.evaluate.metrics import RoundResult
 from anonspark.filesystem import FileSystem
@@ -28,6 +29,8 @@ from anonspark.staging import Staging
 
 # Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
+
+_LOGGER = logging.getLogger(__name__)
 
 __all__ = ["Residual", "StagedRounds", "run_rounds"]
 
@@ -118,10 +121,12 @@ def run_rounds(
     DESIGN 4.5. A round is one job that writes its result, besides the passes of the model; with
     criteria beyond k one more counts the sensitive values of the records left over. A round whose
     records left over violate the criteria, or whose gain is below the model's smallest, is run
-    again as the last one. A model that leaves a residual gets its rounds as long as they form
-    classes.
+    again as the last one. Of a model that undoes rounds, the round that loses least as the last one
+    is run again as such, where others came after it. A model that leaves a residual gets its rounds
+    as long as they form classes.
     """
     results: list[RoundResult] = []
+    tables: list[Round] = []
     spark = snapshot.records.parcels.sparkSession
     directory = staging.rounds
     paths: list[str] = []
@@ -145,6 +150,7 @@ def run_rounds(
         if result.left_over:
             left_over = _left_over(snapshot, path)
         results.append(result)
+        tables.append(table)
         if not result.left_over:
             break
         if finished.last or result.left_over < criteria.k:
@@ -157,7 +163,12 @@ def run_rounds(
             rows=result.left_over,
             number=number,
             last=number == model.rounds,
+            mean_penalty=results[0].penalty_if_last / results[0].rows,
         )
+    best = results.index(min(results, key=lambda one: one.penalty_if_last))
+    if model.undoes_rounds and best + 1 < len(results):
+        remaining = None
+        paths[best:] = [_end_with(tables[best], model, snapshot, staging, progress, results)]
     residual = None
     classes = [f"{path}/{PART}={Part.CLASSES}" for path in paths]
     records = [f"{path}/{PART}={Part.FINISHED}" for path in paths]
@@ -209,6 +220,43 @@ def _run_round(
         table = replace(table, last=True)
         result = _stage(model, path, table, weights, before) or result
     return FinishedRound(result, table.last, name)
+
+
+def _end_with(
+    table: Round,
+    model: Model,
+    snapshot: Snapshot,
+    staging: Staging,
+    progress: Progress,
+    results: list[RoundResult],
+) -> str:
+    """Run a round again as the last one and undo those after it; return where it is staged.
+
+    The results of the rounds that count stay in ``results``. The next attempt after one that is
+    killed meanwhile comes to the same choice.
+    """
+    before_it = table.number - 1
+    undone = [one.number for one in results[before_it:]]
+    _LOGGER.info(
+        "the release loses least if it ends with round %d: gcp_total %.6g, with %d rounds %.6g; "
+        "the rounds after it are undone",
+        table.number,
+        results[before_it].penalty_if_last,
+        len(results),
+        results[-1].penalty_if_last,
+    )
+    weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
+    name = f"{_attempt(staging)}-last"
+    path = f"{staging.rounds}/round={table.number}/{name}"
+    with progress.stage(f"round {table.number} of {model.rounds}", rows=table.rows):
+        result = _stage(model, path, replace(table, last=True), weights, results[:before_it])
+        if result is None:
+            raise TypeError(f"{type(model).__name__} made nothing of a round that it had made")
+        for one in reversed(undone):
+            staging.state.forget_round(one)
+        staging.state.finish_round(FinishedRound(result, last=True, path=name))
+    results[before_it:] = [result]
+    return path
 
 
 def _attempt(staging: Staging) -> str:
@@ -270,6 +318,7 @@ def _stage(
         sf.sum(sf.when(sf.col(PART) == Part.LEFT_OVER, sf.col(ROWS))).alias("left_over"),
         sf.sum(PENALTY).alias(PENALTY),
         sf.sum(WHOLE_PENALTY).alias(WHOLE_PENALTY),
+        sf.sum(WHOLE_SQUARES).alias(WHOLE_SQUARES),
     )
     try:
         counted.write.options(**STAGED_PARCELS).partitionBy(PART).parquet(path)
@@ -287,5 +336,6 @@ def _stage(
         left_over=left_over,
         penalty=found[PENALTY] or Decimal(0),
         penalty_if_last=if_last,
+        squares_if_whole=int(found[WHOLE_SQUARES] or 0),
         levels=anonymized.levels,
     )

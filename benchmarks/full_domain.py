@@ -62,7 +62,7 @@ def adult(options: argparse.Namespace) -> None:
         ("rho-gain, rho 2, loss", {"name": "rho-gain", "objective": "loss"}),
         ("rho-gain, rho 9, loss", {"name": "rho-gain", "objective": "loss", "rho": 9}),
         ("smondrian", {"name": "smondrian"}),
-        ("su-mondrian", {"name": "su-mondrian"}),
+        ("su-mondrian, always", {"name": "su-mondrian", "separation": "always"}),
     ]  # fmt: skip
     with open_session("local[2]") as spark, tempfile.TemporaryDirectory() as folder:
         for number, (title, model) in enumerate(rows):

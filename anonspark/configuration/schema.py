@@ -515,7 +515,7 @@ class EvaluateOptions(Section):
     Attributes
     ----------
     compare_baseline : bool
-        Whether the same model without outlier handling is measured, too.
+        Whether models without outlier handling tell the figures of the decision rules, too.
     information : bool
         Whether entropy and Kullback-Leibler divergence are measured, too.
     risk : RiskOptions
@@ -525,8 +525,8 @@ class EvaluateOptions(Section):
     compare_baseline: bool = Field(
         default=False,
         description=(
-            "Also measure the same model without outlier handling, for the decision rules; costs "
-            "a second anonymization."
+            "Tell what the same model loses without outlier handling, and the decision rules, also "
+            "where the model has none. Models with rounds tell it in any case."
         ),
     )
     information: bool = Field(
@@ -700,6 +700,12 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> None:
+    """Leave ``separation`` out of what is fingerprinted where rounds are as before there was it."""
+    if not model.has_rounds or section.get("separation") == "always":
+        section.pop("separation", None)
+
+
 class Configuration(Section):
     """A complete configuration.
 
@@ -775,12 +781,12 @@ class Configuration(Section):
                 self.gates,
                 self.quasi_identifiers,
                 information=self.evaluate.information,
-                baseline=self.evaluate.compare_baseline,
+                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
             ),
             *unusable_drift(
                 self.metrics,
                 information=self.evaluate.information,
-                baseline=self.evaluate.compare_baseline,
+                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
             ),
         ]
         if not self.quasi_identifiers:
@@ -840,6 +846,7 @@ class Configuration(Section):
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
         document = _without_later_defaults(self.model_dump(mode="json"))
+        _drop_published_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
@@ -884,6 +891,8 @@ class Configuration(Section):
             document["privacy"].get("delta_presence", {}).pop(place, None)
         document["attributes"] = list(document["attributes"].items())
         document["model"] = {"name": self.model.name, **document.get("model", {})}
+        document["model"] |= self.model.model_dump(include={"separation"})
+        _drop_published_separation(document["model"], self.model)
         document["style"] = self.output.style
         document["missing_markers"] = self.input.missing_markers
         return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))

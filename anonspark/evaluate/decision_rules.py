@@ -4,7 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DecisionRules", "GainRules", "decide", "decide_gain"]
+__all__ = ["Baseline", "DecisionRules", "GainRules", "decide", "decide_gain"]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a release would be without outlier handling: the first round's groups, kept whole.
+
+    Parameters
+    ----------
+    classes : int
+    discernibility : int
+        ``dm``.
+    certainty_penalty : float
+        ``gcp_total``.
+    mean_class_size : float
+    """
+
+    classes: int
+    discernibility: int
+    certainty_penalty: float
+    mean_class_size: float
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class RoundResult:
         ``gcp_total`` of the round's classes.
     penalty_if_last : Decimal
         ``gcp_total`` of the release, had the run ended with this round and its groups whole.
+    squares_if_whole : int
+        Sum of the squared sizes of the round's groups, as if they had been kept whole.
     levels : mapping of str to int or None
         Level that each quasi-identifier was recoded to, where it is one for the whole table.
     """
@@ -54,6 +56,7 @@ class RoundResult:
     left_over: int
     penalty: Decimal
     penalty_if_last: Decimal
+    squares_if_whole: int
     levels: Mapping[str, int] | None = None
 
 

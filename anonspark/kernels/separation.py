@@ -1,4 +1,4 @@
-"""The outlier step: the k records nearest to a group's densest point, and all the others."""
+"""The outlier step: the k records nearest to a group's reference, and all the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anonspark.kernels.nearest_neighbors import (
     points_within,
 )
 
-__all__ = ["separate_outliers", "without_noise"]
+__all__ = ["distinct_points", "nearest_to_reference", "separate_outliers", "without_noise"]
 
 
 @njit(float64(float64), cache=True)
@@ -73,6 +73,91 @@ def neighbor_distance_sums(points, weights, neighbors):
     return sums
 
 
+@njit(int64[::1](int64[:, ::1], int64[::1], int64, int64), cache=True)
+def distinct_points(codes, order, start, stop):
+    """Return where each distinct point of a group begins.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (n, d)
+        Codes of the quasi-identifiers; records equal in all of them are one point.
+    order : int64 ndarray of shape (m,)
+        Records; those of the group, ``order[start:stop]``, in canonical order.
+    start, stop : int
+
+    Returns
+    -------
+    int64 ndarray of shape (points + 1,)
+        Places in ``order``; the last entry is ``stop``.
+    """
+    # Equal records are adjacent in canonical order.
+    first = np.empty(stop - start + 1, np.int64)
+    distinct = 0
+    for i in range(start, stop):
+        is_new = i == start
+        if not is_new:
+            for j in range(codes.shape[1]):
+                if codes[order[i], j] != codes[order[i - 1], j]:
+                    is_new = True
+                    break
+        if is_new:
+            first[distinct] = i
+            distinct += 1
+    first[distinct] = stop
+    return first[: distinct + 1].copy()
+
+
+@njit(int64[::1](float64[:, ::1], int64[::1], int64[::1], int64, boolean), cache=True)
+def nearest_to_reference(normalized, order, first, neighbors, by_density):
+    """Return a group's points by their distance from its reference, which comes first.
+
+    Parameters
+    ----------
+    normalized : float64 ndarray of shape (n, d)
+        Min-max normalized quasi-identifiers.
+    order : int64 ndarray of shape (m,)
+        Records.
+    first : int64 ndarray of shape (points + 1,)
+        Of :func:`distinct_points`.
+    neighbors : int
+        Neighbours that a record is judged by; at most group size - 1 are used.
+    by_density : bool
+        Whether the reference is the point with the smallest sum of distances to its neighbours,
+        not the one with the smallest local outlier factor.
+
+    Returns
+    -------
+    int64 ndarray of shape (points,)
+
+    Notes
+    -----
+    Of equal scores the first in canonical order is the reference; scores are tied if they are equal
+    in their first 33 bits. Points at the same distance stay in canonical order.
+    """
+    distinct = first.shape[0] - 1
+    if distinct == 1:
+        return np.zeros(1, np.int64)
+    size = first[distinct] - first[0]
+    points = np.empty((distinct, normalized.shape[1]), np.float64)
+    weights = np.empty(distinct, np.int64)
+    for p in range(distinct):
+        points[p] = normalized[order[first[p]]]
+        weights[p] = first[p + 1] - first[p]
+    if by_density:
+        scores = neighbor_distance_sums(points, weights, min(neighbors, size - 1))
+    else:
+        scores = local_outlier_factors(points, weights, min(neighbors, size - 1))
+    for p in range(distinct):
+        scores[p] = without_noise(scores[p])
+    reference = np.argmin(scores)
+    distances = np.empty(distinct, np.float64)
+    for p in range(distinct):
+        distances[p] = distance(points, reference, p)
+    # The reference comes first even where another point is at distance 0 after rounding.
+    distances[reference] = -1.0
+    return np.argsort(distances, kind="mergesort")
+
+
 @njit(
     boolean[::1](
         int64[:, ::1],
@@ -119,12 +204,10 @@ def separate_outliers(
     Notes
     -----
     Normal are the k records nearest to the reference, in canonical order on a tie; with criteria
-    beyond k the shortest such prefix of at least k records that satisfies them. Of equal scores
-    the first in canonical order is the reference; scores are tied if they are equal in their first
-    33 bits. Duplicates are counted, so with k alone a group of equal records costs linear time and
-    memory. With criteria a prefix is judged anew only where it may have become long enough.
+    beyond k the shortest such prefix of at least k records that satisfies them. Duplicates are
+    counted, so with k alone a group of equal records costs linear time and memory. With criteria a
+    prefix is judged anew only where it may have become long enough.
     """
-    d = codes.shape[1]
     k = requirements.k
     counts = np.zeros(requirements.shares.shape[0], np.int64)
     present = np.empty(requirements.shares.shape[0], np.int64)
@@ -134,42 +217,9 @@ def separate_outliers(
         size = stop - start
         if size <= k:
             continue
-        # First place of each distinct point; equal records are adjacent in canonical order.
-        first = np.empty(size + 1, np.int64)
-        distinct = 0
-        for i in range(start, stop):
-            is_new = i == start
-            if not is_new:
-                for j in range(d):
-                    if codes[order[i], j] != codes[order[i - 1], j]:
-                        is_new = True
-                        break
-            if is_new:
-                first[distinct] = i
-                distinct += 1
-        first[distinct] = stop
+        first = distinct_points(codes, order, start, stop)
+        nearest = nearest_to_reference(normalized, order, first, neighbors, by_density)
         normal[start:stop] = False
-        if distinct == 1:
-            nearest = np.zeros(1, np.int64)
-        else:
-            points = np.empty((distinct, d), np.float64)
-            weights = np.empty(distinct, np.int64)
-            for p in range(distinct):
-                points[p] = normalized[order[first[p]]]
-                weights[p] = first[p + 1] - first[p]
-            if by_density:
-                scores = neighbor_distance_sums(points, weights, min(neighbors, size - 1))
-            else:
-                scores = local_outlier_factors(points, weights, min(neighbors, size - 1))
-            for p in range(distinct):
-                scores[p] = without_noise(scores[p])
-            reference = np.argmin(scores)
-            distances = np.empty(distinct, np.float64)
-            for p in range(distinct):
-                distances[p] = distance(points, reference, p)
-            # The reference comes first even where another point is at distance 0 after rounding.
-            distances[reference] = -1.0
-            nearest = np.argsort(distances, kind="mergesort")
         taken = 0
         seen = 0
         # Prefixes shorter than this satisfy nothing: no need to look at each of them.

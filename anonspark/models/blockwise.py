@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 from anonspark.columns import (
     CLASS_ID,
     PAYLOAD_HASH,
+    PENALTY,
     Part,
     is_payload,
     published_column,
 )
 from anonspark.generalize.classes import Generalizer
+from anonspark.generalize.figures import exact_sums
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
 from anonspark.models.model import (
@@ -27,11 +32,12 @@ from anonspark.models.model import (
     Model,
     Round,
     Task,
+    WholeGroups,
     class_batch,
     result_batch,
 )
 from anonspark.models.options import RoundOptions
-from anonspark.outliers import OutlierSeparation
+from anonspark.outliers import OutlierSeparation, PayingSeparation, PublishedSeparation
 from anonspark.partition.distribution import (
     BLOCK,
     partition_records,
@@ -44,7 +50,7 @@ from anonspark.record_keys import key_matrix
 from anonspark.records import PARCEL_BYTES, Packer
 from anonspark.tasks import Batches, map_batches
 
-__all__ = ["Block", "BlockwiseModel", "GroupFormer", "Groups"]
+__all__ = ["Block", "BlockwiseModel", "Contents", "FormGroups", "GroupFormer", "Groups"]
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -141,19 +147,14 @@ class BlockwiseModel(Model):
         return self._round_options.minimum_gain if self._round_options else 0.0
 
     @property
+    def undoes_rounds(self) -> bool:
+        """Whether a round that does not lower the loss is undone."""
+        return self._round_options is not None and self._round_options.separation == "paying"
+
+    @property
     def largest_block(self) -> int:
         """Records of the largest node that is not cut on the cluster."""
         return self.task.task_rows
-
-    def _separation(self) -> OutlierSeparation | None:
-        if self._round_options is None:
-            return None
-        criteria = self.task.criteria
-        return OutlierSeparation(
-            criteria,
-            self._round_options.lof_neighbors or max(criteria.k - 1, 1),
-            by_density=self._round_options.reference == "density",
-        )
 
     @property
     @abstractmethod
@@ -170,8 +171,9 @@ class BlockwiseModel(Model):
 
         Notes
         -----
-        Eager: the counting passes of :func:`partition_records`. Lazy: one shuffle of the records
-        and one Python task a block.
+        Eager: the counting passes of :func:`partition_records`, and where rounds have to pay, one
+        job in round 1 that forms the groups and adds up what they lose. Lazy: one shuffle of the
+        records and one Python task a block.
         """
         generalizer = self.task.generalizer
         quasi_identifiers = generalizer.quasi_identifiers
@@ -187,21 +189,66 @@ class BlockwiseModel(Model):
             largest_block=self.largest_block,
             task_rows=self.task.task_rows,
         )
-        finish = _FinishBlocks(
+        forming = FormGroups(
             {leaf.number: leaf for leaf in partition.leaves},
             self.group_former,
-            None if table.last else self._separation(),
             generalizer,
             self.task.criteria,
-            table.number,
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
+        price, release = self._price(table, blocks, forming)
+        separation = None if table.last else self.separation(price)
+        finish = _FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
-        return Anonymized(map_batches(blocks, finish, RESULT))
+        return Anonymized(map_batches(blocks, finish, RESULT), release=release)
+
+    def _price(
+        self, table: Round, blocks: DataFrame, forming: FormGroups
+    ) -> tuple[float, Callable[[], None]]:
+        """Return what a record loses in the groups of round 1, and what frees the records.
+
+        Known from round 2 on; round 1 forms its groups twice, of records that are kept meanwhile.
+        """
+        if table.last or not self.undoes_rounds:
+            return 0.0, lambda: None
+        if table.mean_penalty is not None:
+            return float(table.mean_penalty), lambda: None
+        table.tell("measuring whole groups")
+        blocks.persist(StorageLevel.MEMORY_AND_DISK)
+
+        def release() -> None:
+            blocks.unpersist()
+
+        try:
+            measured = map_batches(blocks, _MeasureGroups(forming), f"{PENALTY} decimal(38,15)")
+            (row,) = measured.agg(sf.sum(PENALTY).alias(PENALTY)).collect()
+        except BaseException:
+            release()
+            raise
+        return float(row[PENALTY] / table.rows), release
+
+    def separation(self, price: float) -> OutlierSeparation | None:
+        """Return how a round tells the records that its groups keep; None where all are kept.
+
+        Parameters
+        ----------
+        price : float
+            What a record loses on average in the groups of round 1, kept whole.
+        """
+        options = self._round_options
+        if options is None:
+            return None
+        criteria = self.task.criteria
+        neighbors = options.lof_neighbors or max(criteria.k - 1, 1)
+        by_density = options.reference == "density"
+        if options.separation == "always":
+            return PublishedSeparation(criteria, neighbors, by_density)
+        quasi_identifiers = self.task.generalizer.quasi_identifiers
+        return PayingSeparation(criteria, neighbors, by_density, quasi_identifiers, price)
 
 
 @dataclass(frozen=True)
-class _Contents:
+class Contents:
     """What the kernels need of all records of one task; see :class:`Block`."""
 
     codes: Codes
@@ -210,26 +257,32 @@ class _Contents:
     hashes: Codes
     values: Codes
 
+    def take(self, rows: Codes) -> Contents:
+        """Return those of some records."""
+        return Contents(
+            self.codes[rows],
+            self.positions[rows],
+            self.normalized[rows],
+            self.hashes[rows],
+            self.values[rows],
+        )
+
 
 @dataclass(frozen=True)
-class _FinishBlocks:
-    """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker."""
+class FormGroups:
+    """The rest of layer 2 for all blocks of one task, in a Python worker."""
 
     leaves: Mapping[int, Leaf]
     group_former: GroupFormer
-    separation: OutlierSeparation | None
     generalizer: Generalizer
     criteria: Criteria
-    number: int
 
-    def __call__(self, batches: Batches) -> Batches:
-        records = received_records(batches)
-        if records is None:
-            return
+    def contents(self, records: pa.Table) -> Contents:
+        """Decode what the kernels need of the records of a task."""
         quasi_identifiers = self.generalizer.quasi_identifiers
         d = len(quasi_identifiers)
         keys = key_matrix(records, quasi_identifiers, self.criteria)
-        contents = _Contents(
+        contents = Contents(
             codes=np.ascontiguousarray(keys[:, :d]),
             positions=np.empty((len(keys), d), np.float64),
             normalized=np.empty((len(keys), d), np.float64),
@@ -240,41 +293,20 @@ class _FinishBlocks:
             positions = quasi_identifier.positions(keys[:, j])
             contents.positions[:, j] = positions
             contents.normalized[:, j] = quasi_identifier.normalized(positions)
-        del keys
+        return contents
 
-        blocks = records.column(BLOCK).to_numpy()
-        kept, classes, paths, penalties, left_over = [], [], [], [], []
+    def groups(
+        self, contents: Contents, blocks: npt.NDArray[np.integer]
+    ) -> Iterator[tuple[Codes, Groups]]:
+        """Yield, block by block, the groups, and their records in canonical order in each."""
         for number in np.unique(blocks):
             rows = np.flatnonzero(blocks == number)
-            groups = self._form_groups(self.leaves[int(number)], rows, contents)
+            groups = self._groups_of(self.leaves[int(number)], rows, contents)
             order = rows[groups.order]
             sort_groups(contents.codes, contents.hashes, order, groups.starts)
-            if self.separation is None:
-                normal = np.ones(len(order), bool)
-            else:
-                normal = self.separation.normal_records(
-                    contents.codes, contents.normalized, contents.values, order, groups.starts
-                )
-            kept.append(order[normal])
-            classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
-            paths.append(groups.paths)
-            penalties.append(self.generalizer.penalty(contents.codes[order], groups.starts))
-            left_over.append(order[~normal])
+            yield order, groups
 
-        records = records.drop_columns(BLOCK)
-        packer = Packer()
-        yield from self._finished(
-            packer,
-            records,
-            contents,
-            np.concatenate(kept),
-            np.concatenate(classes),
-            np.concatenate(paths),
-            np.concatenate(penalties),
-        )
-        yield from self._parcels(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
-
-    def _form_groups(self, leaf: Leaf, rows: Codes, contents: _Contents) -> Groups:
+    def _groups_of(self, leaf: Leaf, rows: Codes, contents: Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
         own = contents.positions[rows]
         low, high = own.min(axis=0), own.max(axis=0)
@@ -296,28 +328,76 @@ class _FinishBlocks:
             )
         )
 
-    def _finished(
-        self,
-        packer: Packer,
-        records: pa.Table,
-        contents: _Contents,
-        order: Codes,
-        sizes: Codes,
-        paths: npt.NDArray[np.uint64],
-        penalties: Positions,
-    ) -> Batches:
-        """Yield the records of finished classes, generalized, and the classes."""
+
+@dataclass(frozen=True)
+class _MeasureGroups:
+    """Sums up what the groups of one task would lose as classes, in a Python worker."""
+
+    forming: FormGroups
+
+    def __call__(self, batches: Batches) -> Batches:
+        records = received_records(batches)
+        if records is None:
+            return
+        contents = self.forming.contents(records)
+        blocks = records.column(BLOCK).to_numpy()
+        penalties = [
+            self.forming.generalizer.penalty(contents.codes[order], groups.starts)
+            for order, groups in self.forming.groups(contents, blocks)
+        ]
+        sums = pa.array(exact_sums(np.concatenate(penalties)), pa.decimal128(38, 15))
+        yield pa.RecordBatch.from_arrays([sums], [PENALTY])
+
+
+@dataclass(frozen=True)
+class _FinishBlocks:
+    """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker."""
+
+    forming: FormGroups
+    separation: OutlierSeparation | None
+    number: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        records = received_records(batches)
+        if records is None:
+            return
+        contents = self.forming.contents(records)
+        generalizer = self.forming.generalizer
+        blocks = records.column(BLOCK).to_numpy()
+        kept, classes, groups_of, penalties, left_over = [], [], [], [], []
+        for order, groups in self.forming.groups(contents, blocks):
+            if self.separation is None:
+                normal = np.ones(len(order), bool)
+            else:
+                normal = self.separation.normal_records(
+                    contents.codes, contents.normalized, contents.values, order, groups.starts
+                )
+            kept.append(order[normal])
+            classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
+            groups_of.append(groups)
+            penalties.append(generalizer.penalty(contents.codes[order], groups.starts))
+            left_over.append(order[~normal])
+
+        records = records.drop_columns(BLOCK)
+        packer = Packer()
+        order, sizes = np.concatenate(kept), np.concatenate(classes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        published, figures = self.generalizer.generalize(contents.codes[order], starts)
+        published, figures = generalizer.generalize(contents.codes[order], starts)
+        paths = np.concatenate([groups.paths for groups in groups_of])
         identifiers = pa.array(paths.view(np.int64))
         owners = pa.array(np.repeat(np.arange(len(sizes)), sizes))
         columns = {CLASS_ID: identifiers.take(owners)} | {
             published_column(place): one.take(owners) for place, one in enumerate(published)
         }
-        kept = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
-        yield from self._parcels(packer, Part.FINISHED, records.select(kept), order, columns)
-        weights = [one.weight for one in self.generalizer.quasi_identifiers]
-        yield class_batch(packer, self.number, identifiers, figures, weights, penalties)
+        own = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
+        yield from self._parcels(packer, Part.FINISHED, records.select(own), order, columns)
+        whole = WholeGroups(
+            np.concatenate([np.diff(groups.starts) for groups in groups_of]),
+            np.concatenate(penalties),
+        )
+        weights = [one.weight for one in generalizer.quasi_identifiers]
+        yield class_batch(packer, self.number, identifiers, figures, weights, whole)
+        yield from self._parcels(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
 
     def _parcels(
         self,

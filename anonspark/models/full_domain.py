@@ -191,6 +191,11 @@ class FullDomainOptions(ModelOptions):
             return self.suppression_limit
         return _SUPPRESSION_LIMIT[self.name]
 
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return self.name == "rho-gain" and self.rho > 0
+
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:
         """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
         quasi_identifiers = [

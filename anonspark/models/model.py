@@ -22,6 +22,7 @@ from anonspark.columns import (
     PAYLOAD_HASH,
     PENALTY,
     WHOLE_PENALTY,
+    WHOLE_SQUARES,
     Part,
     is_payload,
     published_column,
@@ -40,6 +41,7 @@ __all__ = [
     "Model",
     "Round",
     "Task",
+    "WholeGroups",
     "class_batch",
     "finished_schema",
     "result_batch",
@@ -84,6 +86,8 @@ class Round:
     last : bool
         Whether it is the last one: all groups are kept whole, so that no record is left over, or
         only for good.
+    mean_penalty : Decimal or None
+        What a record would lose on average, had round 1 been the last one; None in round 1.
     tell : callable
         Takes what the model is at, in a few words, for whoever waits.
     """
@@ -92,6 +96,7 @@ class Round:
     rows: int
     number: int
     last: bool
+    mean_penalty: Decimal | None = None
     tell: Callable[[str], None] = lambda _: None
 
 
@@ -142,6 +147,11 @@ class Model(ABC):
     def minimum_gain(self) -> float:
         """Relative gain below which a round is the last one; 0 for never."""
         return 0.0
+
+    @property
+    def undoes_rounds(self) -> bool:
+        """Whether a round that does not lower the loss is undone; the one before is the last."""
+        return False
 
     @property
     def leaves_residual(self) -> bool:
@@ -234,6 +244,7 @@ RESULT = StructType(
         *PARCELS,
         StructField(PENALTY, DecimalType(38, 15)),
         StructField(WHOLE_PENALTY, DecimalType(38, 15)),
+        StructField(WHOLE_SQUARES, DecimalType(38, 0)),
     ]
 )
 """A round's result: the part that a parcel belongs to, the parcel, and what its classes lose.
@@ -265,13 +276,28 @@ def result_batch(
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_RESULT)
 
 
+@dataclass(frozen=True)
+class WholeGroups:
+    """What classes would be, had the groups that they were taken from been kept whole.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (classes,)
+    penalties : float64 ndarray of shape (classes,)
+        What each adds to ``gcp_total``.
+    """
+
+    sizes: npt.NDArray[np.int64]
+    penalties: npt.NDArray[np.float64]
+
+
 def class_batch(
     packer: Packer,
     number: int,
     identifiers: pa.Array,
     figures: ClassFigures,
     weights: Sequence[float],
-    whole_penalties: npt.NDArray[np.float64] | None = None,
+    whole: WholeGroups | None = None,
 ) -> pa.RecordBatch:
     """Return finished classes as a row of a round's result.
 
@@ -285,14 +311,17 @@ def class_batch(
     figures : ClassFigures
     weights : sequence of float
         Of the quasi-identifiers.
-    whole_penalties : float64 ndarray of shape (classes,) or None
-        Penalty of the group that each class was taken from; None where classes are whole groups.
+    whole : WholeGroups or None
+        The groups that the classes were taken from; None where classes are whole groups.
     """
     penalties = penalties_of_classes(figures, weights)
+    if whole is None:
+        whole = WholeGroups(figures.sizes, penalties)
     (penalty,) = exact_sums(penalties)
-    (whole_penalty,) = exact_sums(penalties if whole_penalties is None else whole_penalties)
+    (whole_penalty,) = exact_sums(whole.penalties)
+    squares = sum(size * size for size in whole.sizes.tolist())
     return result_batch(
         Part.CLASSES,
         packer.pack(class_rows(number, identifiers, figures)),
-        {PENALTY: penalty, WHOLE_PENALTY: whole_penalty},
+        {PENALTY: penalty, WHOLE_PENALTY: whole_penalty, WHOLE_SQUARES: Decimal(squares)},
     )

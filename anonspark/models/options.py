@@ -31,6 +31,11 @@ class ModelOptions(BaseModel):
 
     name: str = Field(description="Which model makes the classes.")
 
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return False
+
     def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
         """Find what the model cannot work with.
 
@@ -58,6 +63,8 @@ class RoundOptions(ModelOptions):
         Number of rounds.
     minimum_gain : float
         Smallest gain of a round for which another one is worth its time.
+    separation : str
+        Which records a group gives up.
     lof_neighbors : int or None
         Neighbours that a record is judged by, ``None`` for k - 1.
     reference : str
@@ -83,6 +90,15 @@ class RoundOptions(ModelOptions):
             "handling."
         ),
     )
+    separation: Literal["always", "paying"] = Field(
+        default="paying",
+        description=(
+            "Which records a group gives up to the next round: paying those without which the "
+            "release loses less, if there are any, and a round that does not lower the loss is "
+            "undone; always all but the k nearest to its reference, in all rounds, as published. "
+            "Only for models with outlier handling."
+        ),
+    )
     lof_neighbors: int | None = Field(
         default=None,
         ge=1,
@@ -105,3 +121,8 @@ class RoundOptions(ModelOptions):
     def handles_outliers(self) -> bool:
         """Whether outliers go through further rounds."""
         return False
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return self.handles_outliers and self.rho > 1

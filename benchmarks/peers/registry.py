@@ -31,6 +31,6 @@ CHECKER = pycanon.TOOL
 
 MODELS: dict[str, dict[str, object]] = {
     "smondrian": {"name": "smondrian"},
-    "su-mondrian": {"name": "su-mondrian", "rho": 5},
+    "su-mondrian": {"name": "su-mondrian", "rho": 5, "separation": "always"},
     "microaggregation": {"name": "microaggregation"},
 }

@@ -23,9 +23,9 @@ ROWS = 30_162
 ONE_TASK = 10**9
 MANY_TASKS = 8_000
 
-PUBLISHED = {"split": "strict", "cut": "published", "span": "cell"}
-BALANCED = {"split": "strict", "cut": "balanced", "span": "data"}
-RELAXED = {"split": "relaxed", "span": "data"}
+PUBLISHED = {"split": "strict", "cut": "published", "span": "cell", "separation": "always"}
+BALANCED = {"split": "strict", "cut": "balanced", "span": "data", "separation": "always"}
+RELAXED = {"split": "relaxed", "span": "data", "separation": "always"}
 
 
 @pytest.fixture(scope="module")

@@ -39,6 +39,7 @@ DIABETES = (
 
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 WITH_ROUNDS = ("su-mondrian", "u-canon")
+PUBLISHED = {"separation": "always"}
 
 Anonymize = Callable[..., Path]
 
@@ -150,7 +151,7 @@ def test_u_canon(
     gcp_total: float,
     options: dict[str, object],
 ) -> None:
-    release = anonymize(adult, k, "u-canon", options)
+    release = anonymize(adult, k, "u-canon", {"separation": "always", **options})
     found = summary(release)
     assert found["classes"] == classes
     assert found["gcp_total"] == pytest.approx(gcp_total, abs=0.02)
@@ -271,12 +272,12 @@ def test_equal_weights_change_nothing_but_the_unit(
 
 @pytest.mark.parametrize("name", WITH_ROUNDS)
 def test_what_a_release_would_lose_if_it_ended_with_a_round(
-    anonymize: Anonymize, unweighted: Callable[[str], Path], few: Path, name: str
+    anonymize: Anonymize, few: Path, name: str
 ) -> None:
-    all_rounds = rounds(unweighted(name))
+    all_rounds = rounds(anonymize(few, 5, name, PUBLISHED))
     assert len(all_rounds) > 2
     for rho in (1, 2):
-        release = anonymize(few, 5, name, {"rho": rho})
+        release = anonymize(few, 5, name, {"rho": rho, **PUBLISHED})
         row = all_rounds[rho - 1]
         assert summary(release)["gcp_total"] == pytest.approx(row["gcp_total_if_last"], rel=1e-12)
         assert len(rounds(release)) == rho
@@ -286,16 +287,16 @@ def test_what_a_release_would_lose_if_it_ended_with_a_round(
 
 @pytest.mark.parametrize("name", WITH_ROUNDS)
 def test_a_round_that_gains_too_little_is_the_last_one(
-    anonymize: Anonymize, unweighted: Callable[[str], Path], few: Path, name: str
+    anonymize: Anonymize, few: Path, name: str
 ) -> None:
-    all_rounds = rounds(unweighted(name))
+    all_rounds = rounds(anonymize(few, 5, name, PUBLISHED))
     lost = [row["gcp_total_if_last"] for row in all_rounds]
     gains = [1 - after / before for before, after in pairwise(lost)]
     # Only the round that gains least gains less than is asked for.
     least, second = sorted(max(gain, 0.0) for gain in gains)[:2]
     minimum_gain = (least + second) / 2
     end = next(place for place, gain in enumerate(gains, start=2) if gain < minimum_gain)
-    release = anonymize(few, 5, name, {"minimum_gain": minimum_gain})
+    release = anonymize(few, 5, name, {"minimum_gain": minimum_gain, **PUBLISHED})
     found = rounds(release)
     assert len(found) == end <= summary(release)["rho"] == 5
     assert found[:-1] == [row | {"run_id": found[0]["run_id"]} for row in all_rounds[: end - 1]]
@@ -305,9 +306,40 @@ def test_a_round_that_gains_too_little_is_the_last_one(
     assert summary(release)["rows_published"] == 1_150
     assert summary(release)["gcp_total"] == pytest.approx(lost[end - 1], rel=1e-12)
     # The first round has nothing to be compared with, so the second one is the earliest end.
-    short = anonymize(few, 5, name, {"minimum_gain": 1.0})
+    short = anonymize(few, 5, name, {"minimum_gain": 1.0, **PUBLISHED})
     assert len(rounds(short)) == 2
     assert summary(short)["gcp_total"] == pytest.approx(lost[1], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "classes", "gcp_total", "used"),
+    [
+        pytest.param("su-mondrian", 5, 5238, 2133.68, 5, id="su-mondrian-5"),
+        # The fourth and the fifth round do not pay, so they are undone.
+        pytest.param("su-mondrian", 10, 2564, 3548.52, 3, id="su-mondrian-10"),
+        pytest.param("su-mondrian", 50, 497, 7974.37, 5, id="su-mondrian-50"),
+        pytest.param("u-canon", 50, 564, 9022.47, 3, id="u-canon-50"),
+    ],
+)
+def test_rounds_that_pay(
+    anonymize: Anonymize,
+    adult: Path,
+    name: str,
+    k: int,
+    classes: int,
+    gcp_total: float,
+    used: int,
+) -> None:
+    release = anonymize(adult, k, name, execution={"task_rows": 10_000 if k == 10 else 250_000})
+    found, all_rounds = summary(release), rounds(release)
+    assert found["classes"] == classes
+    assert found["gcp_total"] == pytest.approx(gcp_total, abs=0.02)
+    assert [row["round"] for row in all_rounds] == list(range(1, used + 1))
+    assert all_rounds[-1]["outlier_rows"] == 0
+    if_last = [row["gcp_total_if_last"] for row in all_rounds]
+    assert found["gcp_total"] == pytest.approx(min(if_last), rel=1e-12)
+    # The rules are told without being asked for.
+    assert (found["rule_a"], found["rule_b"], found["rule_c"]) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(("name", "baseline"), [("su-mondrian", "smondrian"), ("u-canon", "canon")])

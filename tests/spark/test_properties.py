@@ -437,6 +437,9 @@ def assert_metrics_agree(case: Case, released: Released, sizes: Counter[Any]) ->
     assert summary["dm"] == sum(row["size"] ** 2 for row in classes)
     assert len({row["class_id"] for row in classes}) == len(classes)
 
+    # Rounds never lose more than none.
+    if summary["baseline_gcp_total"] is not None:
+        assert summary["gcp_total"] <= summary["baseline_gcp_total"] + 1e-9
     assert 0 <= summary["gcp"] <= 1
     assert 0 <= summary["iloss"] <= 1
     assert all(0 <= row["ncp"] <= len(kinds) for row in classes)

@@ -49,9 +49,8 @@ def write_people(path: Path, seed: int = 7) -> Path:
 @pytest.fixture
 def configuration(tmp_path: Path) -> Path:
     write_people(tmp_path / "input.parquet")
-    return configuration_file(
-        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
-    )
+    model = {"name": "su-mondrian", "rho": 3, "separation": "always"}
+    return configuration_file(tmp_path, attributes=ATTRIBUTES, model=model)
 
 
 @pytest.fixture
@@ -152,6 +151,44 @@ def test_finished_rounds_are_not_computed_again(
     assert_equal_releases(tmp_path / "release", expected)
     assert staging_directories(where) == []
     assert staging_directories(tmp_path) == []
+
+
+@pytest.mark.parametrize("killed_at", ["before the state", "after the state"])
+def test_rounds_are_undone_once_more(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rounds_computed: list[int],
+    killed_at: str,
+) -> None:
+    write_people(tmp_path / "input.parquet")
+    configuration = configuration_file(
+        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
+    )
+    path = tmp_path / "undisturbed"
+    outcome = command(capsys, "run", configuration, "--set", f"output.path={path}", "--quiet")
+    assert outcome.code == 0, outcome.err
+    # The third round does not pay, so the second one is done over as the last one.
+    assert rounds_computed == [1, 2, 3, 2]
+    assert len(metrics(path, "rounds")) == 2
+    works = RunState.finish_round
+
+    def fail(self: RunState, finished: Any) -> None:
+        if finished.path.endswith("-last"):
+            if killed_at == "after the state":
+                works(self, finished)
+            raise OSError("the machine is gone")
+        works(self, finished)
+
+    monkeypatch.setattr(RunState, "finish_round", fail)
+    outcome = command(capsys, "run", configuration, "--resume", "--run-id", "night", "--quiet")
+    assert outcome.code == 1, outcome.err
+    monkeypatch.setattr(RunState, "finish_round", works)
+    rounds_computed.clear()
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert rounds_computed == ([] if killed_at == "after the state" else [2, 3, 2])
+    assert_equal_releases(tmp_path / "release", path)
 
 
 def test_nothing_is_kept_without_resume(

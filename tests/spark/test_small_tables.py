@@ -479,8 +479,7 @@ def test_baseline_is_the_model_without_outlier_handling(anonymize: Anonymize) ->
             table,
             name="with",
             attributes=attributes,
-            model={"name": "su-mondrian"},
-            evaluate={"compare_baseline": True},
+            model={"name": "su-mondrian", "separation": "always"},
         )
     )
     for name in ("classes", "dm", "gcp_total", "mean_class_size"):

@@ -31,7 +31,7 @@ SECTIONS: Mapping[str, Any] = {
     },
     "missing": "category",
     "privacy": {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 3}},
-    "model": {"name": "su-mondrian", "rho": 2},
+    "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
     # Fewer than there are: the tree begins on the cluster.
     "execution": {"task_rows": 400},
 }

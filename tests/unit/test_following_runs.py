@@ -43,7 +43,6 @@ def configured(**sections: Any) -> Configuration:
         ({"append_to": "m", "drift": {"gcpp": 0.1}}, "did you mean 'gcp'"),
         ({"append_to": "m", "drift": {"k": 0.1}}, "is no figure of a release"),
         ({"append_to": "m", "drift": {"entropy": 0.1}}, r"set evaluate\.information to true"),
-        ({"append_to": "m", "drift": {"rule_a": 0.1}}, r"set evaluate\.compare_baseline to true"),
         ({"append_to": "m", "drift": {"gcp": -0.1}}, r"metrics\.drift\.gcp: .*0 to 100000"),
         ({"append_to": "m", "drift": {"gcp": float("inf")}}, r"metrics\.drift\.gcp: "),
         ({"append_to": "m", "drift": {"gcp": float("nan")}}, r"metrics\.drift\.gcp: "),

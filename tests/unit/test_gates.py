@@ -93,12 +93,18 @@ def test_every_figure_out_of_bounds_is_told() -> None:
         ({"gcp": {"most": 1}}, r"gates.gcp.most: "),
         ({"entropy": {"max": 1}}, "evaluate.information"),
         ({"attributes.age.entropy": {"max": 1}}, "evaluate.information"),
-        ({"baseline_dm": {"max": 1}}, "evaluate.compare_baseline"),
     ],
 )
 def test_what_is_no_gate(gates: dict[str, Any], text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         configured(**gates)
+
+
+def test_figures_without_rounds_are_asked_for_where_there_are_none() -> None:
+    gated = {"gates": {"baseline_dm": {"max": 1}}}
+    assert parse_configuration({**MINIMAL, **gated}).gates
+    with pytest.raises(ConfigurationError, match=r"set evaluate\.compare_baseline to true"):
+        parse_configuration({**MINIMAL, **gated, "model": {"name": "canon"}})
 
 
 def test_a_figure_that_is_no_number_is_out_of_all_bounds() -> None:

@@ -1,0 +1,149 @@
+"""Every model, split and separation on six tables: the evidence for the defaults (docs/models.md).
+
+    .venv/bin/python benchmarks/defaults.py --data ../shared/data
+
+Prints Markdown. ``seconds`` are those of the run in a session that is at work already; ``median
+query error`` is that of ``anonspark evaluate``. Smaller is better in all columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from tables import PAYLOAD, QUASI_IDENTIFIERS, people
+
+from anonspark.configuration import parse_configuration
+from anonspark.pipeline import run
+from anonspark.session import open_session
+from anonspark.utility.evaluation import open_evaluation
+
+KS = (5, 10, 50)
+PEOPLE = 1_000_000
+
+CSV = {"format": "csv", "options": {"header": "true", "inferSchema": "true"}}
+
+# File, quasi-identifiers, sensitive attribute of each table.
+FILES: dict[str, tuple[str, str, str | None]] = {
+    "Adult": (
+        "adult.csv", "age fnlwgt capital-gain capital-loss hours-per-week", "income"
+    ),
+    "Diabetes": (
+        "diabetic_data.csv.gz",
+        "time_in_hospital num_lab_procedures num_procedures num_medications number_outpatient "
+        "number_emergency number_inpatient number_diagnoses", "readmitted"
+    ),
+    "FARS": (
+        "fars.csv", "iage irace ideathmon ideathday isex ihispanic istatenum", "iinjury"
+    ),
+    "KDD Cup 99": (
+        "kddcup99_10_percent.csv.gz",
+        "duration protocol_type service flag src_bytes dst_bytes count srv_count same_srv_rate "
+        "dst_host_count", None
+    ),
+    "Poker": ("poker_hand_train.csv", "S1 C1 S2 C2 S3 C3 S4 C4 S5 C5", "CLASS"),
+}  # fmt: skip
+
+MODELS: dict[str, dict[str, Any]] = {
+    "smondrian": {"name": "smondrian"},
+    "smondrian, relaxed": {"name": "smondrian", "split": "relaxed"},
+    "su-mondrian": {"name": "su-mondrian"},
+    "su-mondrian, density": {"name": "su-mondrian", "reference": "density"},
+    "su-mondrian, relaxed": {"name": "su-mondrian", "split": "relaxed"},
+    "su-mondrian, always": {"name": "su-mondrian", "separation": "always"},
+    "canon": {"name": "canon"},
+    "u-canon": {"name": "u-canon"},
+    "u-canon, always": {"name": "u-canon", "separation": "always"},
+    "microaggregation": {"name": "microaggregation"},
+}
+
+
+def document_of(table: str, data: Path, generated: str) -> dict[str, Any]:
+    """Return input and attributes of a table."""
+    if table == "People":
+        roles = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
+        roles |= dict.fromkeys(PAYLOAD, "insensitive") | {"diagnosis": "sensitive"}
+        return {"input": {"path": generated}, "attributes": roles}
+    file, quasi_identifiers, sensitive = FILES[table]
+    roles = dict.fromkeys(quasi_identifiers.split(), "quasi_identifier")
+    if sensitive is not None:
+        roles[sensitive] = "sensitive"
+    return {"input": {"path": str(data / file), **CSV}, "attributes": roles}
+
+
+def rows(
+    spark: SparkSession,
+    document: dict[str, Any],
+    ks: list[int],
+    models: list[str],
+    output: str,
+) -> Iterator[dict[str, str]]:
+    """Anonymize and measure."""
+    # Whoever comes first would wait for compiled kernels and started workers.
+    list(_measured(spark, document, ks[0], "su-mondrian", output))
+    for k in ks:
+        for model in models:
+            yield from _measured(spark, document, k, model, output)
+
+
+def _measured(
+    spark: SparkSession, document: dict[str, Any], k: int, model: str, output: str
+) -> Iterator[dict[str, str]]:
+    configuration = parse_configuration(
+        {
+            **document,
+            "privacy": {"k": k},
+            "model": MODELS[model],
+            "output": {"path": output, "mode": "overwrite"},
+        }
+    )
+    start = time.monotonic()
+    release = run(spark, configuration)
+    seconds = time.monotonic() - start
+    summary = release.summary
+    error = open_evaluation(spark, output, document["input"]["path"]).workload()
+    yield {
+        "k": str(k),
+        "model": model,
+        "rounds": str(summary["rounds"]),
+        "classes": f"{summary['classes']:,}",
+        "gcp": f"{summary['gcp']:.5f}",
+        "dm": f"{int(summary['dm']):,}",
+        "median query error": f"{error.median:.2%}",
+        "seconds": f"{seconds:.1f}",
+    }
+
+
+def main() -> None:
+    """Parse the arguments, run everything and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--tables", nargs="+", choices=(*FILES, "People"),
+                        default=(*FILES, "People"))  # fmt: skip
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    parser.add_argument("--ks", nargs="+", type=int, default=list(KS))
+    options = parser.parse_args()
+    data = options.data.resolve()
+    with tempfile.TemporaryDirectory() as folder, open_session(options.master) as spark:
+        generated = f"{folder}/people"
+        if "People" in options.tables:
+            people(spark, PEOPLE).write.parquet(generated)
+        for table in options.tables:
+            print(f"\n{table}\n", flush=True)
+            document = document_of(table, data, generated)
+            for place, row in enumerate(
+                rows(spark, document, options.ks, options.models, f"{folder}/release")
+            ):
+                if place == 0:
+                    print("| " + " | ".join(row) + " |\n|" + " --- |" * len(row))
+                print("| " + " | ".join(row.values()) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
