@@ -30,6 +30,8 @@ from anonspark.evaluate.withholding import told_counts, told_missing
 from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.job_descriptions import described_jobs
+from anonspark.models.auto import AutoOptions
+from anonspark.models.choosing import CANDIDATES, choose_model
 from anonspark.models.model import Model, Task, finished_schema, suppressed_class
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -396,7 +398,14 @@ def run(
             tell_warnings(repeated)
         require_replaceable_output(files, configuration)
         generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
-        model = _model(configuration, generalizer, snapshot.criteria)
+        task = _task(configuration, generalizer, snapshot.criteria)
+        options, choice = configuration.model, None
+        if isinstance(options, AutoOptions):
+            with progress.stage("choose a model", rows=snapshot.rows):
+                choice = choose_model(options, task, snapshot.records, snapshot.rows)
+            options = choice.options
+            _LOGGER.info("%s", choice.describe())
+        model = create_model(options, task)
         description = _describe_release(configuration, generalizer)
         if configuration.privacy.delta_presence is not None:
             # Before the work, for what can be known before.
@@ -533,6 +542,8 @@ def run(
                 listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
             manifest = _manifest(spark, description, basis, summary, gates, drifts, progress)
             manifest["attempt"] = staging.state.attempt
+            if choice is not None:
+                manifest["chosen_model"] = choice.as_dict()
             manifest["warnings"] = [one.as_dict() for one in warnings]
             listed.sort(key=lambda one: one.path)
             manifest["files"] = [one.as_dict() for one in listed]
@@ -620,14 +631,17 @@ def _generalizer(
     )
 
 
+def _task(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Task:
+    execution = configuration.execution
+    return Task(generalizer, criteria, execution.seed, execution.task_rows)
+
+
 def _model(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Model:
-    task = Task(
-        generalizer,
-        criteria,
-        configuration.execution.seed,
-        configuration.execution.task_rows,
-    )
-    return create_model(configuration.model, task)
+    """Return the model as far as it is known without the data: of ``auto`` the first candidate."""
+    options = configuration.model
+    if isinstance(options, AutoOptions):
+        options = CANDIDATES[0]
+    return create_model(options, _task(configuration, generalizer, criteria))
 
 
 def _sensitive_values(criteria: Criteria) -> list[SensitiveValues]:

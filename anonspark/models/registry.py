@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from anonspark.models.auto import AutoOptions
 from anonspark.models.canon import Canon
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.microaggregation import Microaggregation
@@ -32,7 +33,8 @@ def options_classes() -> dict[str, type[ModelOptions]]:
     dict
         Model name to options class, in the order in which messages list the names.
     """
-    return {name: model.options_class for name, model in _models_by_name().items()}
+    named = {name: model.options_class for name, model in _models_by_name().items()}
+    return {**named, "auto": AutoOptions}
 
 
 def create_model(options: ModelOptions, task: Task) -> Model:
@@ -41,7 +43,7 @@ def create_model(options: ModelOptions, task: Task) -> Model:
     Parameters
     ----------
     options : ModelOptions
-        The configuration's ``model`` section.
+        The configuration's ``model`` section; of ``auto`` what was chosen.
     task : Task
         What every model is told.
     """

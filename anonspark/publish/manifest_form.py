@@ -151,12 +151,17 @@ class _Manifest(_Part):
     gates: list[_Gate] = []
     drift: list[_Drift] = []
     attempt: Count = 1
+    chosen_model: dict[str, Any] = {}
     warnings: list[_Warning] = []
     files: list[_File] = []
 
 
 # What is there by its nature only: a hierarchy of an attribute that has one.
-_OPTIONAL = {"_QuasiIdentifier": {"hierarchy"}, "_Attribute": {"order", "weight"}}
+_OPTIONAL = {
+    "_QuasiIdentifier": {"hierarchy"},
+    "_Attribute": {"order", "weight"},
+    "_Manifest": {"chosen_model"},
+}
 
 # Those that every run has.
 _STAGES = ("prepare", "evaluate", "publish", "verify")

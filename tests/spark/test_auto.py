@@ -1,0 +1,98 @@
+"""The model that is chosen for a table: deterministic, told, and what was promised of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from helpers import summary
+
+from anonspark import pipeline
+from anonspark.configuration import parse_configuration
+from anonspark.models.choosing import CANDIDATES
+from anonspark.verification.audit import verify_release
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
+
+
+@pytest.fixture(scope="module")
+def few(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("adult") / "few.parquet"
+    table = pc.read_csv(adult_path).select([*NUMBERS, "sex", "income"])
+    pq.write_table(table.slice(0, 3_000), path)
+    return path
+
+
+def release_of(
+    spark: SparkSession, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
+) -> dict[str, Any]:
+    document = {
+        "input": {"path": str(table)},
+        "attributes": dict.fromkeys([*NUMBERS, "sex"], "quasi_identifier")
+        | {"income": "sensitive"},
+        "privacy": {"k": 5, "l_diversity": {"attribute": "income", "l": 2}},
+        "model": model,
+        "output": {"path": str(path)},
+        "execution": {"task_rows": task_rows},
+    }
+    pipeline.run(spark, parse_configuration(document))
+    verify_release(spark, str(path))
+    manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    return manifest
+
+
+@pytest.mark.parametrize("objective", ["gcp", "queries"])
+def test_the_best_of_all_is_chosen(
+    spark: SparkSession, few: Path, tmp_path: Path, objective: str
+) -> None:
+    auto = {"name": "auto", "objective": objective}
+    chosen = release_of(spark, few, tmp_path / "auto", auto)["chosen_model"]
+    assert (chosen["objective"], chosen["rows"]) == (objective, 3_000)
+    losses = {tuple(sorted(one.items())) for one in chosen["tried"]}
+    assert len(losses) == len(CANDIDATES)
+    best = min(chosen["tried"], key=lambda one: one["loss"])
+    assert {key: best[key] for key in best if key != "loss"} == {
+        key: chosen[key] for key in chosen if key not in ("objective", "rows", "tried")
+    }
+    # The release is that of the model named, and it is the same however it is cut into tasks.
+    options = {key: best[key] for key in best if key != "loss"}
+    release_of(spark, few, tmp_path / "named", options)
+    again = release_of(spark, few, tmp_path / "again", auto, task_rows=500)
+    assert again["chosen_model"] == chosen
+    found = summary(tmp_path / "auto")
+    for other in ("named", "again"):
+        fingerprint = summary(tmp_path / other)["output_fingerprint"]
+        assert fingerprint == found["output_fingerprint"]
+    assert found["model"] == "auto"
+
+
+def test_losses_are_those_of_releases(spark: SparkSession, few: Path, tmp_path: Path) -> None:
+    """All records are tried, so each candidate is known to lose what its release loses."""
+    told = release_of(spark, few, tmp_path / "auto", {"name": "auto"})["chosen_model"]["tried"]
+    assert summary(tmp_path / "auto")["gcp"] == pytest.approx(min(one["loss"] for one in told))
+    for place, one in enumerate(told):
+        if one["name"] in ("su-mondrian", "u-canon") and "split" not in one:
+            options = {key: one[key] for key in one if key != "loss"}
+            release_of(spark, few, tmp_path / str(place), options)
+            assert summary(tmp_path / str(place))["gcp"] == pytest.approx(one["loss"], rel=1e-9)
+
+
+def test_a_table_larger_than_the_sample_is_drawn_from(
+    spark: SparkSession, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 1_000)
+    shuffled = tmp_path / "shuffled.parquet"
+    table = pq.read_table(few)
+    pq.write_table(table.take(pa.array(range(table.num_rows - 1, -1, -1))), shuffled)
+    chosen = release_of(spark, few, tmp_path / "one", {"name": "auto"})["chosen_model"]
+    assert 850 < chosen["rows"] < 1_150
+    other = release_of(spark, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=700)
+    assert other["chosen_model"] == chosen
