@@ -92,6 +92,8 @@ def make_report(
         risk_before=before,
     )
     model = evidence.counts.get("model", manifest["configuration"]["model"]["name"])
+    if "chosen_model" in manifest:
+        model += f" ({manifest['chosen_model']['name']})"
     return render(
         title=f"Anonymization report: {manifest.get('run_id', evidence.release)}",
         subtitle=(
