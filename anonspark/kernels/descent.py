@@ -126,10 +126,11 @@ def accumulate_histograms(
         See :func:`find_leaves`.
     first_request : int64 ndarray of shape (nodes + 1,)
         Where the requests of each node begin.
-    requests : int64 ndarray of shape (requests, 6)
+    requests : int64 ndarray of shape (requests, 9)
         Column of ``keys`` or :data:`DISTANCE`, lowest and highest value looked at, bits to shift
         (bin = (value - lowest) >> bits, or -1: list the values themselves), first of its
-        ``bins``, and which side of the boundary is counted.
+        ``bins``, which side of the boundary is counted, and another column of ``keys``, or -1,
+        with the lowest and the highest value of it that is counted.
     attributes, thresholds : int64 ndarray of shape (requests, keys)
         The boundary of each request.
     points : float64 ndarray of shape (requests, d)
@@ -157,6 +158,11 @@ def accumulate_histograms(
                 value = keys[record, attribute]
             if value < requests[request, 1] or value > requests[request, 2]:
                 continue
+            other_key = requests[request, 6]
+            if other_key >= 0:
+                other = keys[record, other_key]
+                if other < requests[request, 7] or other > requests[request, 8]:
+                    continue
             side = 0
             for level in range(attributes.shape[1]):
                 key = attributes[request, level]

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint64
+from numba import boolean, float64, int64, njit, types, uint64, void
 
-from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
+from anonspark.kernels.criteria import (
+    REQUIREMENTS,
+    both_sides_satisfy,
+    clear_counts,
+    count_values,
+    judge,
+)
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
 
-__all__ = ["choose_boundaries", "cut_into_groups"]
+__all__ = ["choose_boundaries", "cut_into_groups", "further_ranks"]
+
+# Where balanced cuts look for boundaries beyond those of the median. More parts gain next to
+# nothing, and on the cluster each boundary is a request of one pass.
+_PARTS = 128
+_SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
 _BOUNDARY = types.Tuple((int64, boolean))
@@ -51,6 +62,32 @@ def choose_boundaries(below, equal, size, k, balanced):
     if abs(2 * below - size) <= abs(2 * upper - size):
         return from_below, from_above
     return from_above, from_below
+
+
+@njit(int64[::1](int64), cache=True)
+def further_ranks(size):
+    """Return the ranks whose runs have the boundaries that are looked at after the median's.
+
+    Parameters
+    ----------
+    size : int
+        Records of the node.
+
+    Returns
+    -------
+    int64 ndarray
+        From 1, ascending: where the node is divided into 128 parts, or all but the last rank where
+        it has no more records than that. Every boundary of a node of up to 128 records is beside
+        one of these runs; of a larger one as many as can be counted on the cluster in one pass.
+    """
+    ranks = np.empty(_PARTS - 1, np.int64)
+    found = 0
+    for part in range(1, _PARTS):
+        rank = (size * part + _PARTS - 1) // _PARTS
+        if rank < size and (found == 0 or rank > ranks[found - 1]):
+            ranks[found] = rank
+            found += 1
+    return ranks[:found].copy()
 
 
 @njit(
@@ -165,6 +202,286 @@ def _move(
 
 
 @njit(
+    void(
+        int64[:, ::1],
+        float64[:, ::1],
+        int64[::1],
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        float64[::1],
+        float64[::1],
+    ),
+    cache=True,
+)
+def _find_extremes(codes, positions, order, start, stop, minima, maxima, low, high):
+    """Put the extremes of all attributes, as codes and as positions, into the last four arrays."""
+    d = codes.shape[1]
+    first = order[start]
+    for j in range(d):
+        minima[j] = codes[first, j]
+        maxima[j] = codes[first, j]
+        low[j] = positions[first, j]
+        high[j] = positions[first, j]
+    for i in range(start + 1, stop):
+        record = order[i]
+        for j in range(d):
+            code = codes[record, j]
+            if code < minima[j]:
+                minima[j] = code
+                low[j] = positions[record, j]
+            elif code > maxima[j]:
+                maxima[j] = code
+                high[j] = positions[record, j]
+
+
+@njit(
+    types.Tuple((int64, int64, float64, float64))(
+        int64[:, ::1], float64[:, ::1], int64[::1], int64, int64, int64
+    ),
+    cache=True,
+)
+def _extremes_of(codes, positions, order, start, stop, attribute):
+    """Return the smallest and the largest code of one attribute, and their positions."""
+    lowest = highest = order[start]
+    for i in range(start + 1, stop):
+        record = order[i]
+        code = codes[record, attribute]
+        if code < codes[lowest, attribute]:
+            lowest = record
+        elif code > codes[highest, attribute]:
+            highest = record
+    return (
+        codes[lowest, attribute],
+        codes[highest, attribute],
+        positions[lowest, attribute],
+        positions[highest, attribute],
+    )
+
+
+@njit(int64(float64[::1], boolean[::1]), cache=True)
+def _take_widest(widths, waiting):
+    """Return the widest attribute that waits, on a tie the first, which waits no more; or -1."""
+    widest = -1
+    for j in range(widths.shape[0]):
+        if waiting[j] and (widest < 0 or widths[j] > widths[widest]):
+            widest = j
+    if widest >= 0:
+        waiting[widest] = False
+    return widest
+
+
+@njit(void(int64, float64[::1], int64[::1]), cache=True)
+def _order_ties(attribute, widths, tie_order):
+    """Fill ``tie_order``: the chosen attribute, then the others from wide to narrow."""
+    place = 1
+    tie_order[0] = attribute
+    for j in np.argsort(-widths, kind="mergesort"):
+        if j != attribute:
+            tie_order[place] = j
+            place += 1
+
+
+@njit(
+    int64(
+        int64[:, ::1],
+        int64[::1],
+        int64[::1],
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+    ),
+    cache=True,
+)
+def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved):
+    """Put the first half by ``tie_order`` and hash first; return where the second half begins."""
+    levels, threshold_hash, equal_hash_left = _find_half(
+        codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
+    )
+    return _move(
+        codes,
+        hashes,
+        order,
+        start,
+        stop,
+        tie_order,
+        thresholds,
+        levels,
+        threshold_hash,
+        equal_hash_left,
+        moved,
+    )
+
+
+@njit(
+    int64(
+        REQUIREMENTS,
+        int64[:, ::1],
+        int64[:, ::1],
+        int64[::1],
+        int64[::1],
+        int64,
+        int64,
+        int64,
+        boolean,
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+    ),
+    cache=True,
+)
+def _cut_beside_median(
+    requirements,
+    codes,
+    values,
+    hashes,
+    order,
+    start,
+    stop,
+    attribute,
+    balanced,
+    tie_order,
+    thresholds,
+    scratch,
+    moved,
+    counts,
+    present,
+):
+    """Cut at the better allowed boundary of the median's run; see :func:`choose_boundaries`.
+
+    Returns where the right side begins, ``start`` where neither boundary is allowed.
+    """
+    size = stop - start
+    for i in range(start, stop):
+        scratch[i] = codes[order[i], attribute]
+    median = select(scratch, start, stop, (size - 1) // 2)
+    below = 0
+    equal = 0
+    for i in range(start, stop):
+        if scratch[i] < median:
+            below += 1
+        elif scratch[i] == median:
+            equal += 1
+    tie_order[0] = attribute
+    thresholds[0] = median
+    for left_rows, run_left in choose_boundaries(below, equal, size, requirements.k, balanced):
+        if left_rows == 0:
+            break
+        # Above or below all hashes: the run of the median stays together.
+        threshold_hash = np.int64(_LARGEST) if run_left else np.int64(_SMALLEST)
+        middle = _move(
+            codes,
+            hashes,
+            order,
+            start,
+            stop,
+            tie_order,
+            thresholds,
+            1,
+            threshold_hash,
+            size if run_left else 0,
+            moved,
+        )
+        if both_sides_satisfy(requirements, values, order, start, middle, stop, counts, present):
+            return middle
+    return start
+
+
+@njit(
+    int64(
+        REQUIREMENTS,
+        int64[:, ::1],
+        int64[:, ::1],
+        int64[::1],
+        int64,
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+    ),
+    cache=True,
+)
+def _cut_further_out(
+    requirements, codes, values, order, start, stop, attribute, scratch, moved, counts, present
+):
+    """Cut at the allowed boundary of :func:`further_ranks` that is nearest to equal halves.
+
+    On a tie it is the lower one. Returns where the right side begins, ``start`` where no boundary
+    is allowed. Records are sorted by the attribute, and each side is counted in one sweep over all
+    boundaries: O(n log n) time, and 254 times what
+    :func:`anonspark.kernels.criteria.judge` says for either side.
+    """
+    k = requirements.k
+    size = stop - start
+    for i in range(size):
+        scratch[i] = codes[order[start + i], attribute]
+    by_code = np.argsort(scratch[:size], kind="mergesort")
+    for i in range(size):
+        moved[i] = order[start + by_code[i]]
+    order[start:stop] = moved[:size]
+    for i in range(size):
+        scratch[i] = codes[order[start + i], attribute]
+
+    ranks = further_ranks(size)
+    left_rows = np.empty(2 * ranks.shape[0], np.int64)
+    boundaries = 0
+    for rank in ranks:
+        value = scratch[rank - 1]
+        below = np.searchsorted(scratch[:size], value)
+        upper = np.searchsorted(scratch[:size], value, side="right")
+        for rows in (below, upper):
+            # Neighbouring runs share a boundary, and a long run has several ranks.
+            known = boundaries > 0 and rows <= left_rows[boundaries - 1]
+            if rows >= k and size - rows >= k and not known:
+                left_rows[boundaries] = rows
+                boundaries += 1
+
+    # A side that lacks records, by what the criterion says that it violates, lacks them until it
+    # has grown by so many: boundaries before that are not judged.
+    left_satisfies = np.zeros(boundaries, np.bool_)
+    distinct = 0
+    counted = start
+    needed = 0
+    for boundary in range(boundaries):
+        rows = left_rows[boundary]
+        if rows >= needed:
+            middle = start + rows
+            distinct = count_values(values, order, counted, middle, counts, present, distinct)
+            counted = middle
+            violated, missing = judge(requirements, counts, present, distinct, rows)
+            left_satisfies[boundary] = violated < 0
+            needed = rows + missing
+    clear_counts(counts, present, distinct)
+
+    best = 0
+    distinct = 0
+    counted = stop
+    needed = 0
+    for boundary in range(boundaries - 1, -1, -1):
+        rows = left_rows[boundary]
+        nearer = best == 0 or abs(2 * rows - size) <= abs(2 * best - size)
+        if nearer and left_satisfies[boundary] and size - rows >= needed:
+            middle = start + rows
+            distinct = count_values(values, order, middle, counted, counts, present, distinct)
+            counted = middle
+            violated, missing = judge(requirements, counts, present, distinct, size - rows)
+            if violated < 0:
+                best = rows
+            needed = size - rows + missing
+    clear_counts(counts, present, distinct)
+    return start + best
+
+
+@njit(
     _RESULT(
         int64[:, ::1],
         float64[:, ::1],
@@ -219,7 +536,8 @@ def cut_into_groups(
     relaxed : bool
         Share records equal to the median out, so that both halves have equal size (DESIGN 4.2).
     balanced : bool
-        Consider the boundary on either side of the median's run (strict cuts only).
+        Consider the boundary on either side of the median's run, and with criteria beyond k those
+        of :func:`further_ranks` before a node is left whole (strict cuts only).
     cell : bool
         Choose the attribute by the width of the cell, not of the node's records.
 
@@ -235,9 +553,9 @@ def cut_into_groups(
     Notes
     -----
     O(n d depth) time, O(n d) memory; with criteria beyond k, each boundary that is tried costs what
-    :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side. The groups depend on
-    the set of records alone, not on their order: records equal in code and hash are
-    interchangeable.
+    :func:`anonspark.kernels.criteria.first_unsatisfied` says for either side, and a node that is
+    left whole what :func:`_cut_further_out` says for each attribute. The groups depend on the set
+    of records alone, not on their order: records equal in code and hash are interchangeable.
     """
     n, d = codes.shape
     k = requirements.k
@@ -247,7 +565,6 @@ def cut_into_groups(
     group_starts = np.empty(n // max(k, 1) + 2, np.int64)
     group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
     groups = 0
-    smallest, largest = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 
     # The larger child waits while the smaller one is cut, so the stack stays logarithmic in n.
     stack_size = 130
@@ -263,7 +580,7 @@ def cut_into_groups(
     stack_high[0] = high
     depth = 1
 
-    allowed = np.empty(d, np.bool_)
+    waiting = np.empty(d, np.bool_)
     widths = np.empty(d, np.float64)
     minima = np.empty(d, np.int64)
     maxima = np.empty(d, np.int64)
@@ -273,6 +590,7 @@ def cut_into_groups(
     thresholds = np.empty(d, np.int64)
     counts = np.zeros(requirements.shares.shape[0], np.int64)
     present = np.empty(requirements.shares.shape[0], np.int64)
+    goes_on = balanced and not relaxed and requirements.kinds.shape[0] > 0
 
     while depth > 0:
         depth -= 1
@@ -286,137 +604,86 @@ def cut_into_groups(
         if size >= 2 * k and size > 1:
             node_low[:] = stack_low[depth]
             node_high[:] = stack_high[depth]
-            all_equal = True
+            if not cell:
+                _find_extremes(
+                    codes, positions, order, start, stop, minima, maxima, node_low, node_high
+                )
             for j in range(d):
-                allowed[j] = True
-            if cell:
-                for j in range(d):
-                    widths[j] = (node_high[j] - node_low[j]) / units[j]
-            else:
-                first = order[start]
-                for j in range(d):
-                    minima[j] = codes[first, j]
-                    maxima[j] = codes[first, j]
-                    node_low[j] = positions[first, j]
-                    node_high[j] = positions[first, j]
-                for i in range(start + 1, stop):
-                    record = order[i]
-                    for j in range(d):
-                        code = codes[record, j]
-                        if code < minima[j]:
-                            minima[j] = code
-                            node_low[j] = positions[record, j]
-                        elif code > maxima[j]:
-                            maxima[j] = code
-                            node_high[j] = positions[record, j]
-                for j in range(d):
-                    widths[j] = (node_high[j] - node_low[j]) / units[j]
+                widths[j] = (node_high[j] - node_low[j]) / units[j]
 
-            while True:
-                attribute = -1
-                for j in range(d):
-                    if allowed[j] and (attribute < 0 or widths[j] > widths[attribute]):
-                        attribute = j
+            all_equal = True
+            waiting[:] = True
+            while middle == start:
+                attribute = _take_widest(widths, waiting)
                 if attribute < 0:
                     break
                 if cell:
-                    first = order[start]
-                    minima[attribute] = codes[first, attribute]
-                    maxima[attribute] = codes[first, attribute]
-                    node_low[attribute] = positions[first, attribute]
-                    node_high[attribute] = positions[first, attribute]
-                    for i in range(start + 1, stop):
-                        record = order[i]
-                        code = codes[record, attribute]
-                        if code < minima[attribute]:
-                            minima[attribute] = code
-                            node_low[attribute] = positions[record, attribute]
-                        elif code > maxima[attribute]:
-                            maxima[attribute] = code
-                            node_high[attribute] = positions[record, attribute]
-                allowed[attribute] = False
+                    extremes = _extremes_of(codes, positions, order, start, stop, attribute)
+                    minima[attribute], maxima[attribute] = extremes[0], extremes[1]
+                    node_low[attribute], node_high[attribute] = extremes[2], extremes[3]
                 if minima[attribute] == maxima[attribute]:
                     continue
                 all_equal = False
                 if relaxed:
-                    # The chosen attribute, the others from wide to narrow, hash.
-                    place = 1
-                    tie_order[0] = attribute
-                    for j in np.argsort(-widths, kind="mergesort"):
-                        if j != attribute:
-                            tie_order[place] = j
-                            place += 1
-                    levels, threshold_hash, equal_hash_left = _find_half(
+                    _order_ties(attribute, widths, tie_order)
+                    middle = _cut_at_half(
                         codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
                     )
-                    boundaries = 1
+                    if not both_sides_satisfy(
+                        requirements, values, order, start, middle, stop, counts, present
+                    ):
+                        middle = start
                 else:
-                    for i in range(start, stop):
-                        scratch[i] = codes[order[i], attribute]
-                    median = select(scratch, start, stop, (size - 1) // 2)
-                    below = 0
-                    equal = 0
-                    for i in range(start, stop):
-                        if scratch[i] < median:
-                            below += 1
-                        elif scratch[i] == median:
-                            equal += 1
-                    tie_order[0] = attribute
-                    thresholds[0] = median
-                    levels = 1
-                    best, other = choose_boundaries(below, equal, size, k, balanced)
-                    boundaries = int64(best[0] > 0) + int64(other[0] > 0)
-                for boundary in range(boundaries):
-                    if not relaxed:
-                        run_left = best[1] if boundary == 0 else other[1]
-                        # Above or below all hashes: the run of the median stays together.
-                        threshold_hash = largest if run_left else smallest
-                        equal_hash_left = size if run_left else 0
-                    middle = _move(
+                    middle = _cut_beside_median(
+                        requirements,
                         codes,
+                        values,
                         hashes,
                         order,
                         start,
                         stop,
+                        attribute,
+                        balanced,
                         tie_order,
                         thresholds,
-                        levels,
-                        threshold_hash,
-                        equal_hash_left,
+                        scratch,
                         moved,
+                        counts,
+                        present,
                     )
-                    if both_sides_satisfy(
-                        requirements, values, order, start, middle, stop, counts, present
-                    ):
-                        break
-                    middle = start
-                if middle > start:
-                    break
 
             if relaxed and all_equal:
                 # All records are equal in every quasi-identifier: cut by the tie order alone.
                 attribute = 0
                 tie_order[:] = np.arange(d)
-                levels, threshold_hash, equal_hash_left = _find_half(
+                middle = _cut_at_half(
                     codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved
-                )
-                middle = _move(
-                    codes,
-                    hashes,
-                    order,
-                    start,
-                    stop,
-                    tie_order,
-                    thresholds,
-                    levels,
-                    threshold_hash,
-                    equal_hash_left,
-                    moved,
                 )
                 if not both_sides_satisfy(
                     requirements, values, order, start, middle, stop, counts, present
                 ):
                     middle = start
+
+            if goes_on and middle == start:
+                waiting[:] = True
+                while middle == start:
+                    attribute = _take_widest(widths, waiting)
+                    if attribute < 0:
+                        break
+                    if minima[attribute] < maxima[attribute]:
+                        middle = _cut_further_out(
+                            requirements,
+                            codes,
+                            values,
+                            order,
+                            start,
+                            stop,
+                            attribute,
+                            scratch,
+                            moved,
+                            counts,
+                            present,
+                        )
 
         if middle == start:
             group_starts[groups] = start
@@ -427,22 +694,8 @@ def cut_into_groups(
         left_high = 0.0
         right_low = 0.0
         if cell:
-            record = order[start]
-            extreme = codes[record, attribute]
-            left_high = positions[record, attribute]
-            for i in range(start + 1, middle):
-                record = order[i]
-                if codes[record, attribute] > extreme:
-                    extreme = codes[record, attribute]
-                    left_high = positions[record, attribute]
-            record = order[middle]
-            extreme = codes[record, attribute]
-            right_low = positions[record, attribute]
-            for i in range(middle + 1, stop):
-                record = order[i]
-                if codes[record, attribute] < extreme:
-                    extreme = codes[record, attribute]
-                    right_low = positions[record, attribute]
+            left_high = _extremes_of(codes, positions, order, start, middle, attribute)[3]
+            right_low = _extremes_of(codes, positions, order, middle, stop, attribute)[2]
 
         left_first = middle - start >= stop - middle
         for turn in range(2):

@@ -54,8 +54,9 @@ class MondrianOptions(RoundOptions):
         default="balanced",
         description=(
             "Where an attribute is cut: balanced takes the better of the boundaries below and "
-            "above the median; published takes the one above it, as the published algorithm does. "
-            "It matters to the strict split only."
+            "above the median, and with criteria beyond k looks further out before it leaves a "
+            "group whole; published takes the one above the median, as the published algorithm "
+            "does. It matters to the strict split only."
         ),
     )
     span: Literal["data", "cell"] = Field(

@@ -54,6 +54,9 @@ class Request:
         Count the records that the boundary sends to the left instead.
     every_value : bool
         Give every value of the interval a bin of its own.
+    where : (int, int, int) or None
+        Count only records whose value of this column of the key matrix lies in this interval:
+        column, lowest, highest.
     """
 
     node: int
@@ -64,6 +67,7 @@ class Request:
     boundary: Boundary | None = None
     goes_left: bool = False
     every_value: bool = False
+    where: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -200,13 +204,14 @@ class Counter:
                         request.goes_left,
                         request.boundary is None or request.boundary.equal_goes_left,
                     ],
+                    *(request.where or (-1, 0, 0)),
                 ]
                 for request, shift, first in zip(
                     self.requests, self._shifts, self._bins[:-1], strict=True
                 )
             ],
             np.int64,
-        ).reshape(-1, 6)
+        ).reshape(-1, 9)
         boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
         first_request = self._first_of_node(self.requests)
         salts = np.array([draw.salt for draw in self.draws], np.uint64)

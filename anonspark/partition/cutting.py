@@ -98,9 +98,15 @@ def ask_values(
 
 
 def value_requests(
-    node: Node, criteria: Criteria, goes_left: Boundary | None = None
+    node: Node,
+    criteria: Criteria,
+    goes_left: Boundary | None = None,
+    where: tuple[int, int, int] | None = None,
 ) -> list[Request]:
-    """Return the requests of :func:`ask_values`, to be asked along with others."""
+    """Return the requests of :func:`ask_values`, to be asked along with others.
+
+    ``where`` is that of :class:`Request`.
+    """
     d = len(node.lowest)
     first_value = criteria.first_value.tolist()
     return [
@@ -113,6 +119,7 @@ def value_requests(
             goes_left,
             goes_left=goes_left is not None,
             every_value=True,
+            where=where,
         )
         for index in range(len(criteria.sensitive))
     ]

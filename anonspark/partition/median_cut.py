@@ -8,13 +8,21 @@ from typing import TypeVar
 
 import numpy as np
 
-from anonspark.kernels.mondrian import choose_boundaries
-from anonspark.partition.counting import Request
+from anonspark.kernels.mondrian import choose_boundaries, further_ranks
+from anonspark.partition.counting import Histogram, Request
 from anonspark.partition.cut_tree import Boundary
 from anonspark.partition.cutting import counts_of_values, half, sides_satisfy, value_requests
-from anonspark.partition.growing import Cut, Node, Questions, ask, find_rank
+from anonspark.partition.growing import (
+    Asking,
+    Cut,
+    Node,
+    Questions,
+    ask,
+    find_rank,
+    find_ranks,
+)
 from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.privacy.criteria import Criteria
+from anonspark.privacy.criteria import Counts, Criteria
 
 __all__ = ["MedianCut"]
 
@@ -53,7 +61,9 @@ class MedianCut:
         -----
         Two counting passes a node as a rule: one over all attributes, one that zooms in on the
         median; one more for each attribute that turns out not to allow a cut, and one for each
-        boundary that has to satisfy more than k.
+        boundary that has to satisfy more than k. Before a node of which more than k is required is
+        left whole, ``balanced`` asks for the boundaries further out: about two or three passes for
+        each attribute.
         """
         if node.rows < max(2 * self.criteria.k, 2):
             return None
@@ -100,7 +110,17 @@ class MedianCut:
             for boundary, left_rows in boundaries:
                 if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
                     return _children(node, left_rows, boundary)
-        if not self.relaxed or lowest != highest:
+        if not self.relaxed:
+            node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
+            wide_to_narrow = sorted(range(d), key=lambda j: -widths[j])
+            for chosen in wide_to_narrow if self.balanced and self.criteria.criteria else ():
+                if lowest[chosen] < highest[chosen]:
+                    first = (requests[chosen], histograms[chosen])
+                    cut = yield from _further_out(node, *first, self.criteria, values)
+                    if cut is not None:
+                        return cut
+            return None
+        if lowest != highest:
             return None
         # All records are equal in every quasi-identifier: cut by the tie order alone.
         boundary = yield from half(node, range(d))
@@ -115,6 +135,83 @@ class MedianCut:
             start, stop = quasi_identifier.positions(np.array(bounds, np.int64))
             widths.append(float((stop - start) / quasi_identifier.unit))
         return widths
+
+
+def _further_out(
+    node: Node,
+    request: Request,
+    histogram: Histogram,
+    criteria: Criteria,
+    values: Sequence[Counts],
+) -> Questions:
+    """Return the cut at the allowed boundary beside the further ranks nearest to equal halves.
+
+    Parameters
+    ----------
+    node : Node
+    request, histogram
+        The attribute's first request and its answer.
+    criteria : Criteria
+    values : sequence of int64 ndarray
+        Counts of the node's sensitive values.
+
+    Notes
+    -----
+    The passes that zoom in on the ranks, all at once, and one that counts the sensitive values of
+    every stretch between two boundaries; its answer has at most 255 rows for each value.
+    """
+    ranks = further_ranks(node.rows).tolist()
+    runs = yield from find_ranks(request, histogram, ranks)
+    boundaries: dict[int, Boundary] = {}
+    for value, below, equal in runs:
+        for left_rows, equal_goes_left in ((below, False), (below + equal, True)):
+            if min(left_rows, node.rows - left_rows) >= criteria.k:
+                own = Boundary((request.key,), (value,), equal_goes_left)
+                boundaries.setdefault(left_rows, own)
+    counts = yield from _values_before(node, list(boundaries.values()), criteria)
+    by_rows = dict(zip(boundaries, counts, strict=True))
+    # The lower boundary comes first, and of two equally good ones it stays there.
+    for left_rows in sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows)):
+        left = by_rows[left_rows]
+        right = [total - part for total, part in zip(values, left, strict=True)]
+        if criteria.satisfied_by(left_rows, left) and criteria.satisfied_by(
+            node.rows - left_rows, right
+        ):
+            return _children(node, left_rows, boundaries[left_rows])
+    return None
+
+
+def _values_before(
+    node: Node, boundaries: Sequence[Boundary], criteria: Criteria
+) -> Asking[list[list[Counts]]]:
+    """Count the sensitive values before each of some ascending boundaries of one attribute.
+
+    Each record lies in one stretch between two boundaries, so a pass over many boundaries lists no
+    more values than one over a single boundary.
+    """
+    if not boundaries:
+        return []
+    requests = []
+    (chosen,) = {boundary.keys[0] for boundary in boundaries}
+    first = node.lowest[chosen]
+    for boundary in boundaries:
+        last = _last_left(boundary)
+        requests += value_requests(node, criteria, where=(chosen, first, last))
+        first = last + 1
+    histograms = yield from ask(requests)
+    each = len(criteria.sensitive)
+    before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:each])]
+    counts = []
+    for place in range(0, len(histograms), each):
+        own = counts_of_values(criteria, histograms[place : place + each])
+        before = [total + part for total, part in zip(before, own, strict=True)]
+        counts.append(before)
+    return counts
+
+
+def _last_left(boundary: Boundary) -> int:
+    """Return the largest code of the first key that may occur on the left side."""
+    return boundary.thresholds[0] if boundary.equal_goes_left else boundary.thresholds[0] - 1
 
 
 def _wide_to_narrow(chosen: int, widths: list[float]) -> list[int]:
@@ -133,7 +230,7 @@ def _children(node: Node, left_rows: int, boundary: Boundary) -> Cut:
     """Return a cut's children with the bounds that are known without another look at the data."""
     chosen, median = boundary.keys[0], boundary.thresholds[0]
     equal_on_both_sides = len(boundary.keys) > 1
-    last_left = median if boundary.equal_goes_left else median - 1
+    last_left = _last_left(boundary)
     first_right = median if equal_on_both_sides or not boundary.equal_goes_left else median + 1
 
     def put(values: tuple[_T, ...], value: _T) -> tuple[_T, ...]:

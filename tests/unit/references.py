@@ -190,7 +190,11 @@ def may_be_a_group(criteria: Criteria, values: Codes, records: Sequence[int]) ->
 
 
 def strict_mondrian(table: Table, criteria: Criteria, *, balanced: bool, cell: bool) -> list[Group]:
-    """Return the groups of strict Mondrian (DESIGN 4.1)."""
+    """Return the groups of strict Mondrian (DESIGN 4.1).
+
+    Where criteria beyond k refuse the boundaries beside the median of every attribute, the balanced
+    rule goes on to the further ones.
+    """
     groups: list[Group] = []
 
     def sides(records: list[int], attribute: int, boundary: int) -> tuple[list[int], list[int]]:
@@ -212,17 +216,24 @@ def strict_mondrian(table: Table, criteria: Criteria, *, balanced: bool, cell: b
                 low = table.positions[records].min(axis=0)
                 high = table.positions[records].max(axis=0)
             allowed = list(table.attributes)
+            looked_at: list[int] = []
             while allowed and boundary is None:
                 # max() returns the first of several equal ones: the first in configuration order.
                 chosen = max(allowed, key=lambda j: (high[j] - low[j]) / table.units[j])
                 low[chosen] = table.positions[records, chosen].min()
                 high[chosen] = table.positions[records, chosen].max()
+                looked_at.append(chosen)
                 # The best of the boundaries that may be used.
                 candidates = strict_boundaries(table.codes[records, chosen], balanced=balanced)
                 useful = (b for b in candidates if allowed_cut(records, chosen, b))
                 boundary = next(useful, None)
                 if boundary is None:
                     allowed.remove(chosen)
+            while balanced and criteria.criteria and looked_at and boundary is None:
+                chosen = looked_at.pop(0)
+                candidates = further_boundaries(table.codes[records, chosen])
+                useful = (b for b in candidates if allowed_cut(records, chosen, b))
+                boundary = next(useful, None)
         if boundary is None:
             groups.append(tuple(records))
             return
@@ -252,6 +263,24 @@ def strict_boundaries(values: Codes, *, balanced: bool) -> list[int]:
 
     # The lower boundary comes first, and of several equally good ones it stays there.
     return sorted(candidates, key=lambda b: abs(2 * left_size(b) - size))
+
+
+def further_boundaries(values: Codes) -> list[int]:
+    """Return the boundaries beside the values that divide some into 128 parts, the best first.
+
+    Each is the smallest value of the right side, as those of :func:`strict_boundaries`.
+    """
+    ordered = sorted(int(value) for value in values)
+    size = len(ordered)
+    candidates = set()
+    for part in range(1, 128):
+        value = ordered[math.ceil(Fraction(size * part, 128)) - 1]
+        candidates |= {value, *[other for other in ordered if other > value][:1]}
+
+    def left_size(boundary: int) -> int:
+        return sum(value < boundary for value in ordered)
+
+    return sorted(sorted(candidates), key=lambda b: abs(2 * left_size(b) - size))
 
 
 def relaxed_mondrian(table: Table, criteria: Criteria, *, cell: bool) -> list[Group]:
@@ -484,11 +513,14 @@ def table_of(
     ]
     positions = np.stack([column.astype(np.float64) for column in columns], axis=1)
     ranges = positions.max(axis=0) - positions.min(axis=0)
+    ranges = np.where(ranges > 0, ranges, 1.0)
+    units = ranges / (1.0 if weights is None else np.array(weights))
     return Table(
         np.ascontiguousarray(np.stack(codes, axis=1), np.int64),
         np.ascontiguousarray(positions),
         positions.min(axis=0),
-        np.where(ranges > 0, ranges, 1.0) / (1.0 if weights is None else np.array(weights)),
+        # A range of denormal numbers may be too small to be divided.
+        np.where(units > 0, units, ranges),
         hashes.astype(np.int64),
         no_values(len(hashes)) if values is None else values,
     )

@@ -30,7 +30,7 @@ from references import (
 )
 
 from anonspark.kernels.canonical_order import sort_groups
-from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups
+from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups, further_ranks
 from anonspark.kernels.separation import separate_outliers
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
@@ -197,6 +197,33 @@ def test_choice_of_the_boundary(
     assert [rows > 0 for rows, _ in chosen] == [place < len(expected) for place in range(2)]
 
 
+@given(
+    column=st.lists(st.one_of(st.integers(0, 3), st.integers(0, 99)), min_size=1, max_size=60),
+    k=st.integers(1, 12),
+)
+def test_with_k_alone_no_boundary_is_allowed_but_beside_the_median(
+    column: list[int], k: int
+) -> None:
+    # Further out the smaller side is smaller still. So k alone never asks for other boundaries.
+    size = len(column)
+    median = sorted(column)[(size - 1) // 2]
+    below, equal = sum(value < median for value in column), column.count(median)
+    (best, _), _ = choose_boundaries(below, equal, size, k, balanced=True)
+    left_sizes = {sum(other < value for other in column) for value in column}
+    allowed = {rows for rows in left_sizes if min(rows, size - rows) >= k}
+    assert (best in allowed) if allowed else best == 0
+    assert all(abs(2 * best - size) <= abs(2 * rows - size) for rows in allowed)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 127, 128, 129, 1000, 2**20 + 1, 2**40])
+def test_further_ranks(size: int) -> None:
+    ranks = further_ranks(size).tolist()
+    if size <= 128:
+        assert ranks == list(range(1, size))
+    else:
+        assert ranks == [-(-size * part // 128) for part in range(1, 128)]
+
+
 @pytest.mark.parametrize("balanced", [False, True], ids=["published", "balanced"])
 def test_zero_inflated_column_is_cut_by_the_balanced_rule_only(balanced: bool) -> None:
     # The median equals the maximum: nothing lies above it.
@@ -306,6 +333,28 @@ def test_the_other_boundary_where_the_better_one_violates() -> None:
     groups = groups_under(table, criteria, STRICT_BALANCED_DATA)
     assert sorted(map(sorted, groups)) == [[0, 1, 2], [3, 4, 5, 6, 7, 8, 9]]
     assert list(map(len, groups_under(table, criteria, STRICT_PUBLISHED_DATA))) == [10]
+
+
+@pytest.mark.parametrize(
+    ("other", "sizes"),
+    [
+        pytest.param(np.zeros(12, np.int64), [3, 9], id="instead of a leaf"),
+        pytest.param(np.array([0, 0, 0, 9, 9, 9] * 2), [6, 6], id="after the other attribute"),
+    ],
+)
+def test_a_boundary_further_out_where_all_beside_the_medians_violate(
+    other: np.ndarray, sizes: list[int]
+) -> None:
+    # Both records of the second value lie left of the zeros, the run of the median: 3 | 9 tells
+    # them apart. But the second column is cut first where its median allows it.
+    column = np.array([-4, -3, -2, -1, 0, 0, 0, 0, 0, 0, 1, 2])
+    values = np.array([1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])[:, None]
+    table = table_of([column, other], np.arange(12), values=values, weights=[2.0, 1.0])
+    criteria = Criteria(2, (Criterion("s", "distinct", 2),), (attribute_of("s", [10, 2]),))
+    for rule in (STRICT_BALANCED_DATA, STRICT_BALANCED_CELL):
+        assert list(map(len, groups_under(table, criteria, rule))) == sizes
+        published = groups_under(table, criteria, replace(rule, balanced=False))
+        assert list(map(len, published)) == ([6, 6] if sizes == [6, 6] else [12])
 
 
 @relaxed_rules

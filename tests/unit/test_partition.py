@@ -9,19 +9,31 @@ from __future__ import annotations
 import datetime
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from counted_tables import (
+    INT64,
+    RULES,
+    AnyRule,
+    DistanceRule,
+    Records,
+    Rule,
+    describe,
+    distance_rules,
+    every_rule,
+    median_rules,
+    require_same_groups,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references import attribute_of, content_hashes, criteria_and_values, k_alone, no_values
+from references import attribute_of, criteria_and_values, k_alone
 
-from anonspark.kernels.canon import cut_by_distance
-from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import child_path, priority, root_path
 from anonspark.kernels.vantage_points import distance_key
 from anonspark.kinds import Kind
@@ -36,266 +48,13 @@ from anonspark.partition.counting import (
     Request,
 )
 from anonspark.partition.cut_tree import DISTANCE, Boundary, CutTree
-from anonspark.partition.distance_cut import DistanceCut
 from anonspark.partition.distribution import _murmur3, _pack, keys_for_partitions
-from anonspark.partition.growing import CutRule, Node, find_rank, grow
-from anonspark.partition.median_cut import MedianCut
-from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.partition.growing import Asking, Node, find_rank, find_ranks
 from anonspark.privacy.criteria import Criteria
 from anonspark.privacy.criterion import Criterion
 from anonspark.record_keys import normalized_positions
 
-INT64 = np.iinfo(np.int64)
-ROOT = int(root_path(1, 1))
-
-
-Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
-Contents = dict[int, list[tuple[int, ...]]]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Mondrian: on the cluster by histograms, in a task by the kernel."""
-
-    relaxed: bool = False
-    balanced: bool = False
-    cell: bool = False
-
-    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
-        return MedianCut(
-            records.quasi_identifiers, criteria, self.relaxed, self.balanced, self.cell
-        )
-
-    def in_a_task(
-        self,
-        records: Records,
-        rows: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        path: int,
-        criteria: Criteria,
-    ) -> Groups:
-        found: Groups = cut_into_groups(
-            records.codes[rows],
-            records.positions[rows],
-            records.units,
-            records.hashes[rows],
-            records.values[rows],
-            low,
-            high,
-            np.uint64(path),
-            criteria.requirements,
-            self.relaxed,
-            self.balanced,
-            self.cell,
-        )
-        return found
-
-
-@dataclass(frozen=True)
-class DistanceRule:
-    """Canon, in the same two ways."""
-
-    spread: bool
-
-    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
-        return DistanceCut(records.quasi_identifiers, criteria, self.spread)
-
-    def in_a_task(
-        self,
-        records: Records,
-        rows: np.ndarray,
-        low: np.ndarray,  # noqa: ARG002
-        high: np.ndarray,  # noqa: ARG002
-        path: int,
-        criteria: Criteria,
-    ) -> Groups:
-        found: Groups = cut_by_distance(
-            records.codes[rows],
-            records.normalized[rows],
-            records.hashes[rows],
-            records.values[rows],
-            np.uint64(path),
-            criteria.requirements,
-            self.spread,
-        )
-        return found
-
-
-AnyRule = Rule | DistanceRule
-
-MEDIAN_RULES: dict[str, AnyRule] = {
-    "strict published cell": Rule(cell=True),
-    "strict published data": Rule(),
-    "strict balanced cell": Rule(balanced=True, cell=True),
-    "strict balanced data": Rule(balanced=True),
-    "relaxed cell": Rule(relaxed=True, cell=True),
-    "relaxed data": Rule(relaxed=True),
-}
-DISTANCE_RULES: dict[str, AnyRule] = {
-    "canon spread": DistanceRule(spread=True),
-    "canon random": DistanceRule(spread=False),
-}
-RULES = MEDIAN_RULES | DISTANCE_RULES
-every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
-median_rules = pytest.mark.parametrize("rule", MEDIAN_RULES.values(), ids=MEDIAN_RULES.keys())
-distance_rules = pytest.mark.parametrize("rule", DISTANCE_RULES.values(), ids=DISTANCE_RULES.keys())
-
-
-def describe(column: pa.Array, kind: Kind, scale: int = 0, weight: float = 1.0) -> QuasiIdentifier:
-    """Return a quasi-identifier with the range of a column; nulls are a category of their own."""
-    present = column.drop_null()
-    categories = tuple(sorted(set(present.to_pylist()))) if kind == "category" else ()
-    draft = QuasiIdentifier("x", kind, column.type, 0, 0, scale=scale, categories=categories)
-    codes = draft.encode(present)
-    return replace(
-        draft,
-        lowest=int(codes.min()),
-        highest=int(codes.max()),
-        has_missing=column.null_count > 0,
-        weight=weight,
-    )
-
-
-class Records:
-    """Records as the tasks see them: keys, in several partitions."""
-
-    def __init__(
-        self,
-        columns: Sequence[np.ndarray],
-        hashes: np.ndarray | None = None,
-        partitions: int = 3,
-        *,
-        values: np.ndarray | None = None,
-        weights: Sequence[float] | None = None,
-    ) -> None:
-        # Not a number stands for a missing one.
-        arrays = [pa.array(column, from_pandas=True) for column in columns]
-        self.quasi_identifiers = tuple(
-            describe(
-                array, "float" if pa.types.is_floating(array.type) else "integer", weight=weight
-            )
-            for array, weight in zip(arrays, weights or [1.0] * len(arrays), strict=True)
-        )
-        pairs = list(zip(self.quasi_identifiers, arrays, strict=True))
-        codes = [quasi_identifier.encode(array) for quasi_identifier, array in pairs]
-        self.codes = np.ascontiguousarray(np.stack(codes, axis=1))
-        positions = [q.positions(q.encode(array)) for q, array in pairs]
-        self.positions = np.ascontiguousarray(np.stack(positions, axis=1))
-        self.normalized = normalized_positions(self.codes, self.quasi_identifiers)
-        self.units = np.array([q.unit for q in self.quasi_identifiers])
-        self.values = no_values(len(self.codes)) if values is None else values
-        # Without any given: those of the whole contents.
-        self.hashes = content_hashes(self.codes, self.values) if hashes is None else hashes
-        self.hashes = self.hashes.astype(np.int64)
-        self.content = np.column_stack([self.codes, self.hashes, self.values])
-        # As tasks give them: each its own range.
-        tasks = np.array_split(np.arange(len(self.codes)), partitions)
-        numbers = np.concatenate([2**40 * task + own for task, own in enumerate(tasks)])
-        self.keys = np.column_stack([self.codes, self.hashes, numbers, self.values])
-        self.partitions = np.array_split(np.ascontiguousarray(self.keys), partitions)
-        self.passes = 0
-        self.questions: list[Question] = []
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def root(self) -> Node:
-        nothing = (None,) * len(self.quasi_identifiers)
-        return Node(
-            number=0,
-            path=ROOT,
-            rows=len(self),
-            lowest=tuple(q.lowest for q in self.quasi_identifiers),
-            highest=tuple(
-                q.missing_code if q.has_missing else q.highest for q in self.quasi_identifiers
-            ),
-            cell_low=nothing,
-            cell_high=nothing,
-        )
-
-    def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
-        """Do what one job does: count each partition, sum up by request and bin."""
-        self.passes += 1
-        self.questions += questions
-        counter = Counter(tree, questions)
-        parts = [counter.count(np.array_split(part, 2)) for part in self.partitions]
-        names = ("request", "bin", "count", "minimum", "maximum")
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        pairs = np.stack([whole["request"], whole["bin"]], axis=1)
-        keys, place = np.unique(pairs, axis=0, return_inverse=True)
-        # As a shuffle would: in no particular order.
-        place = np.random.default_rng(self.passes).permutation(len(keys))[place.ravel()]
-        result = {name: np.zeros(len(keys), np.int64) for name in ("request", "bin", "count")}
-        result |= {"minimum": np.full(len(keys), INT64.max)}
-        result |= {"maximum": np.full(len(keys), INT64.min)}
-        result["request"][place], result["bin"][place] = whole["request"], whole["bin"]
-        np.add.at(result["count"], place, whole["count"])
-        np.minimum.at(result["minimum"], place, whole["minimum"])
-        np.maximum.at(result["maximum"], place, whole["maximum"])
-        result["codes"] = np.full(len(keys), None, object)
-        for row, codes in zip(place, (own for part in parts for own in part["codes"]), strict=True):
-            if codes is not None:
-                result["codes"][row] = min(codes, result["codes"][row] or codes)
-        return counter.answers(result)
-
-    def groups(
-        self,
-        rows: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        path: int,
-        criteria: Criteria,
-        rule: AnyRule,
-    ) -> Contents:
-        """Run the kernel on some records; return each group's content by its name."""
-        order, starts, paths = rule.in_a_task(self, rows, low, high, path, criteria)
-        bounds = zip(paths, starts[:-1], starts[1:], strict=True)
-        return {
-            int(name): sorted(map(tuple, self.content[rows[order[start:stop]]].tolist()))
-            for name, start, stop in bounds
-        }
-
-    def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
-        low, high = self.positions.min(axis=0), self.positions.max(axis=0)
-        return self.groups(np.arange(len(self)), low, high, ROOT, criteria, rule)
-
-    def grow(
-        self, criteria: Criteria, rule: AnyRule, largest_leaf: int
-    ) -> tuple[CutTree, list[Node]]:
-        tree = CutTree(self.quasi_identifiers)
-        cut_rule = rule.on_the_cluster(self, criteria)
-        leaves = grow(tree, self.root(), cut_rule, largest_leaf=largest_leaf, count=self.count)
-        return tree, leaves
-
-    def groups_by_leaves(self, criteria: Criteria, rule: AnyRule, largest_leaf: int) -> Contents:
-        tree, leaves = self.grow(criteria, rule, largest_leaf)
-        leaf_of_record = tree.descent().find_leaves(self.keys)
-        assert sorted({leaf.number for leaf in leaves}) == sorted(set(leaf_of_record.tolist()))
-        everything: Contents = {}
-        for leaf in leaves:
-            rows = np.flatnonzero(leaf_of_record == leaf.number)
-            assert len(rows) == leaf.rows
-            assert (self.codes[rows] >= leaf.lowest).all()
-            assert (self.codes[rows] <= leaf.highest).all()
-            low, high = self.positions[rows].min(axis=0), self.positions[rows].max(axis=0)
-            for j, quasi_identifier in enumerate(self.quasi_identifiers):
-                for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
-                    if bound is not None:
-                        bounds[j] = quasi_identifier.positions(np.array([bound]))[0]
-            groups = self.groups(rows, low, high, leaf.path, criteria, rule)
-            assert not everything.keys() & groups.keys()
-            everything.update(groups)
-        return everything
-
-
-def require_same_groups(
-    records: Records, criteria: Criteria, rule: AnyRule, largest_leaf: int
-) -> Contents:
-    expected = records.groups_at_once(criteria, rule)
-    assert records.groups_by_leaves(criteria, rule, largest_leaf) == expected
-    return expected
-
+T = TypeVar("T")
 
 # The same groups ----------------------------------------------------------------------------------
 
@@ -566,24 +325,78 @@ def test_only_the_attributes_of_criteria_are_counted(rule: AnyRule) -> None:
     assert len(groups) > 1
 
 
+ZERO_INFLATED = Criteria(
+    5,
+    (Criterion("s", "entropy", 1.6), Criterion("s", "equal distance", 0.3)),
+    (attribute_of("s", [2001, 1000]),),
+)
+
+
+def of_rare_values_on_one_side(n: int) -> Records:
+    """Return records whose rarer sensitive value goes with small values of a column of zeros."""
+    random = generator()
+    column = np.where(random.random(n) < 0.7, 0, random.integers(-(10**6), 10**6, n))
+    by_column = np.argsort(column + random.normal(0, 10**6, n), kind="stable")
+    values = np.zeros((n, 1), np.int64)
+    values[by_column[: n // 3], 0] = 1
+    return Records([column, random.integers(0, 3, n)], values=values)
+
+
+@pytest.mark.parametrize("bins", [16, 2**12])
+def test_boundaries_further_out(monkeypatch: pytest.MonkeyPatch, bins: int) -> None:
+    monkeypatch.setattr(counting, "_MOST_BINS", bins)
+    records = of_rare_values_on_one_side(3003)
+    groups = {
+        (rule.balanced, rule.cell): require_same_groups(records, ZERO_INFLATED, rule, 60)
+        for rule in (Rule(), Rule(balanced=True), Rule(balanced=True, cell=True))
+    }
+    assert len(groups[True, False]) > len(groups[False, False])
+    # Each of many boundaries was counted: the stretches between them, in one pass.
+    assert sum(isinstance(one, Request) and one.where is not None for one in records.questions) > 99
+
+
+def test_passes_for_boundaries_further_out() -> None:
+    # Nothing can be cut: one record alone has the second value.
+    columns = [generator().integers(0, 2**40, 20_000) for _ in range(3)]
+    values = (np.arange(20_000) == 9_000).astype(np.int64)[:, None]
+    attribute = attribute_of("s", [19_999, 1])
+    criteria = Criteria(5, (Criterion("s", "distinct", 2),), (attribute,))
+    records = Records(columns, values=values)
+    _, leaves = records.grow(criteria, Rule(balanced=True), largest_leaf=1000)
+    assert len(leaves) == 1
+    # One over everything. For each attribute up to two that zoom in on the median and one for
+    # either boundary; then two that zoom in on all ranks and one that counts values.
+    assert records.passes <= 1 + 3 * (2 + 2 + 2 + 1)
+
+
 # Exact order statistics ---------------------------------------------------------------------------
 
 
-def ranked(records: Records, key: int, rank: int) -> tuple[int, int, int]:
-    """Find an order statistic of the whole table by histograms."""
+def answered(records: Records, questions: Asking[T]) -> T:
+    """Answer questions about the root of a tree until they come to their result."""
     tree = CutTree(records.quasi_identifiers)
-    root = records.root()
-    request = Request(0, key, root.lowest[key], root.highest[key], root.rows)
-    (histogram,) = records.count(tree, [request])
-    questions = find_rank(request, histogram, rank)
     answers = None
     while True:
         try:
             requests = next(questions) if answers is None else questions.send(answers)
         except StopIteration as finished:
-            found: tuple[int, int, int] = finished.value
+            found: T = finished.value
             return found
         answers = records.count(tree, requests)
+
+
+def histogram_of(records: Records, key: int) -> tuple[Request, Histogram]:
+    """Return the first request for a key of the whole table, and its answer."""
+    root = records.root()
+    request = Request(0, key, root.lowest[key], root.highest[key], root.rows)
+    (histogram,) = records.count(CutTree(records.quasi_identifiers), [request])
+    assert isinstance(histogram, Histogram)
+    return request, histogram
+
+
+def ranked(records: Records, key: int, rank: int) -> tuple[int, int, int]:
+    """Find an order statistic of the whole table by histograms."""
+    return answered(records, find_rank(*histogram_of(records, key), rank))
 
 
 @settings(deadline=None)
@@ -594,6 +407,21 @@ def test_every_rank_is_exact(records: Records, data: st.DataObject) -> None:
     ordered = sorted(records.keys[:, key].tolist())
     value = ordered[rank - 1]
     assert ranked(records, key, rank) == (value, ordered.index(value), ordered.count(value))
+    ranks = data.draw(st.sets(st.integers(1, len(records))), label="ranks")
+    found = answered(records, find_ranks(*histogram_of(records, key), sorted(ranks)))
+    values = sorted({ordered[rank - 1] for rank in ranks})
+    assert found == [(one, ordered.index(one), ordered.count(one)) for one in values]
+
+
+def test_many_ranks_take_as_many_passes_as_one() -> None:
+    records = Records([generator().integers(0, 2**50, 40_000)], hashes_of(40_000))
+    passes = []
+    for ranks in ([20_000], list(range(300, 40_000, 300))):
+        first = histogram_of(records, 0)
+        records.passes = 0
+        answered(records, find_ranks(*first, ranks))
+        passes.append(records.passes)
+    assert passes[0] <= passes[1] <= passes[0] + 1
 
 
 def day(number: int) -> datetime.date:
@@ -774,6 +602,18 @@ def test_only_records_that_go_left_are_counted(
     tree = tree_over(2)
     left, _ = tree.cut(0, boundary)
     assert KEYS[tree.descent().find_leaves(KEYS) == left, 2].tolist() == list(expected)
+
+
+@pytest.mark.parametrize("rows", [1, 10**12])
+def test_only_records_of_an_interval_are_counted(rows: int) -> None:
+    request = Request(0, 2, 0, 1000, rows)
+    assert counted(replace(request, where=(1, 5, 5))) == {100: 1, 200: 1, 400: 1}
+    assert counted(replace(request, where=(1, 6, 9))) == {300: 1}
+    assert counted(replace(request, where=(0, -3, 0))) == {}
+    # Beside a boundary both hold, as do the bounds of what is counted itself.
+    boundary = Boundary((0,), (1,))
+    assert counted(replace(request, where=(1, 5, 5), boundary=boundary)) == {100: 1, 200: 1}
+    assert counted(Request(0, 2, 150, 1000, rows, where=(1, 5, 5))) == {200: 1, 400: 1}
 
 
 @pytest.mark.parametrize("rows", [1, 10**12])

@@ -1,0 +1,288 @@
+"""Tables whose records are counted in memory, partition by partition, as jobs count them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from references import content_hashes, no_values
+
+from anonspark.kernels.canon import cut_by_distance
+from anonspark.kernels.mondrian import cut_into_groups
+from anonspark.kernels.paths import root_path
+from anonspark.kinds import Kind
+from anonspark.partition.counting import Answer, Counter, Question
+from anonspark.partition.cut_tree import CutTree
+from anonspark.partition.distance_cut import DistanceCut
+from anonspark.partition.growing import CutRule, Node, grow
+from anonspark.partition.median_cut import MedianCut
+from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.privacy.criteria import Criteria
+from anonspark.record_keys import normalized_positions
+
+INT64 = np.iinfo(np.int64)
+ROOT = int(root_path(1, 1))
+
+Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
+Contents = dict[int, list[tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Mondrian: on the cluster by histograms, in a task by the kernel."""
+
+    relaxed: bool = False
+    balanced: bool = False
+    cell: bool = False
+
+    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
+        return MedianCut(
+            records.quasi_identifiers, criteria, self.relaxed, self.balanced, self.cell
+        )
+
+    def in_a_task(
+        self,
+        records: Records,
+        rows: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        path: int,
+        criteria: Criteria,
+    ) -> Groups:
+        found: Groups = cut_into_groups(
+            records.codes[rows],
+            records.positions[rows],
+            records.units,
+            records.hashes[rows],
+            records.values[rows],
+            low,
+            high,
+            np.uint64(path),
+            criteria.requirements,
+            self.relaxed,
+            self.balanced,
+            self.cell,
+        )
+        return found
+
+
+@dataclass(frozen=True)
+class DistanceRule:
+    """Canon, in the same two ways."""
+
+    spread: bool
+
+    def on_the_cluster(self, records: Records, criteria: Criteria) -> CutRule:
+        return DistanceCut(records.quasi_identifiers, criteria, self.spread)
+
+    def in_a_task(
+        self,
+        records: Records,
+        rows: np.ndarray,
+        low: np.ndarray,  # noqa: ARG002
+        high: np.ndarray,  # noqa: ARG002
+        path: int,
+        criteria: Criteria,
+    ) -> Groups:
+        found: Groups = cut_by_distance(
+            records.codes[rows],
+            records.normalized[rows],
+            records.hashes[rows],
+            records.values[rows],
+            np.uint64(path),
+            criteria.requirements,
+            self.spread,
+        )
+        return found
+
+
+AnyRule = Rule | DistanceRule
+
+MEDIAN_RULES: dict[str, AnyRule] = {
+    "strict published cell": Rule(cell=True),
+    "strict published data": Rule(),
+    "strict balanced cell": Rule(balanced=True, cell=True),
+    "strict balanced data": Rule(balanced=True),
+    "relaxed cell": Rule(relaxed=True, cell=True),
+    "relaxed data": Rule(relaxed=True),
+}
+DISTANCE_RULES: dict[str, AnyRule] = {
+    "canon spread": DistanceRule(spread=True),
+    "canon random": DistanceRule(spread=False),
+}
+RULES = MEDIAN_RULES | DISTANCE_RULES
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+median_rules = pytest.mark.parametrize("rule", MEDIAN_RULES.values(), ids=MEDIAN_RULES.keys())
+distance_rules = pytest.mark.parametrize("rule", DISTANCE_RULES.values(), ids=DISTANCE_RULES.keys())
+
+
+def describe(column: pa.Array, kind: Kind, scale: int = 0, weight: float = 1.0) -> QuasiIdentifier:
+    """Return a quasi-identifier with the range of a column; nulls are a category of their own."""
+    present = column.drop_null()
+    categories = tuple(sorted(set(present.to_pylist()))) if kind == "category" else ()
+    draft = QuasiIdentifier("x", kind, column.type, 0, 0, scale=scale, categories=categories)
+    codes = draft.encode(present)
+    return replace(
+        draft,
+        lowest=int(codes.min()),
+        highest=int(codes.max()),
+        has_missing=column.null_count > 0,
+        weight=weight,
+    )
+
+
+class Records:
+    """Records as the tasks see them: keys, in several partitions."""
+
+    def __init__(
+        self,
+        columns: Sequence[np.ndarray],
+        hashes: np.ndarray | None = None,
+        partitions: int = 3,
+        *,
+        values: np.ndarray | None = None,
+        weights: Sequence[float] | None = None,
+    ) -> None:
+        # Not a number stands for a missing one.
+        arrays = [pa.array(column, from_pandas=True) for column in columns]
+        self.quasi_identifiers = tuple(
+            describe(
+                array, "float" if pa.types.is_floating(array.type) else "integer", weight=weight
+            )
+            for array, weight in zip(arrays, weights or [1.0] * len(arrays), strict=True)
+        )
+        pairs = list(zip(self.quasi_identifiers, arrays, strict=True))
+        codes = [quasi_identifier.encode(array) for quasi_identifier, array in pairs]
+        self.codes = np.ascontiguousarray(np.stack(codes, axis=1))
+        positions = [q.positions(q.encode(array)) for q, array in pairs]
+        self.positions = np.ascontiguousarray(np.stack(positions, axis=1))
+        self.normalized = normalized_positions(self.codes, self.quasi_identifiers)
+        self.units = np.array([q.unit for q in self.quasi_identifiers])
+        self.values = no_values(len(self.codes)) if values is None else values
+        # Without any given: those of the whole contents.
+        self.hashes = content_hashes(self.codes, self.values) if hashes is None else hashes
+        self.hashes = self.hashes.astype(np.int64)
+        self.content = np.column_stack([self.codes, self.hashes, self.values])
+        # As tasks give them: each its own range.
+        tasks = np.array_split(np.arange(len(self.codes)), partitions)
+        numbers = np.concatenate([2**40 * task + own for task, own in enumerate(tasks)])
+        self.keys = np.column_stack([self.codes, self.hashes, numbers, self.values])
+        self.partitions = np.array_split(np.ascontiguousarray(self.keys), partitions)
+        self.passes = 0
+        self.questions: list[Question] = []
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def root(self) -> Node:
+        nothing = (None,) * len(self.quasi_identifiers)
+        return Node(
+            number=0,
+            path=ROOT,
+            rows=len(self),
+            lowest=tuple(q.lowest for q in self.quasi_identifiers),
+            highest=tuple(
+                q.missing_code if q.has_missing else q.highest for q in self.quasi_identifiers
+            ),
+            cell_low=nothing,
+            cell_high=nothing,
+        )
+
+    def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
+        """Do what one job does: count each partition, sum up by request and bin."""
+        self.passes += 1
+        self.questions += questions
+        counter = Counter(tree, questions)
+        parts = [counter.count(np.array_split(part, 2)) for part in self.partitions]
+        names = ("request", "bin", "count", "minimum", "maximum")
+        whole = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        pairs = np.stack([whole["request"], whole["bin"]], axis=1)
+        keys, place = np.unique(pairs, axis=0, return_inverse=True)
+        # As a shuffle would: in no particular order.
+        place = np.random.default_rng(self.passes).permutation(len(keys))[place.ravel()]
+        result = {name: np.zeros(len(keys), np.int64) for name in ("request", "bin", "count")}
+        result |= {"minimum": np.full(len(keys), INT64.max)}
+        result |= {"maximum": np.full(len(keys), INT64.min)}
+        result["request"][place], result["bin"][place] = whole["request"], whole["bin"]
+        np.add.at(result["count"], place, whole["count"])
+        np.minimum.at(result["minimum"], place, whole["minimum"])
+        np.maximum.at(result["maximum"], place, whole["maximum"])
+        result["codes"] = np.full(len(keys), None, object)
+        for row, codes in zip(place, (own for part in parts for own in part["codes"]), strict=True):
+            if codes is not None:
+                result["codes"][row] = min(codes, result["codes"][row] or codes)
+        return counter.answers(result)
+
+    def names(
+        self,
+        rows: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        path: int,
+        criteria: Criteria,
+        rule: AnyRule,
+    ) -> np.ndarray:
+        """Run the kernel on some records; return the name of each record's group."""
+        order, starts, paths = rule.in_a_task(self, rows, low, high, path, criteria)
+        names = np.empty(len(rows), np.uint64)
+        names[order] = np.repeat(paths, np.diff(starts))
+        return names
+
+    def contents(self, names: np.ndarray) -> Contents:
+        """Return each group's content by its name."""
+        order = np.argsort(names, kind="stable")
+        unique, starts = np.unique(names[order], return_index=True)
+        groups = np.split(self.content[order], starts[1:])
+        return {
+            int(name): sorted(map(tuple, group.tolist()))
+            for name, group in zip(unique, groups, strict=True)
+        }
+
+    def names_at_once(self, criteria: Criteria, rule: AnyRule) -> np.ndarray:
+        low, high = self.positions.min(axis=0), self.positions.max(axis=0)
+        return self.names(np.arange(len(self)), low, high, ROOT, criteria, rule)
+
+    def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
+        return self.contents(self.names_at_once(criteria, rule))
+
+    def grow(
+        self, criteria: Criteria, rule: AnyRule, largest_leaf: int
+    ) -> tuple[CutTree, list[Node]]:
+        tree = CutTree(self.quasi_identifiers)
+        cut_rule = rule.on_the_cluster(self, criteria)
+        leaves = grow(tree, self.root(), cut_rule, largest_leaf=largest_leaf, count=self.count)
+        return tree, leaves
+
+    def names_by_leaves(self, criteria: Criteria, rule: AnyRule, largest_leaf: int) -> np.ndarray:
+        tree, leaves = self.grow(criteria, rule, largest_leaf)
+        leaf_of_record = tree.descent().find_leaves(self.keys)
+        assert sorted({leaf.number for leaf in leaves}) == sorted(set(leaf_of_record.tolist()))
+        names = np.zeros(len(self), np.uint64)
+        groups = 0
+        for leaf in leaves:
+            rows = np.flatnonzero(leaf_of_record == leaf.number)
+            assert len(rows) == leaf.rows
+            assert (self.codes[rows] >= leaf.lowest).all()
+            assert (self.codes[rows] <= leaf.highest).all()
+            low, high = self.positions[rows].min(axis=0), self.positions[rows].max(axis=0)
+            for j, quasi_identifier in enumerate(self.quasi_identifiers):
+                for bounds, bound in ((low, leaf.cell_low[j]), (high, leaf.cell_high[j])):
+                    if bound is not None:
+                        bounds[j] = quasi_identifier.positions(np.array([bound]))[0]
+            names[rows] = self.names(rows, low, high, leaf.path, criteria, rule)
+            groups += len(np.unique(names[rows]))
+        # No two leaves have groups of one name.
+        assert len(np.unique(names)) == groups
+        return names
+
+
+def require_same_groups(
+    records: Records, criteria: Criteria, rule: AnyRule, largest_leaf: int
+) -> Contents:
+    """Require the same names for the same contents; equal records are interchangeable."""
+    expected = records.groups_at_once(criteria, rule)
+    assert records.contents(records.names_by_leaves(criteria, rule, largest_leaf)) == expected
+    return expected
