@@ -138,12 +138,11 @@ def with_criteria(comparison: Comparison, data: Path, models: Sequence[str]) -> 
     ]
     for words, sensitive, privacy in cases:
         attributes = with_hierarchies(data, sensitive)
-        names = [name for name in ADULT_HIERARCHIES if name != sensitive]
         for model in models:
             row = comparison.row(
                 adult(data, attributes), {"k": 5, **privacy}, {"name": model, **MODELS[model]}
             )
-            measured = comparison.measured(names, sensitive)
+            measured = comparison.measured(sensitive)
             plain = {key.replace(f" of {sensitive}", ""): value for key, value in measured.items()}
             yield {"sensitive": sensitive, "criterion": words, "model": model, **row, **plain}
 
