@@ -697,6 +697,11 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     """
     if document["input"]["missing_columns"] == "error":
         del document["input"]["missing_columns"]
+    model = document.get("model", {})
+    if model.get("objective") == "gcp":
+        del model["objective"]
+    if model.get("passes") == 20:
+        del model["passes"]
     return document
 
 

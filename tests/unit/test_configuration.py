@@ -1044,6 +1044,18 @@ def test_the_fingerprint_is_stable() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "same"),
+    [({}, True), ({"objective": "gcp", "passes": 20}, True), ({"objective": "queries"}, False)],
+)
+def test_later_options_of_microaggregation_keep_the_fingerprint(
+    options: dict[str, Any], same: bool
+) -> None:
+    document = changed("model", {"name": "microaggregation", **options})
+    fingerprint = "9568db8e34bd9b05b5827c7369378b1181e471e5af5ec1f23f9cc75f38fbedd3"
+    assert (parse_configuration(document).fingerprint() == fingerprint) is same
+
+
+@pytest.mark.parametrize(
     ("path", "value"),
     [
         ("input.path", "other"),
