@@ -31,7 +31,7 @@ from anonspark.filesystem import FileSystem
 from anonspark.generalize.classes import Generalizer
 from anonspark.job_descriptions import described_jobs
 from anonspark.models.auto import AutoOptions
-from anonspark.models.choosing import CANDIDATES, choose_model
+from anonspark.models.choosing import candidates, choose_model
 from anonspark.models.model import Model, Task, finished_schema, suppressed_class
 from anonspark.models.registry import create_model
 from anonspark.prepare.encoding import QuasiIdentifier
@@ -640,7 +640,7 @@ def _model(configuration: Configuration, generalizer: Generalizer, criteria: Cri
     """Return the model as far as it is known without the data: of ``auto`` the first candidate."""
     options = configuration.model
     if isinstance(options, AutoOptions):
-        options = CANDIDATES[0]
+        options = candidates(options.objective)[0]
     return create_model(options, _task(configuration, generalizer, criteria))
 
 

@@ -60,6 +60,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "u-canon": {"name": "u-canon"},
     "u-canon, always": {"name": "u-canon", "separation": "always"},
     "microaggregation": {"name": "microaggregation"},
+    "microaggregation, queries": {"name": "microaggregation", "objective": "queries"},
 }
 
 

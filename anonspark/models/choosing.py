@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +26,18 @@ from anonspark.records import Records, open_parcels, pack_table
 from anonspark.tasks import Batches, map_batches
 from anonspark.utility.queries import Domain, draw_queries
 
-__all__ = ["CANDIDATES", "Choice", "choose_model"]
+__all__ = ["Choice", "candidates", "choose_model"]
 
 Figures = npt.NDArray[np.float64]
 
-CANDIDATES: tuple[ModelOptions, ...] = (
+_CANDIDATES: tuple[ModelOptions, ...] = (
     MondrianOptions(name="su-mondrian"),
     MondrianOptions(name="su-mondrian", split="relaxed"),
     MondrianOptions(name="smondrian"),
     CanonOptions(name="u-canon"),
-    MicroaggregationOptions(name="microaggregation"),
 )
-"""What is tried, with default options; of equal losses the first is taken."""
+"""What is tried beside microaggregation with the same objective; of equal losses the first is
+taken."""
 
 _SAMPLED = 50_000
 
@@ -66,14 +66,15 @@ class Choice:
     """
 
     options: ModelOptions
-    objective: str
+    objective: Literal["gcp", "queries"]
     rows: int
     losses: tuple[float, ...]
 
     def describe(self) -> str:
         """Say it in a line."""
         tried = ", ".join(
-            f"{_words(one)} {loss:.4g}" for one, loss in zip(CANDIDATES, self.losses, strict=True)
+            f"{_words(one)} {loss:.4g}"
+            for one, loss in zip(candidates(self.objective), self.losses, strict=True)
         )
         return f"chose {_words(self.options)}; {self.objective} of {self.rows:,} records: {tried}"
 
@@ -85,9 +86,14 @@ class Choice:
             "rows": self.rows,
             "tried": [
                 {**_told(one), "loss": loss}
-                for one, loss in zip(CANDIDATES, self.losses, strict=True)
+                for one, loss in zip(candidates(self.objective), self.losses, strict=True)
             ],
         }
+
+
+def candidates(objective: Literal["gcp", "queries"]) -> tuple[ModelOptions, ...]:
+    """Return the options of the models that are tried for an objective."""
+    return *_CANDIDATES, MicroaggregationOptions(name="microaggregation", objective=objective)
 
 
 def _told(options: ModelOptions) -> dict[str, Any]:
@@ -127,7 +133,8 @@ def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) 
     found = sorted(tried.collect(), key=lambda row: int(row["candidate"]))
     losses = tuple(float(row["loss"]) for row in found)
     best = losses.index(min(losses))
-    return Choice(CANDIDATES[best], options.objective, int(found[0]["rows"]), losses)
+    chosen = candidates(options.objective)[best]
+    return Choice(chosen, options.objective, int(found[0]["rows"]), losses)
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ class _TryModels:
     """Anonymizes the sample with every candidate, in one task."""
 
     task: Task
-    objective: str
+    objective: Literal["gcp", "queries"]
 
     def __call__(self, batches: Batches) -> Batches:
         records = received_records(batches)
@@ -162,7 +169,7 @@ class _TryModels:
         generalizer = self.task.generalizer
         contents = None
         losses = []
-        for options in CANDIDATES:
+        for options in candidates(self.objective):
             model = create_model(options, self.task)
             if not isinstance(model, BlockwiseModel):
                 raise TypeError(f"{options.name} cannot be tried on one block")
