@@ -13,8 +13,9 @@ from anonspark.kernels.separation import distinct_points, nearest_to_reference, 
 
 __all__ = ["SPANS", "Spans", "separate_where_paying"]
 
-# What a class holds of an attribute whose missing values widen it to the whole range.
-_NONE_MISSING, _ALL_MISSING, _SOME_MISSING = 0, 1, 2
+# What a class holds of an attribute whose missing values widen it to the whole range: with some of
+# them, or where it spans the range without, any value more costs nothing.
+_NONE_MISSING, _ALL_MISSING, _WHOLE_RANGE = 0, 1, 2
 
 
 class Spans(NamedTuple):
@@ -114,8 +115,8 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
                 held = _ALL_MISSING if is_missing else _NONE_MISSING
             else:
                 low, high, level, held = boxes[i - 1, j]
-                if is_missing != (held == _ALL_MISSING) and held != _SOME_MISSING:
-                    held = _SOME_MISSING
+                if is_missing != (held == _ALL_MISSING) and held != _WHOLE_RANGE:
+                    held = _WHOLE_RANGE
                     spanned[j] = spans.weights[j]
                 if held == _NONE_MISSING and not is_missing and (code < low or code > high):
                     if code < low:
@@ -130,6 +131,8 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
                             level += 1
                         place = spans.first_node[j] + level * spans.leaves[j] + low
                         spanned[j] = spans.shares[place] * spans.weights[j]
+                    if spans.is_whole[j] and spanned[j] >= spans.weights[j]:
+                        held = _WHOLE_RANGE
             boxes[i, j, 0], boxes[i, j, 1], boxes[i, j, 2], boxes[i, j, 3] = low, high, level, held
             total += spanned[j]
         penalties[i] = total
@@ -140,7 +143,7 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
 def _lies_inside(spans, boxes, prefix, attribute, code):
     """Return whether a value costs a prefix's box nothing."""
     low, high, level, held = boxes[prefix, attribute]
-    if held == _SOME_MISSING:
+    if held == _WHOLE_RANGE:
         return True
     if spans.is_whole[attribute] and (code == spans.missing[attribute]) != (held == _ALL_MISSING):
         return False

@@ -209,5 +209,12 @@ def test_nothing_is_given_up_that_loses_more_elsewhere() -> None:
     assert kept_by_kernel(case) == set(range(6))
 
 
+def test_a_missing_value_costs_nothing_where_all_are_covered() -> None:
+    codes = np.array([[0], [0], [0], [3], [6]], np.int64)
+    case = Case((place(missing=True),), codes, no_values(5), k_alone(4), 0.0, False)
+    # Ankara and Bonn have nothing but the root in common.
+    assert kept_by_kernel(case) == set(range(5))
+
+
 def test_groups_of_k_are_kept() -> None:
     assert kept_by_kernel(ages(0, 10, 20, k=3, price=0.0)) == {0, 1, 2}
