@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pyspark.sql import SparkSession
 from tables import PAYLOAD, QUASI_IDENTIFIERS, people
 
@@ -135,8 +136,10 @@ def main() -> None:
         generated = f"{folder}/people"
         if "People" in options.tables:
             people(spark, PEOPLE).write.parquet(generated)
+        measured: dict[str, list[dict[str, str]]] = {}
         for table in options.tables:
             print(f"\n{table}\n", flush=True)
+            measured[table] = []
             document = document_of(table, data, generated)
             for place, row in enumerate(
                 rows(spark, document, options.ks, options.models, f"{folder}/release")
@@ -144,6 +147,29 @@ def main() -> None:
                 if place == 0:
                     print("| " + " | ".join(row) + " |\n|" + " --- |" * len(row))
                 print("| " + " | ".join(row.values()) + " |", flush=True)
+                measured[table].append(row)
+        if "smondrian" in options.models:
+            print_means([table for name, table in measured.items() if name != "People"])
+
+
+def print_means(tables: list[list[dict[str, str]]]) -> None:
+    """Print what models lose and take beside smondrian: geometric means over tables and k."""
+    figures = ("gcp", "dm", "median query error", "seconds")
+    shares: dict[str, list[list[float]]] = {}
+    for table in tables:
+        without = {row["k"]: row for row in table if row["model"] == "smondrian"}
+        for row in table:
+            own, other = (
+                [float(one[name].rstrip("%").replace(",", "")) for name in figures]
+                for one in (row, without[row["k"]])
+            )
+            shares.setdefault(row["model"], []).append(
+                [a / b if a and b else 1.0 for a, b in zip(own, other, strict=True)]
+            )
+    print(f"\n| model | {' | '.join(figures)} |\n|{' --- |' * (len(figures) + 1)}")
+    for model, found in shares.items():
+        means = np.exp(np.log(found).mean(axis=0))
+        print(f"| {model} | {' | '.join(f'{mean:.2f}' for mean in means)} |", flush=True)
 
 
 if __name__ == "__main__":
