@@ -453,7 +453,8 @@ def test_records_left_over_that_violate_a_criterion(
     diversity = {"attribute": "disease", "l": 2}
     found = {}
     for name, privacy in (("k", {}), ("l", {"l_diversity": diversity})):
-        path = case.configure(name, privacy, model={"name": model})
+        options = {"name": model, "separation": "always"}
+        path = case.configure(name, privacy, model=options)
         pipeline.run(spark, load_configuration(path))
         found[name] = metrics(tmp_path / name / "release", "rounds")
     rounds = sorted(found["k"], key=lambda row: row["round"])

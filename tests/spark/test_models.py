@@ -318,7 +318,7 @@ def test_a_round_that_gains_too_little_is_the_last_one(
         # The fourth and the fifth round do not pay, so they are undone.
         pytest.param("su-mondrian", 10, 2564, 3548.52, 3, id="su-mondrian-10"),
         pytest.param("su-mondrian", 50, 497, 7974.37, 5, id="su-mondrian-50"),
-        pytest.param("u-canon", 50, 564, 9022.47, 3, id="u-canon-50"),
+        pytest.param("u-canon", 50, 564, 9022.47, 4, id="u-canon-50"),
     ],
 )
 def test_rounds_that_pay(

@@ -37,7 +37,7 @@ def job(tmp_path: Path, **metrics: Any) -> Path:
     return configuration_file(
         tmp_path,
         attributes={"age": "quasi_identifier", "name": "sensitive"},
-        model={"name": "su-mondrian", "rho": 2},
+        model={"name": "su-mondrian", "rho": 2, "separation": "always"},
         # A quiet night is one without a warning.
         execution={"task_rows": 150, "seed": 2**60},
         output={"mode": "overwrite"},

@@ -129,7 +129,7 @@ def test_files_and_rounds_are_independent(
             tmp_path,
             input={"path": str(write_parts(tmp_path / f"input-{name}", table, parts))},
             attributes=ATTRIBUTES,
-            model={"name": "su-mondrian", "rho": 4, "minimum_gain": 0.0},
+            model={"name": "su-mondrian", "rho": 4, "separation": "always"},
             output={"path": str(tmp_path / name), "style": "bounds"},
             execution={"task_rows": task_rows, "seed": 29},
         )
