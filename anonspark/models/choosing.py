@@ -81,11 +81,11 @@ class Choice:
     def as_dict(self) -> dict[str, Any]:
         """Return it as the manifest has it."""
         return {
-            **_told(self.options),
+            "model": _told(self.options),
             "objective": self.objective,
             "rows": self.rows,
             "tried": [
-                {**_told(one), "loss": loss}
+                {"model": _told(one), "loss": loss}
                 for one, loss in zip(candidates(self.objective), self.losses, strict=True)
             ],
         }

@@ -93,7 +93,7 @@ def make_report(
     )
     model = evidence.counts.get("model", manifest["configuration"]["model"]["name"])
     if "chosen_model" in manifest:
-        model += f" ({manifest['chosen_model']['name']})"
+        model += f" ({manifest['chosen_model']['model']['name']})"
     return render(
         title=f"Anonymization report: {manifest.get('run_id', evidence.release)}",
         subtitle=(
