@@ -39,15 +39,6 @@ class Classes:
         return Classes(np.concatenate([self.order, other.order]), starts)
 
 
-@dataclass(frozen=True)
-class _Round:
-    """What a round makes of its records: its groups whole, and what they keep of them."""
-
-    whole: Classes
-    kept: Classes
-    left_over: Codes
-
-
 def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     """Anonymize records as one task would anonymize a table of them alone, in all rounds.
 
@@ -67,55 +58,42 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
     lost, price = Decimal(0), 0.0
     best: tuple[Decimal, Classes] | None = None
     for number in range(1, model.rounds + 1):
-        found = _run_round(model, contents, rows, number, price)
-        whole = _penalty(model, contents, found.whole)
-        if number == 1 and model.undoes_rounds:
-            price = float(whole / len(rows))
-            found = _run_round(model, contents, rows, number, price)
+        groups = _form_groups(model, contents, rows, number)
+        whole = _penalty(model, contents, groups)
         if best is None or not model.undoes_rounds or lost + whole < best[0]:
-            best = lost + whole, finished + found.whole
-        last = number == model.rounds or not _may_have_a_round(
-            model.task.criteria, contents.values[found.left_over]
-        )
-        if last:
+            best = lost + whole, finished + groups
+        if number == 1:
+            price = float(whole / len(rows))
+        separation = model.separation(price)
+        if number == model.rounds or separation is None:
             break
-        lost += _penalty(model, contents, found.kept)
-        finished += found.kept
-        rows = found.left_over
+        normal = separation.normal_records(
+            contents.codes, contents.normalized, contents.values, groups.order, groups.starts
+        )
+        rows = np.sort(groups.order[~normal])
+        if not _may_have_a_round(model.task.criteria, contents.values[rows]):
+            break
+        sizes = np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64)
+        kept = Classes(groups.order[normal], np.concatenate([[0], np.cumsum(sizes)]))
+        lost += _penalty(model, contents, kept)
+        finished += kept
     if best is None:
         raise ValueError("a model has at least one round")
     return best[1]
 
 
-def _run_round(
-    model: BlockwiseModel, contents: Contents, rows: Codes, number: int, price: float
-) -> _Round:
-    quasi_identifiers = model.task.generalizer.quasi_identifiers
-    d = len(quasi_identifiers)
+def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
+    """Return the groups of a round, whole; records are in canonical order in each."""
+    d = len(model.task.generalizer.quasi_identifiers)
     path = int(root_path(model.task.seed % 2**64, number))
     leaf = Leaf(0, path, len(rows), (0,) * d, (0,) * d, (None,) * d, (None,) * d)
     forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
-    own = contents.take(rows)
-    ((order, groups),) = forming.groups(own, np.zeros(len(rows), np.int64))
-    separation = model.separation(price)
-    if separation is None:
-        normal = np.ones(len(order), bool)
-    else:
-        normal = separation.normal_records(
-            own.codes, own.normalized, own.values, order, groups.starts
-        )
-    sizes = np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64)
-    return _Round(
-        Classes(rows[order], groups.starts),
-        Classes(rows[order[normal]], np.concatenate([[0], np.cumsum(sizes)])),
-        np.sort(rows[order[~normal]]),
-    )
+    ((order, groups),) = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
+    return Classes(rows[order], groups.starts)
 
 
 def _may_have_a_round(criteria: Criteria, values: Codes) -> bool:
     """Return whether records left over could be a class."""
-    if len(values) < criteria.k:
-        return False
     first = criteria.first_value
     counts = [
         np.bincount(values[:, place] - first[place], minlength=int(first[place + 1] - first[place]))
