@@ -97,9 +97,10 @@ audit:  ## ask for known vulnerabilities of the locked dependencies (needs pypi.
 	@test -x .audit/bin/pip-audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit; }
 	@$(PYTHON) tools/audit.py .audit/bin/pip-audit requirements.lock $(SERVICE)
 
-lint: $(READY)  ## formatting, linting and types
+lint: $(READY)  ## formatting, linting, types and the rooms that may import each other
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
+	$(RUN)/lint-imports
 	$(RUN)/mypy
 
 format: $(READY)  ## format the code and apply safe lint fixes

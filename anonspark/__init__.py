@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from anonspark._version import __version__
+
 if TYPE_CHECKING:
-    from anonspark.interface import Release, anonymize, verify
+    from anonspark.api import Release, anonymize, verify
 
 __all__ = ["Release", "__version__", "anonymize", "verify"]
-
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     # Late: Spark and Numba take a second, which a mistake on the command line need not wait for.
     if name in ("Release", "anonymize", "verify"):
-        from anonspark import interface
+        from anonspark import api
 
-        return getattr(interface, name)
+        return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

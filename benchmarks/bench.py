@@ -34,7 +34,7 @@ from measuring import DRIVER, JVM, WORKER, MemoryWatch, SparkCounts, machine, me
 from standalone import Cluster
 from tables import TABLES
 
-from anonspark.configuration.schema import ExecutionOptions
+from anonspark.config.schema import ExecutionOptions
 
 IDENTITY = "identity"
 WARM_UP_ROWS = 20_000
@@ -140,10 +140,10 @@ def cases_of(options: argparse.Namespace) -> list[tuple[str, int]]:
 
 def measure_in_session(options: argparse.Namespace, rows: int) -> None:
     """Run all jobs in turns and print one line of JSON for each."""
-    from anonspark import pipeline
-    from anonspark.configuration import parse_configuration
+    from anonspark.config import parse_configuration
+    from anonspark.engine.spark.session import open_session
+    from anonspark.pipeline import run as pipeline
     from anonspark.progress import Progress
-    from anonspark.session import open_session
 
     directory = Path(options.directory)
     with open_session(options.master) as spark:

@@ -16,9 +16,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonspark.configuration import parse_configuration
-from anonspark.pipeline import run
-from anonspark.session import open_session
+from anonspark.config import parse_configuration
+from anonspark.engine.spark.session import open_session
+from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release, verify_release
 
 # With rounds as published; benchmarks/defaults.py has those that have to pay.

@@ -19,9 +19,9 @@ import numpy as np
 from pyspark.sql import SparkSession
 from tables import PAYLOAD, QUASI_IDENTIFIERS, people
 
-from anonspark.configuration import parse_configuration
-from anonspark.pipeline import run
-from anonspark.session import open_session
+from anonspark.config import parse_configuration
+from anonspark.engine.spark.session import open_session
+from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
 
 KS = (5, 10, 50)

@@ -46,9 +46,9 @@ MARITAL_STATUS = {
 
 def adult(options: argparse.Namespace) -> None:
     """Compare models on Adult with the hierarchies of the thesis."""
-    from anonspark.configuration import parse_configuration
-    from anonspark.pipeline import run
-    from anonspark.session import open_session
+    from anonspark.config import parse_configuration
+    from anonspark.engine.spark.session import open_session
+    from anonspark.pipeline.run import run
     from anonspark.verification.audit import verify_release
 
     print("| model | classes | suppressed | levels of the first round | precision | loss | gcp |")
@@ -103,14 +103,18 @@ def _suppressed(summary: Mapping[str, Any]) -> str:
 
 def search(options: argparse.Namespace) -> None:
     """Time the search alone on lattices of more and more of Adult's attributes."""
-    from anonspark.full_domain.domain import domain_of
-    from anonspark.full_domain.lattice import Lattice
-    from anonspark.full_domain.objectives import create_objective
-    from anonspark.full_domain.search import Problem, search_exhaustively, search_pruned
-    from anonspark.full_domain.tuples import Tuples
-    from anonspark.hierarchies.files import parse_hierarchy
-    from anonspark.prepare.encoding import QuasiIdentifier
-    from anonspark.privacy.criteria import Criteria
+    from anonspark.core.criteria import Criteria
+    from anonspark.core.encoding import QuasiIdentifier
+    from anonspark.core.hierarchies.files import parse_hierarchy
+    from anonspark.layers.partition.lattice.domain import domain_of
+    from anonspark.layers.partition.lattice.lattice import Lattice
+    from anonspark.layers.partition.lattice.objectives import create_objective
+    from anonspark.layers.partition.lattice.search import (
+        Problem,
+        search_exhaustively,
+        search_pruned,
+    )
+    from anonspark.layers.partition.lattice.tuples import Tuples
 
     text = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     separator = pc.ParseOptions(delimiter=";")

@@ -33,7 +33,7 @@ JVM, WORKER, DRIVER = "JVM of the session", "largest Python worker", "Python dri
 
 IDENTITY = """\
 import sys
-from anonspark.session import open_session
+from anonspark.engine.spark.session import open_session
 people, output, master = sys.argv[1:]
 with open_session(master) as spark:
     table = spark.read.parquet(people)

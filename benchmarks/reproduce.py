@@ -26,8 +26,8 @@ from printed_figures import VERDICTS, Figure, Place, verdicts
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
+from anonspark.engine.spark.session import open_session
 from anonspark.progress import Progress
-from anonspark.session import open_session
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 EXPERIMENTS = REPOSITORY / "conf" / "experiments"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonspark.configuration.schema import ExecutionOptions
+from anonspark.config.schema import ExecutionOptions
 
 # Stages of the pipeline that make up each step of the model.
 PUBLISHING = ("evaluate", "publish", "verify", "metrics")
@@ -26,7 +26,7 @@ STEPS = ("prepare", "counting", "forming classes", "publishing")
 # Rows and cores of a cluster, to predict.
 PREDICTED = ((10**9, 100), (10**11, 1_000))
 
-# See anonspark/partition/counting.py: rows of one pass that reach the driver.
+# See anonspark/layers/partition/counting.py: rows of one pass that reach the driver.
 COUNT_ROWS = 2**17
 FEWEST_BINS = 2**4
 COUNT_BYTES = 40

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from anonspark.java import find_java
+from anonspark.engine.spark.java import find_java
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sys.executable).parent

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonspark.demonstration.people import generate_people
+from anonspark.demo.people import generate_people
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -163,7 +163,7 @@ TABLES = {
 
 def main() -> None:
     """Write one of the tables as Parquet or CSV."""
-    from anonspark.session import open_session
+    from anonspark.engine.spark.session import open_session
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("table", choices=TABLES)

@@ -18,9 +18,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonspark.configuration import parse_configuration
-from anonspark.pipeline import run
-from anonspark.session import open_session
+from anonspark.config import parse_configuration
+from anonspark.engine.spark.session import open_session
+from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import Learning, open_evaluation
 
 CUTTING = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")

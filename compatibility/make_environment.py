@@ -81,7 +81,7 @@ def make(requirements: Path, environment: Path) -> None:
     command.write_text(
         f"#!{programs / 'python'}\n"
         "import sys\n"
-        "from anonspark.command_line.application import run_and_exit\n"
+        "from anonspark.cli.application import run_and_exit\n"
         "sys.exit(run_and_exit())\n"
     )
     command.chmod(0o755)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
 
 if __name__ == "__main__":
     sys.exit(main(["verify", *sys.argv[1:]]))

@@ -1,8 +1,9 @@
 """What all tests share: one Spark session, the place of the data sets, and the time zone.
 
-The Spark session comes from :func:`anonspark.session.open_session`, the way every run gets its
-own, so that the suite finds its Java as a user would and each test that calls `open_session`
-attaches to it. Only its size and its start-up flags are chosen here, in a spark-defaults.conf.
+The Spark session comes from :func:`anonspark.engine.spark.session.open_session`, the way every run
+gets its own, so that the suite finds its Java as a user would and each test that calls
+`open_session` attaches to it. Only its size and its start-up flags are chosen here, in a
+spark-defaults.conf.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from anonspark.java import installed_spark_version
+from anonspark.engine.spark.java import installed_spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Start the one Spark session of the suite when the first test asks for it."""
-    from anonspark.session import open_session
+    from anonspark.engine.spark.session import open_session
 
     folder = tmp_path_factory.mktemp("spark-configuration")
     (folder / "spark-defaults.conf").write_text(SESSION_DEFAULTS, encoding="utf-8")

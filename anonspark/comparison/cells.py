@@ -11,10 +11,10 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from anonspark import __version__
+from anonspark._version import __version__
 from anonspark.comparison.grid import Cell, public_setting
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
-from anonspark.filesystem import FileSystem
 from anonspark.redaction import redact_values
 
 __all__ = ["CELL_FILES", "CellResult", "Rows", "cells_directory", "read_result", "write_result"]

@@ -16,15 +16,15 @@ import yaml
 from pydantic import Field, ValidationError
 
 from anonspark.comparison.ranking import METRICS
-from anonspark.configuration import Configuration, parse_configuration
-from anonspark.configuration.loading import (
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.loading import (
     TextReader,
     is_address,
     read_document,
     read_local_text,
 )
-from anonspark.configuration.problems import explain, found, key_path, nearest, one_of
-from anonspark.configuration.section import Section
+from anonspark.config.problems import explain, found, key_path, nearest, one_of
+from anonspark.config.section import Section
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
 

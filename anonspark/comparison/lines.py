@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anonspark.report.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
+from anonspark.page.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
 
 __all__ = ["Line", "Lines", "draw_lines"]
 

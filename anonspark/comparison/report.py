@@ -7,14 +7,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from anonspark import __version__
+from anonspark._version import __version__
 from anonspark.comparison.grid import Grid, setting_text
 from anonspark.comparison.lines import Line, Lines, draw_lines
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
-from anonspark.filesystem import FileSystem
-from anonspark.report.blocks import Block, Chart, Section, Table, Text
-from anonspark.report.document import render
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.page.blocks import Block, Chart, Section, Table, Text
+from anonspark.page.document import render
 
 __all__ = ["comparison_report", "figure_text", "write_report"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonspark import pipeline
 from anonspark.comparison.cells import (
     CELL_FILES,
     CellResult,
@@ -22,17 +21,18 @@ from anonspark.comparison.cells import (
 from anonspark.comparison.grid import Cell, Grid
 from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
-from anonspark.configuration import Configuration
+from anonspark.config import Configuration
+from anonspark.engine.spark.errors import writing_output
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.filesystem import FileSystem
-from anonspark.prepare.inspection import require_enough_rows
-from anonspark.prepare.snapshot import Snapshot
+from anonspark.layers.prepare.inspection import require_enough_rows
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.paths import require_usable_output
+from anonspark.layers.publish.staging import Staging, open_staging
+from anonspark.pipeline import run as pipeline
 from anonspark.progress import Progress
-from anonspark.publish.layout import foreign_entries, named
-from anonspark.publish.paths import require_usable_output
 from anonspark.redaction import Redacted
-from anonspark.spark_errors import writing_output
-from anonspark.staging import Staging, open_staging
+from anonspark.release.layout import foreign_entries, named
 
 __all__ = ["Comparison", "compare"]
 
@@ -106,8 +106,8 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
         cell asks for what only the data show to be impossible, such as a level that a hierarchy
         has not.
     DataError, PublishingError
-        As :func:`anonspark.pipeline.run`. Cells that were measured before any of these errors stay
-        measured.
+        As :func:`anonspark.pipeline.run.run`. Cells that were measured before any of these errors
+        stay measured.
 
     Notes
     -----

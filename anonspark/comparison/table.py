@@ -12,10 +12,10 @@ from typing import Any
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
-from anonspark.evaluate.withholding import least_count
-from anonspark.filesystem import FileSystem
-from anonspark.publish.schemas import SUMMARY_SCHEMA
-from anonspark.publish.tables import write_rows
+from anonspark.core.schemas import SUMMARY_SCHEMA
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.layers.evaluate.withholding import least_count
+from anonspark.layers.publish.tables import write_rows
 
 __all__ = ["axis_column", "comparison_rows", "write_tables"]
 

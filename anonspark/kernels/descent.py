@@ -45,7 +45,7 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     Parameters
     ----------
     keys : int64 ndarray of shape (n, width)
-        See :func:`anonspark.record_keys.key_matrix`.
+        See :func:`anonspark.staged.keys.key_matrix`.
     normalized : float64 ndarray of shape (n, d)
         Normalized positions; without rows where no key is a distance.
     attributes, thresholds : int64 ndarray of shape (nodes, keys)

@@ -14,18 +14,25 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import (
-    CLASS_ID,
-    PAYLOAD_HASH,
-    PENALTY,
-    Part,
-    is_payload,
-    published_column,
-)
-from anonspark.generalize.classes import Generalizer
-from anonspark.generalize.figures import exact_sums
+from anonspark.config.models import RoundOptions
+from anonspark.core.criteria import Criteria
+from anonspark.engine.spark.tasks import Batches, map_batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.generalize.figures import exact_sums
+from anonspark.layers.outliers.separation import (
+    OutlierSeparation,
+    PayingSeparation,
+    PublishedSeparation,
+)
+from anonspark.layers.partition.distribution import (
+    BLOCK,
+    partition_records,
+    received_records,
+    send_to_tasks,
+)
+from anonspark.layers.partition.growing import CutRule, Leaf
 from anonspark.models.model import (
     RESULT,
     Anonymized,
@@ -36,19 +43,10 @@ from anonspark.models.model import (
     class_batch,
     result_batch,
 )
-from anonspark.models.options import RoundOptions
-from anonspark.outliers import OutlierSeparation, PayingSeparation, PublishedSeparation
-from anonspark.partition.distribution import (
-    BLOCK,
-    partition_records,
-    received_records,
-    send_to_tasks,
-)
-from anonspark.partition.growing import CutRule, Leaf
-from anonspark.privacy.criteria import Criteria
-from anonspark.record_keys import key_matrix
-from anonspark.records import PARCEL_BYTES, Packer
-from anonspark.tasks import Batches, map_batches
+from anonspark.release.columns import published_column
+from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH, PENALTY, Part, is_payload
+from anonspark.staged.keys import key_matrix
+from anonspark.staged.records import PARCEL_BYTES, Packer
 
 __all__ = ["Block", "BlockwiseModel", "Contents", "FormGroups", "GroupFormer", "Groups"]
 

@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
+from anonspark.config.models import CanonOptions
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.canon import cut_by_distance
+from anonspark.layers.partition.distance_cut import DistanceCut
+from anonspark.layers.partition.growing import CutRule
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
-from anonspark.models.options import RoundOptions
-from anonspark.partition.distance_cut import DistanceCut
-from anonspark.partition.growing import CutRule
-from anonspark.privacy.criteria import Criteria
 
-__all__ = ["Canon", "CanonOptions"]
-
-
-class CanonOptions(RoundOptions):
-    """Options of Canon, without rounds (``canon``) and with them (``u-canon``).
-
-    Attributes
-    ----------
-    name : str
-    vantage : str
-        How the vantage point of a node is chosen.
-    """
-
-    name: Literal["canon", "u-canon"] = Field(
-        description=(
-            "Which model makes the classes: canon cuts into halves by the distance to a vantage "
-            "point, and keeps whole groups; u-canon sends the outliers of every group through "
-            "further rounds."
-        ),
-    )
-    vantage: Literal["spread", "random"] = Field(
-        default="spread",
-        description=(
-            "How a vantage point is chosen: spread takes, of thirty records drawn by content, the "
-            "one whose distances vary most; random takes the first one drawn, as published."
-        ),
-    )
-
-    @property
-    def handles_outliers(self) -> bool:
-        """Whether outliers go through further rounds."""
-        return self.name == "u-canon"
+__all__ = ["Canon"]
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.columns import RECORD_HASH
-from anonspark.models.auto import AutoOptions
+from anonspark.config.models import (
+    AutoOptions,
+    CanonOptions,
+    MicroaggregationOptions,
+    ModelOptions,
+    MondrianOptions,
+)
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.queries import Domain, draw_queries
+from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.layers.partition.distribution import received_records
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
-from anonspark.models.canon import CanonOptions
-from anonspark.models.microaggregation import MicroaggregationOptions
 from anonspark.models.model import Task
-from anonspark.models.mondrian import MondrianOptions
 from anonspark.models.one_block import Classes, release_one_block
-from anonspark.models.options import ModelOptions
 from anonspark.models.registry import create_model
-from anonspark.partition.distribution import received_records
-from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.records import Records, open_parcels, pack_table
-from anonspark.tasks import Batches, map_batches
-from anonspark.utility.queries import Domain, draw_queries
+from anonspark.staged.columns import RECORD_HASH
+from anonspark.staged.records import Records, open_parcels, pack_table
 
 __all__ = ["Choice", "candidates", "choose_model"]
 

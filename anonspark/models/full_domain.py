@@ -3,44 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from anonspark.arrow import spark_type
-from anonspark.columns import (
-    CLASS_ID,
-    HASH_KEY,
-    Part,
-    published_column,
-)
-from anonspark.configuration.problems import Finding, found, nearest
+from anonspark.config.models import EXHAUSTIVE_NODES, FullDomainOptions
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.arrow import spark_type
+from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.hidden import with_hidden_number
+from anonspark.engine.spark.tasks import Batches, map_batches
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.fingerprints import content_hash
-from anonspark.full_domain.distributed import (
+from anonspark.kernels.criteria import Requirements
+from anonspark.kernels.paths import root_path
+from anonspark.layers.generalize.full_domain import FullDomainRecoding
+from anonspark.layers.partition.lattice.distributed import (
     DistributedTuples,
     Packing,
     count_tuples,
     word_names,
 )
-from anonspark.full_domain.domain import Domain, Levels, domain_of
-from anonspark.full_domain.lattice import Lattice
-from anonspark.full_domain.objectives import ObjectiveName, create_objective
-from anonspark.full_domain.search import Found, Problem, search_exhaustively, search_pruned
-from anonspark.full_domain.tuples import Tuples, TupleTable
-from anonspark.generalize.full_domain import FullDomainRecoding
-from anonspark.hidden import with_hidden_number
-from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.paths import root_path
+from anonspark.layers.partition.lattice.domain import Domain, Levels, domain_of
+from anonspark.layers.partition.lattice.lattice import Lattice
+from anonspark.layers.partition.lattice.objectives import create_objective
+from anonspark.layers.partition.lattice.search import (
+    Found,
+    Problem,
+    search_exhaustively,
+    search_pruned,
+)
+from anonspark.layers.partition.lattice.tuples import Tuples, TupleTable
+from anonspark.layers.prepare.sensitive import count_values
 from anonspark.models.model import (
     RESULT,
     Anonymized,
@@ -52,20 +53,12 @@ from anonspark.models.model import (
     result_batch,
     suppressed_class,
 )
-from anonspark.models.options import ModelOptions
-from anonspark.prepare.sensitive import count_values
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
-from anonspark.records import PARCELS, Packer, PackRecords, Records, together
-from anonspark.tasks import Batches, map_batches
+from anonspark.release.columns import published_column
+from anonspark.staged.columns import CLASS_ID, HASH_KEY, Part
+from anonspark.staged.records import PARCELS, Packer, PackRecords, Records, together
 
-if TYPE_CHECKING:
-    from anonspark.configuration.schema import Attribute
+__all__ = ["FullDomain"]
 
-__all__ = ["FullDomain", "FullDomainOptions"]
-
-# Lattices up to here are searched exhaustively unless the configuration says otherwise.
-_EXHAUSTIVE_NODES = 20_000
 _MOST_NODES = 1_000_000
 
 # Squares of class sizes stay below 2^64.
@@ -74,182 +67,7 @@ _MOST_ROWS = 2**32 - 1
 # Classes that every task gets a copy of, instead of a shuffle of all records.
 _BROADCAST_CLASSES = 1_000_000
 
-_SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
-
 _SECONDS_BETWEEN_NODES = 0.1
-
-_Level = Annotated[int, Field(ge=0)]
-
-
-class FullDomainOptions(ModelOptions):
-    """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``).
-
-    Attributes
-    ----------
-    name : str
-    rho : int
-        Rounds after the first one.
-    objective : str
-        What the search minimizes.
-    suppression_limit : float or None
-        Share of a round's records that its recoding may suppress.
-    minimum_levels, maximum_levels : dict
-        Bounds of the levels of some quasi-identifiers.
-    levels : list of dict
-        Levels that are not searched for, round by round.
-    search : str or None
-        How the lattice is searched.
-    t_reference : str
-        What t-closeness is measured against.
-    residual : str
-        What happens to records that no round finds a class for.
-    driver_tuples : int
-        Distinct tuples that the driver takes.
-    """
-
-    name: Literal["full-domain", "rho-gain"] = Field(
-        description=(
-            "Which model makes the classes: full-domain recodes every quasi-identifier to one "
-            "level of its hierarchy and suppresses the records whose class violates a criterion; "
-            "rho-gain recodes the suppressed records again on their own, round after round."
-        ),
-    )
-    rho: int = Field(
-        default=2,
-        ge=0,
-        le=1000,
-        description="Rounds after the first one at most. Only for rho-gain.",
-    )
-    objective: ObjectiveName = Field(
-        default="average_class_size",
-        description=(
-            "What the chosen levels are best in: average_class_size (most classes), "
-            "discernibility, precision, loss, or entropy."
-        ),
-    )
-    suppression_limit: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=1.0,
-        description=(
-            "Largest share of a round's records that may be suppressed; null means 0.05 for "
-            "full-domain and 1 for rho-gain, whose next round takes them back."
-        ),
-    )
-    minimum_levels: dict[str, _Level] = Field(
-        default={}, description="Lowest level allowed of some quasi-identifiers; 0 for the others."
-    )
-    maximum_levels: dict[str, _Level] = Field(
-        default={},
-        description=(
-            "Highest level allowed of some quasi-identifiers; that of the hierarchy for the others."
-        ),
-    )
-    levels: list[dict[str, _Level]] = Field(
-        default=[],
-        description=(
-            "Levels that are given instead of searched for: one mapping of all quasi-identifiers a "
-            "round, from the first one; for releases that have to be alike, or to repeat others'."
-        ),
-    )
-    search: Literal["exhaustive", "pruned"] | None = Field(
-        default=None,
-        description=(
-            "exhaustive scores every node of the lattice; pruned spares those that monotonicity "
-            "and bounds rule out, which may miss the best node where a criterion is not monotone; "
-            f"null: exhaustive up to {_EXHAUSTIVE_NODES:,} nodes."
-        ),
-    )
-    t_reference: Literal["original", "round"] = Field(
-        default="original",
-        description=(
-            "What t-closeness is measured against: the distribution of the whole input (original) "
-            "or of the records of each round (round, as published; the release then may violate "
-            "t-closeness against the whole input)."
-        ),
-    )
-    residual: Literal["drop", "suppress"] = Field(
-        default="drop",
-        description=(
-            "Records that no round finds a class for: drop leaves them out, suppress publishes "
-            "them as one class whose quasi-identifiers tell nothing, if it satisfies the criteria."
-        ),
-    )
-    driver_tuples: int = Field(
-        default=5_000_000,
-        ge=1,
-        description=(
-            "Distinct tuples of quasi-identifiers (with their sensitive values, where criteria "
-            "need them) that the search keeps on the driver; more are kept on the cluster."
-        ),
-    )
-
-    @property
-    def largest_share(self) -> float:
-        """Share of a round's records that may be suppressed."""
-        if self.suppression_limit is not None:
-            return self.suppression_limit
-        return _SUPPRESSION_LIMIT[self.name]
-
-    @property
-    def has_rounds(self) -> bool:
-        """Whether there can be more than one round."""
-        return self.name == "rho-gain" and self.rho > 0
-
-    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:
-        """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
-        quasi_identifiers = [
-            name for name, one in attributes.items() if one.role == "quasi_identifier"
-        ]
-        findings = [
-            Finding(
-                ("attributes", name),
-                f"found no hierarchy; expected one, for the model '{self.name}' recodes every "
-                "quasi-identifier to a level of its hierarchy; give a file or a rule",
-            )
-            for name in quasi_identifiers
-            if attributes[name].hierarchy is None
-        ]
-        if style != "interval":
-            findings.append(
-                Finding(
-                    ("output", "style"),
-                    f"found {found(style)} with the model '{self.name}', which publishes labels of "
-                    "hierarchies; expected 'interval'; remove it",
-                )
-            )
-        for key in ("minimum_levels", "maximum_levels"):
-            for name in getattr(self, key):
-                if name not in quasi_identifiers:
-                    near = nearest(name, quasi_identifiers)
-                    hint = f"; did you mean {near!r}?" if near else "; remove it"
-                    findings.append(
-                        Finding(
-                            ("model", key),
-                            f"found {found(name)}, which is no quasi-identifier; expected names "
-                            f"of quasi-identifiers{hint}",
-                        )
-                    )
-        for place, levels in enumerate(self.levels):
-            if set(levels) != set(quasi_identifiers):
-                findings.append(
-                    Finding(
-                        ("model", "levels", place),
-                        f"found levels of {len(levels)} attributes; expected one level for each of "
-                        f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
-                        "or correct it",
-                    )
-                )
-        for name in sorted(set(self.minimum_levels) & set(self.maximum_levels)):
-            if self.minimum_levels[name] > self.maximum_levels[name]:
-                findings.append(
-                    Finding(
-                        ("model", "minimum_levels", name),
-                        f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
-                        "at most that; correct one",
-                    )
-                )
-        return findings
 
 
 @dataclass(frozen=True)
@@ -502,7 +320,7 @@ class FullDomain(Model):
                 told = time.monotonic()
 
         exhaustive = self.options.search == "exhaustive" or (
-            self.options.search is None and nodes <= _EXHAUSTIVE_NODES
+            self.options.search is None and nodes <= EXHAUSTIVE_NODES
         )
         search = search_exhaustively if exhaustive else search_pruned
         return search(bottom, problem, tell)

@@ -4,73 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
+from anonspark.config.models import MicroaggregationOptions
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
+from anonspark.layers.partition.growing import CutRule
+from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
 from anonspark.models.mondrian import MondrianGroups
-from anonspark.models.options import ModelOptions
-from anonspark.partition.growing import CutRule
-from anonspark.partition.median_cut import MedianCut
-from anonspark.privacy.criteria import Criteria
 
-__all__ = ["Microaggregation", "MicroaggregationOptions"]
+__all__ = ["Microaggregation"]
 
 Integers = npt.NDArray[np.int64]
-
-
-class MicroaggregationOptions(ModelOptions):
-    """Options of microaggregation.
-
-    Attributes
-    ----------
-    name : str
-    objective : str
-        What groups are formed for.
-    passes : int
-        How often all groups are improved.
-    block_rows : int
-        Records among which groups are formed.
-    """
-
-    name: Literal["microaggregation"] = Field(
-        description=(
-            "Which model makes the classes: microaggregation grows and improves groups of k to "
-            "2k - 1 records one by one, for the least loss."
-        ),
-    )
-    objective: Literal["gcp", "queries"] = Field(
-        default="gcp",
-        description=(
-            "What groups are formed for: gcp for the smallest certainty penalty; queries for "
-            "counts that are estimated well, too, for a penalty that is a little larger."
-        ),
-    )
-    passes: int = Field(
-        default=20,
-        ge=1,
-        le=1_000,
-        description=(
-            "How often all groups are improved; more passes take longer, in proportion, and lose "
-            "less. It changes the release."
-        ),
-    )
-    block_rows: int = Field(
-        default=250_000,
-        ge=1_000,
-        le=10_000_000,
-        description=(
-            "Largest number of records among which groups are formed; larger tables are cut at "
-            "medians first. It changes the release."
-        ),
-    )
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 
-from anonspark.arrow import arrow_schema, spark_type
-from anonspark.columns import (
+from anonspark.config.models import ModelOptions
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.arrow import arrow_schema, spark_type
+from anonspark.kernels.paths import child_path, root_path
+from anonspark.layers.generalize.classes import ClassFigures, Generalizer
+from anonspark.layers.generalize.figures import class_rows, exact_sums, penalties_of_classes
+from anonspark.release.columns import published_column
+from anonspark.staged.columns import (
     CLASS_ID,
     PART,
     PAYLOAD_HASH,
@@ -25,15 +32,8 @@ from anonspark.columns import (
     WHOLE_SQUARES,
     Part,
     is_payload,
-    published_column,
 )
-from anonspark.generalize.classes import ClassFigures, Generalizer
-from anonspark.generalize.figures import class_rows, exact_sums, penalties_of_classes
-from anonspark.kernels.paths import child_path, root_path
-from anonspark.models.options import ModelOptions
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
-from anonspark.records import PARCELS, Packer, Records
+from anonspark.staged.records import PARCELS, Packer, Records
 
 __all__ = [
     "RESULT",
@@ -78,7 +78,7 @@ class Round:
     Parameters
     ----------
     records : Records
-        As staged (see :mod:`anonspark.columns`).
+        As staged (see :mod:`anonspark.staged.columns`).
     rows : int
         Their number.
     number : int
@@ -212,7 +212,7 @@ def finished_schema(records: StructType, generalizer: Generalizer) -> StructType
     StructType
         The name of the record's class and the payload's keyed hash, which decide where in the
         release it stands and tell nothing of it that is not published (see
-        :mod:`anonspark.publish.division`); the columns of the release that tell of
+        :mod:`anonspark.layers.publish.division`); the columns of the release that tell of
         quasi-identifiers; and the payload. In any order.
     """
     return StructType(
@@ -250,7 +250,7 @@ RESULT = StructType(
 """A round's result: the part that a parcel belongs to, the parcel, and what its classes lose.
 
 Records are as staged where they are left over, and of :func:`finished_schema` where their classes
-are finished; classes are of :func:`anonspark.generalize.figures.class_schema`."""
+are finished; classes are of :func:`anonspark.layers.generalize.figures.class_schema`."""
 
 _ARROW_RESULT = arrow_schema(RESULT)
 
@@ -264,7 +264,7 @@ def result_batch(
     ----------
     part : Part
     parcel : mapping of str to pyarrow.Array
-        Of :meth:`anonspark.records.Packer.pack`.
+        Of :meth:`anonspark.staged.records.Packer.pack`.
     sums : mapping of str to Decimal
         What the classes of a parcel lose.
     """

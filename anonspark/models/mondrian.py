@@ -3,75 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
+from anonspark.config.models import MondrianOptions
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.mondrian import cut_into_groups
+from anonspark.layers.partition.growing import CutRule
+from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
-from anonspark.models.options import RoundOptions
-from anonspark.partition.growing import CutRule
-from anonspark.partition.median_cut import MedianCut
-from anonspark.privacy.criteria import Criteria
 
-__all__ = ["Mondrian", "MondrianGroups", "MondrianOptions"]
-
-
-class MondrianOptions(RoundOptions):
-    """Options of Mondrian, without rounds (``smondrian``) and with them (``su-mondrian``).
-
-    Attributes
-    ----------
-    name : str
-        ``mondrian`` and ``u-mondrian`` are the same computations as ``smondrian`` and
-        ``su-mondrian``.
-    split : str
-        What happens to records that are equal to the median.
-    cut : str
-        Which boundaries of the chosen attribute are looked at.
-    span : str
-        Which width chooses the attribute to cut.
-    """
-
-    name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = Field(
-        default="su-mondrian",
-        description=(
-            "Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole "
-            "groups; su-mondrian (also: u-mondrian) sends the outliers of every group through "
-            "further rounds."
-        ),
-    )
-    split: Literal["strict", "relaxed"] = Field(
-        default="strict",
-        description=(
-            "Records equal to the median: strict keeps them on one side of the cut; relaxed "
-            "shares them out so that both halves have equal size."
-        ),
-    )
-    cut: Literal["balanced", "published"] = Field(
-        default="balanced",
-        description=(
-            "Where an attribute is cut: balanced takes the better of the boundaries below and "
-            "above the median, and with criteria beyond k looks further out before it leaves a "
-            "group whole; published takes the one above the median, as the published algorithm "
-            "does. It matters to the strict split only."
-        ),
-    )
-    span: Literal["data", "cell"] = Field(
-        default="data",
-        description=(
-            "Which width chooses the attribute to cut: data takes the width of the group's own "
-            "records; cell takes the width of its cell of the tree, as the published algorithm "
-            "does."
-        ),
-    )
-
-    @property
-    def handles_outliers(self) -> bool:
-        """Whether outliers go through further rounds."""
-        return self.name in ("su-mondrian", "u-mondrian")
+__all__ = ["Mondrian", "MondrianGroups"]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.generalize.figures import exact_sums
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.paths import root_path
+from anonspark.layers.generalize.figures import exact_sums
+from anonspark.layers.partition.growing import Leaf
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
-from anonspark.partition.growing import Leaf
-from anonspark.privacy.criteria import Criteria
 
 __all__ = ["Classes", "release_one_block"]
 
@@ -50,8 +50,8 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
 
     Notes
     -----
-    The classes are those of :func:`anonspark.rounds.run_rounds` over the same records. ``rho``
-    times the cost of the model's kernels.
+    The classes are those of :func:`anonspark.pipeline.rounds.run_rounds` over the same records.
+    ``rho`` times the cost of the model's kernels.
     """
     rows = np.arange(len(contents.codes))
     finished = Classes(np.zeros(0, np.int64), np.zeros(1, np.int64))

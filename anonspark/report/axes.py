@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.report.association import SCALE
-from anonspark.report.bins import Bins
-from anonspark.report.groups import Groups
-from anonspark.verification.regions import (
+from anonspark.release.regions import (
     CategoryRegion,
     Leaves,
     OrderedRegion,
@@ -22,6 +19,9 @@ from anonspark.verification.regions import (
     code_key,
     read_regions,
 )
+from anonspark.report.association import SCALE
+from anonspark.report.bins import Bins
+from anonspark.report.groups import Groups
 
 __all__ = [
     "CodeRuns",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.report.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
+from anonspark.page.svg import COLOURS, WIDTH, clean, shortened, styled, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from anonspark.report.blocks import Chart, Table
+from anonspark.page.blocks import Chart, Table
 from anonspark.report.charts import Bars, draw_bars
 
 __all__ = ["bars"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from anonspark.evaluate.withholding import COUNTS, told_counts
+from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from anonspark.report.blocks import Block, Chart, Section, Table, Text
+from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.report.charts import Bars, HeatMap, Series, draw_heat_map
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.drawing import bars

@@ -14,12 +14,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.arrow import collect_arrow
-from anonspark.columns import quoted
+from anonspark.core.hierarchies.files import BLANKS
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.arrow import collect_arrow
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import DataError
-from anonspark.hierarchies.files import BLANKS
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.kinds import TEXT_TYPES
+from anonspark.release.regions import (
+    Leaves,
+    PublishedAttribute,
+    leaves_by_label,
+    published_attributes,
+)
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import (
     CodeRuns,
@@ -34,13 +41,6 @@ from anonspark.report.axes import (
 )
 from anonspark.report.bins import Bins, Scale, merge_bins, plan_bins
 from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
-from anonspark.tasks import map_batches
-from anonspark.verification.regions import (
-    Leaves,
-    PublishedAttribute,
-    leaves_by_label,
-    published_attributes,
-)
 
 __all__ = ["Associations", "Figures", "Marginal", "OriginalFigures", "measure"]
 

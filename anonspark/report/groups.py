@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 
 __all__ = ["OTHER", "Groups", "beginnings", "levels_of", "plan_groups"]
 

@@ -7,22 +7,22 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.configuration import Configuration
+from anonspark.config import Configuration
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
-from anonspark.filesystem import FileSystem
-from anonspark.prepare.reading import open_input
-from anonspark.publish.formats import open_published
-from anonspark.publish.manifest import read_manifest
-from anonspark.publish.originals import open_original
-from anonspark.report.document import render
+from anonspark.layers.prepare.reading import open_input
+from anonspark.page.document import render
+from anonspark.release.formats import open_published
+from anonspark.release.manifest import read_manifest
+from anonspark.release.originals import open_original
+from anonspark.release.regions import require_readable
 from anonspark.report.evidence import Evidence, withholds_values
 from anonspark.report.figures import measure
 from anonspark.report.placing import place_report, report_place
 from anonspark.report.sections import all_sections
-from anonspark.spark_errors import reading_input
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import claim_of_manifest
-from anonspark.verification.regions import require_readable
 from anonspark.verification.risk import attacks, risk_row
 
 __all__ = ["make_report", "report_release", "report_run"]

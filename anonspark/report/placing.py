@@ -7,12 +7,12 @@ from dataclasses import asdict
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.filesystem import FileSystem
-from anonspark.publish.files import PublishedFile
-from anonspark.publish.layout import REPORT, looks_like_report
-from anonspark.publish.manifest import MANIFEST, manifest_text, read_manifest
-from anonspark.publish.paths import require_no_link
+from anonspark.layers.publish.files import PublishedFile
+from anonspark.layers.publish.paths import require_no_link
+from anonspark.release.layout import REPORT, looks_like_report
+from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
 __all__ = ["place_report", "report_place"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from anonspark.evaluate.withholding import COUNTS
-from anonspark.report.blocks import Block, Code, Section, Table, Text, Verdict
+from anonspark.layers.evaluate.withholding import COUNTS
+from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
 from anonspark.report.charts import Bars, Series
 from anonspark.report.drawing import bars
 from anonspark.report.evidence import Evidence, Row, figure_text

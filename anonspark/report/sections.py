@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from anonspark.page.blocks import Section
 from anonspark.report import figure_sections, proof_sections
-from anonspark.report.blocks import Section
 from anonspark.report.evidence import Evidence
 
 __all__ = ["all_sections"]

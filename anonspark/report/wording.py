@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonspark.evaluate.utility_score import describe_utility
+from anonspark.core.utility_score import describe_utility
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.figures import Associations, Figures
 

@@ -18,11 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.queries import Domain
 from anonspark.errors import DataError
-from anonspark.utility.queries import Domain
-from anonspark.utility.spreads import Runs, Spread, joined_runs, spread_out
-from anonspark.utility.values import Scale
-from anonspark.verification.regions import (
+from anonspark.release.regions import (
     CategoryRegion,
     Interval,
     Leaves,
@@ -33,6 +31,8 @@ from anonspark.verification.regions import (
     read_moment,
     read_regions,
 )
+from anonspark.utility.spreads import Runs, Spread, joined_runs, spread_out
+from anonspark.utility.values import Scale
 
 __all__ = ["Axis"]
 

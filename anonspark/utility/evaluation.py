@@ -9,13 +9,14 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.filesystem import FileSystem
-from anonspark.hierarchies.reading import read_hierarchy_files
-from anonspark.publish.formats import open_published
-from anonspark.publish.manifest import read_manifest
-from anonspark.publish.originals import open_original
-from anonspark.spark_errors import reading_input
+from anonspark.release.formats import open_published
+from anonspark.release.manifest import read_manifest
+from anonspark.release.originals import open_original
+from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.axes import Axis
 from anonspark.utility.features import FeatureSpace, published_features, raw_features
 from anonspark.utility.learning import (
@@ -34,7 +35,6 @@ from anonspark.utility.original import (
     share_of_hashes,
 )
 from anonspark.utility.workload import WorkloadError, measure_workload
-from anonspark.verification.regions import leaves_by_label, published_attributes
 
 __all__ = ["Evaluation", "Learning", "Utility", "evaluate", "open_evaluation"]
 

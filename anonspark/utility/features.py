@@ -12,8 +12,8 @@ from pyspark.ml.functions import array_to_vector
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import quoted
-from anonspark.tasks import map_batches
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
 

@@ -22,8 +22,8 @@ from pyspark.ml.evaluation import (
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.engine.spark.hidden import small_table
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.hidden import small_table
 from anonspark.utility.values import value_of
 
 __all__ = ["LABEL", "Score", "Target", "describe_target", "in_order", "kept", "train_and_test"]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import quoted
+from anonspark.core.queries import Domain
+from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
+from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.utility.axes import Axis
-from anonspark.utility.queries import Domain
 from anonspark.utility.values import Scale, scale_of, value_of
-from anonspark.verification.regions import Leaves, PublishedAttribute
 
 __all__ = ["describe_original", "readable_values", "record_hash", "share_of_hashes"]
 

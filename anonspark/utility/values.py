@@ -9,9 +9,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import quoted
-from anonspark.kinds import TEXT_TYPES
-from anonspark.verification.regions import PublishedAttribute
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.names import quoted
+from anonspark.release.regions import PublishedAttribute
 
 __all__ = ["Scale", "scale_of", "value_of"]
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import quoted
+from anonspark.core.queries import Queries, draw_queries
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import DataError
-from anonspark.tasks import map_batches
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
-from anonspark.utility.queries import Queries, draw_queries
 
 __all__ = ["WorkloadError", "count_queries", "estimate_queries", "measure_workload"]
 

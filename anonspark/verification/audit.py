@@ -18,18 +18,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import quoted
-from anonspark.configuration import Configuration
+from anonspark.config import Configuration
+from anonspark.core.criterion import Criterion
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tables import require_distinct
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.filesystem import FileSystem
-from anonspark.kinds import TEXT_TYPES
-from anonspark.privacy.criterion import Criterion
-from anonspark.publish.formats import open_published
-from anonspark.publish.manifest import MANIFEST, read_manifest
-from anonspark.publish.originals import open_by_suffix, open_original
 from anonspark.redaction import Redacted, redact
-from anonspark.spark_errors import reading_input
-from anonspark.tables import require_distinct
+from anonspark.release.formats import open_published
+from anonspark.release.inference import infer_attributes
+from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.originals import open_by_suffix, open_original
+from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import (
     Claim,
     Roles,
@@ -40,7 +42,6 @@ from anonspark.verification.claims import (
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
-from anonspark.verification.inference import infer_attributes
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.loss import Loss, measure_loss
 from anonspark.verification.merged import describe_merged, measure_merged, merge_values
@@ -50,7 +51,6 @@ from anonspark.verification.population import (
     open_population,
 )
 from anonspark.verification.presence import Presence, RegionCounts, count_regions
-from anonspark.verification.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.release_files import audit_table_files
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values

@@ -11,17 +11,17 @@ from pydantic import ValidationError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.configuration import Configuration
-from anonspark.configuration.privacy import PrivacyOptions
-from anonspark.configuration.schema import RiskOptions
+from anonspark.config import Configuration
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.schema import RiskOptions
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.filesystem import FileSystem
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.hierarchies.reading import read_hierarchy_files
-from anonspark.publish.manifest import MANIFEST
+from anonspark.release.manifest import MANIFEST
+from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification.criteria import Uncertainty
 from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
-from anonspark.verification.regions import PublishedAttribute, published_attributes
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
 

@@ -10,9 +10,15 @@ from operator import xor
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import published_column, quoted
-from anonspark.fingerprints import content_hash, hash_sums, sum_of_hashes, table_fingerprint
-from anonspark.verification.published import value_of
+from anonspark.engine.spark.fingerprints import (
+    content_hash,
+    hash_sums,
+    sum_of_hashes,
+    table_fingerprint,
+)
+from anonspark.engine.spark.names import quoted
+from anonspark.release.columns import published_column
+from anonspark.release.published import value_of
 
 __all__ = ["PublishedClasses", "count_published_classes"]
 

@@ -11,9 +11,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
+from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import ConfigurationError
-from anonspark.filesystem import Entry, FileSystem
-from anonspark.tasks import map_batches
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
 __all__ = ["Content", "read_contents"]

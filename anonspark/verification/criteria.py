@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.columns import published_column
-from anonspark.privacy.criterion import Criterion
-from anonspark.tasks import map_batches
+from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.release.columns import published_column
+from anonspark.release.published import value_of
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, ValueCounts
-from anonspark.verification.published import value_of
 from anonspark.verification.sensitive import SensitiveValues
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonspark.filesystem import FileSystem
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.verification.criteria import Uncertainty
 
 __all__ = ["LEFT_OUT", "LeftOut", "most_left_out", "read_left_out"]

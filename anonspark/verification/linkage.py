@@ -11,16 +11,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.arrow import collect_arrow
-from anonspark.tasks import map_batches
-from anonspark.verification.region_matching import (
+from anonspark.engine.spark.arrow import collect_arrow
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.release.region_matching import (
     RegionSearch,
     build_search,
     collect_classes,
     prepare_table,
     require_all_read,
 )
-from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
 __all__ = ["Linkage", "measure_linkage"]
 
@@ -89,7 +89,7 @@ def measure_linkage(
     release : DataFrame
         Published records.
     attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.verification.regions.published_attributes`.
+        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
         Those that the attacker does not know are left out.
     table : DataFrame
         The originals, or what an attacker knows of a population: raw records, with a column of

@@ -11,18 +11,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.arrow import collect_arrow
-from anonspark.columns import published_column
-from anonspark.instants import microseconds
-from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.published import value_of
-from anonspark.verification.region_matching import prepare_table
-from anonspark.verification.regions import (
+from anonspark.engine.spark.arrow import collect_arrow
+from anonspark.engine.spark.instants import microseconds
+from anonspark.release.columns import published_column
+from anonspark.release.published import value_of
+from anonspark.release.region_matching import prepare_table
+from anonspark.release.regions import (
     Leaves,
     OrderedRegion,
     PublishedAttribute,
     read_regions,
 )
+from anonspark.verification.classes import PublishedClasses
 
 __all__ = ["Loss", "measure_loss"]
 

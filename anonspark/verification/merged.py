@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.privacy.criterion import Criterion
-from anonspark.tasks import map_batches
+from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.verification import measures
 from anonspark.verification.criteria import joined, measure_classes, values_of_classes
 from anonspark.verification.measures import Integers

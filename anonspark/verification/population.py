@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.configuration.privacy import DeltaPresence
+from anonspark.config.privacy import DeltaPresence
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.file_schemas import WantedColumns
+from anonspark.engine.spark.tables import open_table
 from anonspark.errors import DataError
-from anonspark.file_schemas import WantedColumns
-from anonspark.spark_errors import reading_input
-from anonspark.tables import open_table
+from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 from anonspark.verification.presence import Presence, measure_presence
-from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
 
 __all__ = ["broken_presence", "measure_delta_presence", "open_population", "require_population"]
 
@@ -22,7 +22,7 @@ _SECTION = "privacy.delta_presence"
 def open_population(spark: SparkSession, wanted: DeltaPresence, names: Iterable[str]) -> DataFrame:
     """Open the population table, each of whose files has to have the columns of these names.
 
-    Errors as of :func:`anonspark.tables.open_table`.
+    Errors as of :func:`anonspark.engine.spark.tables.open_table`.
     """
     return open_table(
         spark,

@@ -21,9 +21,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.arrow import collect_arrow
-from anonspark.tasks import map_batches
-from anonspark.verification.region_matching import (
+from anonspark.engine.spark.arrow import collect_arrow
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.release.region_matching import (
     PreparedTable,
     RegionSearch,
     build_search,
@@ -31,7 +31,7 @@ from anonspark.verification.region_matching import (
     prepare_table,
     require_all_read,
 )
-from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
 __all__ = ["Presence", "RegionCounts", "count_regions", "measure_presence"]
 
@@ -114,7 +114,7 @@ def measure_presence(
     release : DataFrame
         Published records.
     attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.verification.regions.published_attributes`.
+        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
     population : DataFrame
         Raw records, with a column of each attribute's name. Numbers and times are compared by
         value, whatever types the two tables have; texts exactly, without blanks at their ends.

@@ -11,23 +11,23 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anonspark.errors import ConfigurationError
-from anonspark.filesystem import Entry, FileSystem
-from anonspark.publish.layout import (
-    REPORT,
-    foreign_entries,
-    looks_like_report,
-    named,
-    published_names_of,
-)
-from anonspark.publish.manifest import MANIFEST
-from anonspark.publish.schemas import (
+from anonspark.core.schemas import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
     RISK_SCHEMA,
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
 )
+from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.errors import ConfigurationError
+from anonspark.release.layout import (
+    REPORT,
+    foreign_entries,
+    looks_like_report,
+    named,
+    published_names_of,
+)
+from anonspark.release.manifest import MANIFEST
 from anonspark.verification.contents import Content, read_contents
 from anonspark.verification.footers import Footer
 

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.arrow import collect_arrow
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.arrow import collect_arrow
 from anonspark.errors import DataError
-from anonspark.kinds import TEXT_TYPES
-from anonspark.verification.published import value_of
+from anonspark.release.published import value_of
 
 __all__ = ["MOST_VALUES", "SensitiveValues", "Taxonomy", "describe_values"]
 

@@ -19,18 +19,18 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
-from anonspark.configuration.privacy import PrivacyOptions
-from anonspark.configuration.schema import RiskOptions
-from anonspark.errors import ConfigurationError
-from anonspark.filesystem import FileSystem
-from anonspark.publish.manifest import MANIFEST
-from anonspark.publish.schemas import (
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.schema import RiskOptions
+from anonspark.core.schemas import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
     RISK_SCHEMA,
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
 )
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError
+from anonspark.release.manifest import MANIFEST
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence

@@ -28,12 +28,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.columns import quoted
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import DataError
-from anonspark.fingerprints import content_hash
-from anonspark.kinds import TEXT_TYPES
-from anonspark.tasks import map_batches
-from anonspark.verification.region_matching import (
+from anonspark.release.region_matching import (
     PreparedTable,
     RegionSearch,
     build_search,
@@ -43,7 +43,7 @@ from anonspark.verification.region_matching import (
     prepare_table,
     require_all_read,
 )
-from anonspark.verification.regions import Leaves, PublishedAttribute, require_readable
+from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
 __all__ = ["Truthfulness", "measure_truthfulness"]
 
@@ -178,7 +178,7 @@ def measure_truthfulness(
     release : DataFrame
         Published records.
     attributes : sequence of PublishedAttribute
-        Its quasi-identifiers, see :func:`~anonspark.verification.regions.published_attributes`.
+        Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
     original : DataFrame
         Original records, without those that were dropped on purpose, as far as that is known.
         Columns have the names of the attributes and of the payload. Quasi-identifiers are compared

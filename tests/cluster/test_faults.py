@@ -19,8 +19,8 @@ import yaml
 from packed import packed_environment
 from standalone import REPOSITORY, Cluster, Process
 
-from anonspark import pipeline
-from anonspark.configuration import load_configuration
+from anonspark.config import load_configuration
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ SPECULATION = {
 # Tasks fail for every reason that a task has, again and again.
 FAILING_JOB = """
 import sys
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
 from anonspark.models import blockwise
 
 class Failing(blockwise._FinishBlocks):

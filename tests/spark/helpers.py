@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
 
 
 def configuration_file(tmp_path: Path, **sections: Any) -> Path:

@@ -17,9 +17,9 @@ from unittest import mock
 
 from pyspark.ml.classification import LogisticRegression
 
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
+from anonspark.engine.spark.session import open_session
 from anonspark.models import blockwise
-from anonspark.session import open_session
 from anonspark.utility import learning
 
 

@@ -11,8 +11,8 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import summary
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
+from anonspark.pipeline import run as pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
-from anonspark import pipeline
-from anonspark.prepare import sensitive as sensitive_module
-from anonspark.prepare import snapshot as snapshot_module
+from anonspark.layers.prepare import sensitive as sensitive_module
+from anonspark.layers.prepare import snapshot as snapshot_module
+from anonspark.pipeline import run as pipeline
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -22,10 +22,10 @@ import yaml
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
 from anonspark import __version__
-from anonspark.command_line import doctor
-from anonspark.command_line.application import main
+from anonspark.cli import doctor
+from anonspark.cli.application import main
+from anonspark.engine.spark.java import find_java
 from anonspark.errors import DataError, EnvironmentProblem
-from anonspark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -455,7 +455,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_bug_of_ours_shows_no_data(
     configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonspark import pipeline
+    from anonspark.pipeline import run as pipeline
 
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("Zebediah is here")

@@ -15,12 +15,12 @@ import pytest
 import yaml
 from helpers import command, summary, write_table
 
-from anonspark import pipeline
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.filesystem import FileSystem
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,9 +28,9 @@ from helpers import (
     write_table,
 )
 
-from anonspark import pipeline
-from anonspark.configuration import load_configuration
+from anonspark.config import load_configuration
 from anonspark.errors import GuaranteeError
+from anonspark.pipeline import run as pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:

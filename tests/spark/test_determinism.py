@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
-from anonspark.demonstration.people import generate_people
+from anonspark.config import parse_configuration
+from anonspark.demo.people import generate_people
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +56,11 @@ OF_THE_RUN = ("run_id", "started", "seconds", "configuration_fingerprint")
 # their first output.
 RUNS = """
 import json, os, sys
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
 from anonspark.models import blockwise
-from anonspark.partition import distribution
-from anonspark.prepare import sensitive
-from anonspark.publish import writing
+from anonspark.layers.partition import distribution
+from anonspark.layers.prepare import sensitive
+from anonspark.layers.publish import writing
 from anonspark.verification import criteria
 
 def run(*arguments):

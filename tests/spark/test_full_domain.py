@@ -19,10 +19,10 @@ import pytest
 import yaml
 from helpers import command, metrics, published, summary
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.publish import division
+from anonspark.layers.publish import division
+from anonspark.pipeline import run as pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -642,8 +642,8 @@ def test_files_do_not_tell_where_records_came_from(
 
 FAILING_RUN = """
 import os, sys
-from anonspark.command_line.application import main
-from anonspark.full_domain import distributed
+from anonspark.cli.application import main
+from anonspark.layers.partition.lattice import distributed
 from anonspark.models import full_domain
 
 markers = sys.argv[1]

@@ -14,8 +14,8 @@ import pyarrow.csv as pc
 import pytest
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
-from anonspark import pipeline
-from anonspark.configuration import load_configuration
+from anonspark.config import load_configuration
+from anonspark.pipeline import run as pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ def test_columns_that_do_not_fit(
 def test_too_many_values(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anonspark.prepare.inspection._MOST_CATEGORIES", 20)
+    monkeypatch.setattr("anonspark.layers.prepare.inspection._MOST_CATEGORIES", 20)
     write_table(tmp_path / "input.parquet", {"city": list(range(100)), "age": [1] * 100})
     path = city_configuration(tmp_path, hierarchy={"intervals": [10]})
     told = "more than 20 different values, too many for a hierarchy; is it an identifier?"

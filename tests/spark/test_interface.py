@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -21,12 +21,12 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark import pipeline
-from anonspark.columns import published_column
-from anonspark.filesystem import FileSystem
-from anonspark.records import PARCELS, PackRecords, Records
-from anonspark.staging import open_staging
-from anonspark.tasks import map_batches
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.layers.publish.staging import open_staging
+from anonspark.pipeline import run as pipeline
+from anonspark.release.columns import published_column
+from anonspark.staged.records import PARCELS, PackRecords, Records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

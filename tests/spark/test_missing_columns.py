@@ -10,8 +10,8 @@ import pytest
 from helpers import command, configuration_file, published, summary, write_table
 from pyspark.sql import SparkSession
 
-from anonspark.configuration import parse_configuration
-from anonspark.prepare.reading import open_input
+from anonspark.config import parse_configuration
+from anonspark.layers.prepare.reading import open_input
 
 ATTRIBUTES = {
     "age": "quasi_identifier",

@@ -18,8 +18,8 @@ import pytest
 from conftest import require_data
 from helpers import metrics, published, summary
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

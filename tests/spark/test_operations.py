@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
-from anonspark.configuration import load_configuration
+from anonspark.config import load_configuration
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.filesystem import FileSystem
-from anonspark.publish.history import (
+from anonspark.layers.publish.history import (
     append_to_history,
     last_comparable_run,
     require_history,
 )
-from anonspark.publish.metrics_paths import require_usable_metrics
+from anonspark.layers.publish.metrics_paths import require_usable_metrics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

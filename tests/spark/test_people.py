@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from anonspark.demonstration.people import EDUCATION_ORDER, generate_people, write_people
+from anonspark.demo.people import EDUCATION_ORDER, generate_people, write_people
 from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ import yaml
 from helpers import command, contents, write_table
 
 import anonspark
-from anonspark import pipeline
-from anonspark.command_line.application import application
-from anonspark.configuration import parse_configuration
+from anonspark.cli.application import application
+from anonspark.config import parse_configuration
 from anonspark.errors import AnonsparkError
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,14 +28,14 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from anonspark.evaluate.metrics import class_table
-from anonspark.records import PARCELS, PackRecords, Records
-from anonspark.tasks import map_batches
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.layers.evaluate.metrics import class_table
+from anonspark.staged.records import PARCELS, PackRecords, Records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from anonspark.prepare.encoding import QuasiIdentifier
+    from anonspark.core.encoding import QuasiIdentifier
 
 # One process runs everything: on a busy machine the first test waits long for it.
 pytestmark = pytest.mark.timeout(1200)

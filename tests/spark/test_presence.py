@@ -19,9 +19,9 @@ from helpers import command, configuration_file, write_table
 from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.verification import region_matching
+from anonspark.release import region_matching
+from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification.presence import Presence, measure_presence
-from anonspark.verification.regions import PublishedAttribute, published_attributes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
-from anonspark import pipeline
-from anonspark.configuration import parse_configuration
+from anonspark.config import parse_configuration
 from anonspark.errors import DataError, GuaranteeError
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, metrics, summary, write_table
 
-from anonspark.filesystem import FileSystem
-from anonspark.publish import division, writing
-from anonspark.publish import files as published_files
-from anonspark.publish.files import PublishedFile, read_files
-from anonspark.publish.parquet_files import Encoding, find_encoding
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.layers.publish import division, writing
+from anonspark.layers.publish import files as published_files
+from anonspark.layers.publish.files import PublishedFile, read_files
+from anonspark.layers.publish.parquet_files import Encoding, find_encoding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,13 +16,13 @@ import pytest
 from helpers import command, configuration_file, write_table
 from pyspark.sql import SparkSession
 
-from anonspark import pipeline
-from anonspark.configuration import load_configuration
+from anonspark.config import load_configuration
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
-from anonspark.filesystem import FileSystem
-from anonspark.publish.files import read_files
-from anonspark.publish.manifest import manifest_text, read_manifest
-from anonspark.publish.paths import require_replaceable_release
+from anonspark.layers.publish.files import read_files
+from anonspark.layers.publish.paths import require_replaceable_release
+from anonspark.pipeline import run as pipeline
+from anonspark.release.manifest import manifest_text, read_manifest
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files

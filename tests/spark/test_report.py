@@ -18,15 +18,15 @@ import pytest
 import yaml
 from helpers import command
 
-from anonspark.command_line.application import main
-from anonspark.demonstration.people import EDUCATION_ORDER, write_people
+from anonspark.cli.application import main
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.demo.people import EDUCATION_ORDER, write_people
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import DataError
-from anonspark.filesystem import FileSystem
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.publish.manifest import read_manifest
+from anonspark.release.manifest import read_manifest
+from anonspark.release.regions import published_attributes
 from anonspark.report.figures import Marginal, measure
 from anonspark.report.making import _tells_regions, make_report
-from anonspark.verification.regions import published_attributes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request

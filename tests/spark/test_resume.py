@@ -20,13 +20,13 @@ from helpers import (
     write_table,
 )
 
-from anonspark import pipeline
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import PublishingError
-from anonspark.filesystem import FileSystem
+from anonspark.layers.publish.committing import commit
+from anonspark.layers.publish.run_state import RunState
+from anonspark.layers.publish.staging import find_stagings, open_staging
 from anonspark.models.mondrian import Mondrian
-from anonspark.publish.committing import commit
-from anonspark.run_state import RunState
-from anonspark.staging import find_stagings, open_staging
+from anonspark.pipeline import run as pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -365,8 +365,8 @@ def test_killed_while_its_files_get_their_names(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("anonspark.publish.parquet_files.FileSystem.rename", rename)
-        patch.setattr("anonspark.staging._close", gone)
+        patch.setattr("anonspark.layers.publish.parquet_files.FileSystem.rename", rename)
+        patch.setattr("anonspark.layers.publish.staging._close", gone)
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
@@ -407,8 +407,8 @@ def test_killed_while_it_published(
     overwriting = ["run", configuration, "--quiet", "--set", "output.mode=overwrite"]
     with monkeypatch.context() as patch:
         patch.setattr(FileSystem, "rename", rename_until_killed)
-        patch.setattr("anonspark.publish.committing.restore_output", gone)
-        patch.setattr("anonspark.staging._close", gone)
+        patch.setattr("anonspark.layers.publish.committing.restore_output", gone)
+        patch.setattr("anonspark.layers.publish.staging._close", gone)
         with pytest.raises(Killed):
             command(capsys, *overwriting, "--run-id", "night")
     (kept,) = staging_directories(tmp_path)

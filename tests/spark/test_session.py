@@ -15,11 +15,16 @@ import pytest
 from pyspark.sql import functions as sf
 
 import anonspark
-from anonspark import session as session_module
-from anonspark.command_line.doctor import run_checks
+from anonspark.cli.doctor import run_checks
+from anonspark.engine.spark import session as session_module
+from anonspark.engine.spark.session import (
+    SQL_SETTINGS,
+    batches_of_rows,
+    open_session,
+    require_classic,
+)
+from anonspark.engine.spark.tasks import Batches, map_batches
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
-from anonspark.session import SQL_SETTINGS, batches_of_rows, open_session, require_classic
-from anonspark.tasks import Batches, map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 EMBEDDED_RUN = """
 import os, sys, tempfile
 from pathlib import Path
-from anonspark.session import open_session
+from anonspark.engine.spark.session import open_session
 
 before = dict(os.environ)
 with open_session() as session:
@@ -141,7 +146,7 @@ def test_embedded_without_any_java_but_the_package(folder: Path) -> None:
 
 def test_embedded_with_the_java_of_this_machine_is_quiet(folder: Path) -> None:
     code = (
-        "from anonspark.session import open_session\n"
+        "from anonspark.engine.spark.session import open_session\n"
         "with open_session('local[2]') as session:\n"
         "    print(len(session.range(10).collect()))\n"
     )
@@ -163,7 +168,7 @@ def test_wrong_java_is_explained(folder: Path) -> None:
     )
     java.chmod(0o755)
     code = (
-        "from anonspark.session import open_session\n"
+        "from anonspark.engine.spark.session import open_session\n"
         "from anonspark.errors import EnvironmentProblem\n"
         "try:\n"
         "    with open_session(): pass\n"

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
+from anonspark.engine.spark.java import find_java
+from anonspark.engine.spark.session import SQL_SETTINGS
 from anonspark.errors import DataError
-from anonspark.java import find_java
-from anonspark.session import SQL_SETTINGS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROWS = 150

@@ -18,7 +18,7 @@ import pytest
 from chispa import assert_df_equality
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
-from anonspark.command_line.application import main
+from anonspark.cli.application import main
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

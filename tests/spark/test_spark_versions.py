@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from helpers import command, configuration_file
 
-from anonspark.demonstration.people import EDUCATION_ORDER, generate_people
+from anonspark.demo.people import EDUCATION_ORDER, generate_people
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

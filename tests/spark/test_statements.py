@@ -17,11 +17,11 @@ import pytest
 from helpers import command, configuration_file, write_table
 from pyspark.sql import SparkSession
 
-from anonspark import pipeline
-from anonspark.configuration import load_configuration
-from anonspark.filesystem import FileSystem
-from anonspark.publish.manifest import read_manifest
-from anonspark.publish.manifest_form import manifest_problems
+from anonspark.config import load_configuration
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.pipeline import run as pipeline
+from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import Verification, audit_release
 from anonspark.verification.statements import Statements, read_statements
 

@@ -18,9 +18,9 @@ from pyspark.sql import functions as sf
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification import truthfulness
 from anonspark.verification.linkage import Linkage, measure_linkage
-from anonspark.verification.regions import PublishedAttribute, published_attributes
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from pyspark.sql import types as st
 
 import anonspark
 from anonspark.errors import DataError
+from anonspark.release.regions import PublishedAttribute
 from anonspark.verification.presence import count_regions
-from anonspark.verification.regions import PublishedAttribute
 
 pytestmark = pytest.mark.usefixtures("spark")
 

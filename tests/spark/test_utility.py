@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, published, write_table
 
+from anonspark.core.queries import Queries, draw_queries
+from anonspark.release.regions import PublishedAttribute
 from anonspark.utility import learning
 from anonspark.utility import original as describing
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.original import describe_original
-from anonspark.utility.queries import Queries, draw_queries
 from anonspark.utility.workload import count_queries, estimate_queries
-from anonspark.verification.regions import PublishedAttribute
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

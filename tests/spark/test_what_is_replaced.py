@@ -22,17 +22,17 @@ from helpers import (
 from pyspark.sql import SparkSession
 
 from anonspark.comparison.runner import _require_own_output
-from anonspark.configuration import Configuration, parse_configuration
-from anonspark.demonstration.demo import prepare_demo
+from anonspark.config import Configuration, parse_configuration
+from anonspark.demo.demo import prepare_demo
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.filesystem import FileSystem
-from anonspark.publish.committing import commit
-from anonspark.publish.history import append_to_history
-from anonspark.publish.metrics_paths import require_usable_metrics
-from anonspark.publish.paths import require_replaceable_release, require_usable_output
+from anonspark.layers.publish.committing import commit
+from anonspark.layers.publish.history import append_to_history
+from anonspark.layers.publish.metrics_paths import require_usable_metrics
+from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
+from anonspark.layers.publish.run_state import RunState
+from anonspark.layers.publish.staging import open_staging
 from anonspark.report.placing import place_report, report_place
-from anonspark.run_state import RunState
-from anonspark.staging import open_staging
 
 pytestmark = pytest.mark.usefixtures("spark")
 

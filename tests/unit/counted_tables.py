@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from references import content_hashes, no_values
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.kinds import Kind
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
-from anonspark.kinds import Kind
-from anonspark.partition.counting import Answer, Counter, Question
-from anonspark.partition.cut_tree import CutTree
-from anonspark.partition.distance_cut import DistanceCut
-from anonspark.partition.growing import CutRule, Node, grow
-from anonspark.partition.median_cut import MedianCut
-from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.privacy.criteria import Criteria
-from anonspark.record_keys import normalized_positions
+from anonspark.layers.partition.counting import Answer, Counter, Question
+from anonspark.layers.partition.cut_tree import CutTree
+from anonspark.layers.partition.distance_cut import DistanceCut
+from anonspark.layers.partition.growing import CutRule, Node, grow
+from anonspark.layers.partition.median_cut import MedianCut
+from anonspark.staged.keys import normalized_positions
 
 INT64 = np.iinfo(np.int64)
 ROOT = int(root_path(1, 1))

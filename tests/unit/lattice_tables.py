@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonspark.columns import quasi_identifier_column
-from anonspark.full_domain.domain import Domain, domain_of
-from anonspark.full_domain.tuples import Tuples
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
-from anonspark.privacy.sensitive import SensitiveAttribute
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.sensitive import SensitiveAttribute
+from anonspark.layers.partition.lattice.domain import Domain, domain_of
+from anonspark.layers.partition.lattice.tuples import Tuples
+from anonspark.staged.columns import quasi_identifier_column
 
 Rows = Sequence[Sequence[str]]
 Levels = tuple[int, ...]

@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.paths import child_path, priority
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion, CriterionKind
-from anonspark.privacy.sensitive import SensitiveAttribute
 
 Codes = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]

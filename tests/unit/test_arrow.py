@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
 
-from anonspark.arrow import arrow_schema, arrow_type, spark_type
+from anonspark.engine.spark.arrow import arrow_schema, arrow_type, spark_type
 
 PAIRS = [
     (st.BooleanType(), pa.bool_()),

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from anonspark.core.queries import Domain
 from anonspark.errors import DataError
+from anonspark.release.regions import PublishedAttribute
 from anonspark.utility.axes import Axis
-from anonspark.utility.queries import Domain
-from anonspark.verification.regions import PublishedAttribute
 
 DAY = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
 

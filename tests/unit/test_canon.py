@@ -25,11 +25,11 @@ from references import (
     tables_and_criteria,
 )
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.paths import root_path
 from anonspark.kernels.vantage_points import distance_key, order_by_spread
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 ROOT = 77

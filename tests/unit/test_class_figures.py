@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.generalize.figures import exact_sums
+from anonspark.layers.generalize.figures import exact_sums
 
 PENALTIES = st.floats(0, 1)
 VALUES = st.lists(PENALTIES | st.floats(0, 2**40) | st.integers(0, 2**50).map(float), max_size=20)

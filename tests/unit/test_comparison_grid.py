@@ -15,8 +15,8 @@ from anonspark.comparison.grid import Grid, load_grid
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.comparison.report import comparison_report
 from anonspark.comparison.table import axis_column, comparison_rows
+from anonspark.core.schemas import SUMMARY_SCHEMA
 from anonspark.errors import ConfigurationError
-from anonspark.publish.schemas import SUMMARY_SCHEMA
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "conf" / "experiments"

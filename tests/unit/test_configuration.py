@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from anonspark.configuration import (
+from anonspark.config import (
     Attribute,
     Configuration,
     HierarchyRule,
@@ -24,15 +24,15 @@ from anonspark.configuration import (
     PrivacyOptions,
     json_schema,
     load_configuration,
+    models,
     parse_configuration,
 )
-from anonspark.configuration.problems import found, key_path, nearest
+from anonspark.config.models import ModelOptions
+from anonspark.config.problems import found, key_path, nearest
 from anonspark.errors import ConfigurationError
-from anonspark.models import registry
-from anonspark.models.options import ModelOptions
 
 # Wherever the options of the default model live: the configuration asks the registry, too.
-MondrianOptions = registry.options_classes()["su-mondrian"]
+MondrianOptions = models.options_classes()["su-mondrian"]
 
 CONTRACT = """\
 input:
@@ -150,7 +150,7 @@ def test_defaults() -> None:
         ("execution.seed", 2**63 - 1),
         *(
             ("model.name", name)
-            for name in registry.options_classes()
+            for name in models.options_classes()
             # These need a hierarchy for every quasi-identifier.
             if name not in ("full-domain", "rho-gain")
         ),
@@ -242,8 +242,7 @@ def test_frozen_and_picklable() -> None:
 def test_importing_it_loads_neither_spark_nor_numba() -> None:
     # The models are asked for only when there is a configuration to check.
     code = (
-        "import sys, anonspark.configuration\n"
-        "sys.exit(not {'pyspark', 'numba'}.isdisjoint(sys.modules))"
+        "import sys, anonspark.config\nsys.exit(not {'pyspark', 'numba'}.isdisjoint(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
@@ -251,8 +250,8 @@ def test_importing_it_loads_neither_spark_nor_numba() -> None:
 # What is refused, one problem at a time
 
 KINDS = "'identifier', 'quasi_identifier', 'sensitive' or 'insensitive'"
-NAMES = ", ".join(f"'{name}'" for name in list(registry.options_classes())[:-1])
-NAMES += f" or '{list(registry.options_classes())[-1]}'"
+NAMES = ", ".join(f"'{name}'" for name in list(models.options_classes())[:-1])
+NAMES += f" or '{list(models.options_classes())[-1]}'"
 
 
 @pytest.mark.parametrize(
@@ -1182,8 +1181,7 @@ class TreeOptions(ModelOptions):
 
 @pytest.fixture
 def _with_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    classes = {**registry.options_classes(), "tree": TreeOptions}
-    monkeypatch.setattr(registry, "options_classes", lambda: classes)
+    monkeypatch.setattr(models, "_OPTIONS", (*models._OPTIONS, TreeOptions))
 
 
 @pytest.mark.usefixtures("_with_tree")

@@ -25,15 +25,15 @@ from references import (
     violated_criteria,
 )
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.criteria import (
     clear_counts,
     count_values,
     first_unsatisfied,
     group_satisfies,
 )
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion, CriterionKind
-from anonspark.privacy.sensitive import SensitiveAttribute
 from anonspark.verification import measures
 from anonspark.verification.measures import ValueCounts
 

@@ -75,7 +75,7 @@ def test_zip_holds_the_package_and_its_data(package: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert set(names) == sources
-    assert {"report/report.html.j2", "log4j2.properties", "py.typed"} <= {
+    assert {"page/page.html.j2", "engine/spark/log4j2.properties", "py.typed"} <= {
         name.removeprefix("anonspark/") for name in names
     }
 
@@ -86,7 +86,7 @@ def test_wheel_holds_what_the_zip_holds(package: Path, tmp_path: Path) -> None:
         in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
         assert in_wheel == set(written.namelist())
         (entries,) = (name for name in built.namelist() if name.endswith("entry_points.txt"))
-        assert b"anonspark = anonspark.command_line" in built.read(entries)
+        assert b"anonspark = anonspark.cli" in built.read(entries)
 
 
 def test_zip_is_the_same_bytes_whenever_it_is_written(package: Path, tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_zip_is_the_same_bytes_whenever_it_is_written(package: Path, tmp_path: P
 def test_data_files_and_machine_code_from_inside_the_zip(package: Path, tmp_path: Path) -> None:
     code = """
 import anonspark
-from anonspark.report.document import files
+from anonspark.page.document import files
 from anonspark.kernels import machine_code, paths
 assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
-assert "<html" in files("anonspark.report").joinpath("report.html.j2").read_text("utf-8")
+assert "<html" in files("anonspark.page").joinpath("page.html.j2").read_text("utf-8")
 compiled = (paths._mix, paths.root_path, paths.child_path, paths.priority)
 print(machine_code.folder_of_kernels())
 print(sum(sum(function.stats.cache_misses.values()) for function in compiled))

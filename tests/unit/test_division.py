@@ -10,9 +10,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.columns import CLASS_ID, PAYLOAD_HASH
-from anonspark.publish.division import Division, _by_parcel, _CountEqual
-from anonspark.records import FIRST_NUMBER, RECORDS, ROWS, Packer
+from anonspark.layers.publish.division import Division, _by_parcel, _CountEqual
+from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH
+from anonspark.staged.records import FIRST_NUMBER, RECORDS, ROWS, Packer
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 MOST = 4

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from anonspark.command_line import doctor
-from anonspark.command_line.doctor import Check, run_checks
+from anonspark.cli import doctor
+from anonspark.cli.doctor import Check, run_checks
+from anonspark.engine.spark.java import JavaRuntime
 from anonspark.errors import EnvironmentProblem
-from anonspark.java import JavaRuntime
 
 
 @pytest.fixture(autouse=True)

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 import yaml
 
-from anonspark.configuration import json_schema, parse_configuration
+from anonspark.config import json_schema, parse_configuration
+from anonspark.core.schemas import (
+    ATTRIBUTES_SCHEMA,
+    RISK_SCHEMA,
+    ROUNDS_SCHEMA,
+    SUMMARY_SCHEMA,
+)
 from anonspark.errors import (
     ConfigurationError,
     DataError,
     EnvironmentProblem,
     GuaranteeError,
     PublishingError,
-)
-from anonspark.publish.schemas import (
-    ATTRIBUTES_SCHEMA,
-    RISK_SCHEMA,
-    ROUNDS_SCHEMA,
-    SUMMARY_SCHEMA,
 )
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -155,7 +155,7 @@ def test_there_are_complete_examples() -> None:
 
 
 def test_commands_of_the_readme_exist() -> None:
-    from anonspark.command_line.application import application
+    from anonspark.cli.application import application
 
     names = {
         command.name or command.callback.__name__  # type: ignore[union-attr]

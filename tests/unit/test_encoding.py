@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.kinds import Kind
-from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import Kind
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 CATEGORIES = ("Preschool", "1st-4th", "", "missing", "é", "Doctorate")

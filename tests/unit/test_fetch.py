@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from anonspark.demonstration import fetch
-from anonspark.demonstration.fetch import ADULT_COLUMNS, fetch_adult
+from anonspark.demo import fetch
+from anonspark.demo.fetch import ADULT_COLUMNS, fetch_adult
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from anonspark.engine.spark.file_schemas import FileSchemas, WantedColumns, lacking_columns
 from anonspark.errors import DataError
-from anonspark.file_schemas import FileSchemas, WantedColumns, lacking_columns
 
 AGE, CITY = StructField("age", IntegerType()), StructField("city", StringType())
 WANTED = {"age": True, "city": True, "id": False}

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from anonspark.command_line.logs import CommandLog
+from anonspark.cli.logs import CommandLog
 from anonspark.comparison.grid import load_grid
-from anonspark.configuration import Configuration, parse_configuration
+from anonspark.config import Configuration, parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError, exit_code_of
-from anonspark.evaluate.drift import measure_drift, require_no_drift
+from anonspark.layers.evaluate.drift import measure_drift, require_no_drift
+from anonspark.layers.publish.prometheus import exposition, local_path, write_textfile
 from anonspark.progress import Progress
-from anonspark.publish.prometheus import exposition, local_path, write_textfile
 
 MINIMAL: dict[str, Any] = {
     "input": {"path": "in"},
@@ -283,7 +283,7 @@ def logged(capsys: pytest.CaptureFixture[str], log: CommandLog) -> str:
     with log.opened():
         progress = log.follow(quiet=False, run_id="nightly-1")
         with progress.stage("round 2 of 5", rows=10):
-            logging.getLogger("anonspark.session").warning("so %s", "what\n2")
+            logging.getLogger("anonspark.engine.spark.session").warning("so %s", "what\n2")
         logging.getLogger("elsewhere").info("not told")
         logging.getLogger("elsewhere").error("told by others")
         try:
@@ -306,7 +306,7 @@ def test_the_log_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert begins == about | {"level": "INFO", "message": "round 2 of 5: 10 rows ..."}
     assert warns == about | {
         "level": "WARNING",
-        "logger": "anonspark.session",
+        "logger": "anonspark.engine.spark.session",
         "message": "so what\n2",
     }
     assert re.fullmatch(r"round 2 of 5: 10 rows: done in \d\.\d s", ends["message"])
@@ -333,5 +333,5 @@ def test_stack_traces_in_the_log_if_they_are_asked_for(
 def test_the_log_as_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     told = logged(capsys, CommandLog(Console(stderr=True)))
     assert " anonspark nightly-1: round 2 of 5: 10 rows ...\n" in told
-    assert " anonspark.session nightly-1: so what" in told
+    assert " anonspark.engine.spark.session nightly-1: so what" in told
     assert "error: one\nerror: two\n" in told

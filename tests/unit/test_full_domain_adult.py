@@ -9,11 +9,11 @@ import pyarrow.csv as pc
 import pytest
 from lattice_tables import quasi_identifier, tuples_of
 
-from anonspark.full_domain.domain import Domain, domain_of
-from anonspark.full_domain.lattice import Lattice
-from anonspark.full_domain.search import walk
-from anonspark.full_domain.tuples import NodeScore, Tuples
-from anonspark.privacy.criteria import Criteria
+from anonspark.core.criteria import Criteria
+from anonspark.layers.partition.lattice.domain import Domain, domain_of
+from anonspark.layers.partition.lattice.lattice import Lattice
+from anonspark.layers.partition.lattice.search import walk
+from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples
 
 HIERARCHIES = Path(__file__).resolve().parents[2] / "conf" / "hierarchies" / "adult-vural-2017"
 NAMES = (

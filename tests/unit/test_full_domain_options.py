@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from anonspark.configuration import json_schema, parse_configuration
+from anonspark.config import json_schema, parse_configuration
 from anonspark.errors import ConfigurationError
 
 DOCUMENT: dict[str, Any] = {

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from lattice_tables import quasi_identifier
 
-from anonspark.full_domain.domain import AttributeGroups
-from anonspark.generalize.classes import Generalizer
-from anonspark.generalize.full_domain import FullDomainRecoding
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.generalize.full_domain import FullDomainRecoding
+from anonspark.layers.partition.lattice.domain import AttributeGroups
 
 ROWS = [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]
 OTHERS = [["e", "*"], ["f", "*"]]

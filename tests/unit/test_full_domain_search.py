@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from lattice_tables import RandomTable, quasi_identifier, random_table
 
-from anonspark.full_domain.domain import AttributeGroups, Levels
-from anonspark.full_domain.lattice import Lattice
-from anonspark.full_domain.objectives import ObjectiveName, create_objective
-from anonspark.full_domain.search import (
+from anonspark.config.models import ObjectiveName
+from anonspark.core.criteria import Criteria
+from anonspark.layers.partition.lattice.domain import AttributeGroups, Levels
+from anonspark.layers.partition.lattice.lattice import Lattice
+from anonspark.layers.partition.lattice.objectives import create_objective
+from anonspark.layers.partition.lattice.search import (
     Found,
     Problem,
     search_exhaustively,
     search_pruned,
     walk,
 )
-from anonspark.privacy.criteria import Criteria
 
 OBJECTIVES: tuple[ObjectiveName, ...] = (
     "average_class_size",

@@ -18,9 +18,9 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from anonspark.command_line import application
+from anonspark.cli import application
 from anonspark.comparison.grid import load_grid
-from anonspark.configuration import load_configuration, parse_configuration
+from anonspark.config import load_configuration, parse_configuration
 from anonspark.errors import ConfigurationError
 
 EXAMPLES = int(os.environ.get("ANONSPARK_FUZZ", "60"))

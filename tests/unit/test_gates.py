@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from anonspark.configuration import parse_configuration
-from anonspark.configuration.gates import Gate
+from anonspark.config import parse_configuration
+from anonspark.config.gates import Gate
+from anonspark.core.utility_score import describe_utility, utility_score
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.evaluate.gates import check_gates, require_passed
-from anonspark.evaluate.utility_score import describe_utility, utility_score
+from anonspark.layers.evaluate.gates import check_gates, require_passed
 
 MINIMAL: dict[str, Any] = {
     "input": {"path": "in"},

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonspark.generalize.classes import ClassFigures, Generalizer, Style
-from anonspark.generalize.labels import (
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import Kind
+from anonspark.core.labels import (
     category_label,
     hierarchy_label,
     interval_labels,
     value_labels,
 )
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.kinds import Kind
-from anonspark.prepare.encoding import QuasiIdentifier
+from anonspark.layers.generalize.classes import ClassFigures, Generalizer, Style
 
 CATEGORIES = ("a", "b", "c, d", "", "missing", "{a, b}", "[x]", 'say "x"', " blank", "é")
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"

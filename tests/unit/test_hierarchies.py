@@ -16,10 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonspark.core.hierarchies.files import parse_hierarchy
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.hierarchies.rules import (
+    calendar_hierarchy,
+    interval_hierarchy,
+    prefix_hierarchy,
+)
 from anonspark.errors import ConfigurationError
-from anonspark.hierarchies.files import parse_hierarchy
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.hierarchies.rules import calendar_hierarchy, interval_hierarchy, prefix_hierarchy
 
 EDUCATION = """\
 Bachelors;Undergraduate;Higher education;*

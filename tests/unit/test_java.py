@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from anonspark import java
+from anonspark.engine.spark import java
+from anonspark.engine.spark.java import describe_versions, find_java, supported_java_versions
 from anonspark.errors import EnvironmentProblem
-from anonspark.java import describe_versions, find_java, supported_java_versions
 
 
 def make_java(home: Path, version: str, *, exit_code: int = 0) -> Path:
@@ -224,8 +224,9 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pyspark_is_not_imported() -> None:
     code = (
-        "import sys, anonspark.java, anonspark.session, anonspark.command_line.doctor\n"
-        "anonspark.java.installed_spark_version()\n"
+        "import sys, anonspark.engine.spark.java, anonspark.engine.spark.session\n"
+        "import anonspark.cli.doctor\n"
+        "anonspark.engine.spark.java.installed_spark_version()\n"
         "sys.exit('pyspark' in sys.modules)"
     )
     answer = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PATH": os.defpath})

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from anonspark import __version__
-from anonspark.configuration import parse_configuration
-from anonspark.publish.manifest_form import manifest_problems
-from anonspark.publish.schemas import SUMMARY_SCHEMA
+from anonspark.config import parse_configuration
+from anonspark.core.schemas import SUMMARY_SCHEMA
+from anonspark.release.manifest_form import manifest_problems
 
 Place = tuple[str | int, ...]
 

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels.merging import merge_unsatisfied, name_groups, total_penalty
 from anonspark.kernels.paths import child_path, root_path
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
-from anonspark.privacy.sensitive import SensitiveAttribute
 
 
 def criteria_of(values: np.ndarray, k: int, criterion: Criterion) -> Criteria:

@@ -29,11 +29,11 @@ from references import (
     tables_and_criteria,
 )
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups, further_ranks
 from anonspark.kernels.separation import separate_outliers
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 ROOT = np.uint64(77)

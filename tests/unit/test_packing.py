@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import k_alone
 
-from anonspark.columns import RECORD_HASH, quasi_identifier_column
-from anonspark.partition.packing import PackedKeys
-from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.record_keys import key_matrix
-from anonspark.records import Packer
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.layers.partition.packing import PackedKeys
+from anonspark.staged.columns import RECORD_HASH, quasi_identifier_column
+from anonspark.staged.keys import key_matrix
+from anonspark.staged.records import Packer
 
 WHOLE_NUMBERS = st.integers(-(2**63), 2**63 - 1)
 RANGES = st.sampled_from([(-100, 100), (-(2**15), 2**15 - 1), (0, 2**31), (-(2**63), 2**63 - 1)])

@@ -34,11 +34,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import attribute_of, criteria_and_values, k_alone
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.core.kinds import Kind
 from anonspark.kernels.paths import child_path, priority, root_path
 from anonspark.kernels.vantage_points import distance_key
-from anonspark.kinds import Kind
-from anonspark.partition import counting
-from anonspark.partition.counting import (
+from anonspark.layers.partition import counting
+from anonspark.layers.partition.counting import (
     Answer,
     Counter,
     Draw,
@@ -47,12 +49,10 @@ from anonspark.partition.counting import (
     Question,
     Request,
 )
-from anonspark.partition.cut_tree import DISTANCE, Boundary, CutTree
-from anonspark.partition.distribution import _murmur3, _pack, keys_for_partitions
-from anonspark.partition.growing import Asking, Node, find_rank, find_ranks
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
-from anonspark.record_keys import normalized_positions
+from anonspark.layers.partition.cut_tree import DISTANCE, Boundary, CutTree
+from anonspark.layers.partition.distribution import _murmur3, _pack, keys_for_partitions
+from anonspark.layers.partition.growing import Asking, Node, find_rank, find_ranks
+from anonspark.staged.keys import normalized_positions
 
 T = TypeVar("T")
 

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import criterion_about, k_alone, may_be_a_group, no_values, sensitive_attributes
 
-from anonspark.generalize.classes import Generalizer
-from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paying_separation import separate_where_paying
 from anonspark.kernels.separation import distinct_points, nearest_to_reference
-from anonspark.outliers import spans_of
-from anonspark.prepare.encoding import QuasiIdentifier
-from anonspark.privacy.criteria import Criteria
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.outliers.separation import spans_of
 
 TREE = Hierarchy.from_rows(
     [

@@ -14,8 +14,8 @@ from counted_tables import RULES, AnyRule, Records
 from public_tables import TABLES, read
 from references import attribute_of, k_alone
 
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 
 K = 10
 TASK_ROWS = 2_000

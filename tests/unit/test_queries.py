@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.utility.queries import Domain, Queries, draw_queries
+from anonspark.core.queries import Domain, Queries, draw_queries
 
 
 def smooth(steps: int = 1000) -> Domain:

@@ -12,9 +12,9 @@ import references
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.core.queries import Domain, Queries, draw_queries
 from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
-from anonspark.utility.queries import Domain, Queries, draw_queries
 
 # In the order in which queries are drawn.
 ADULT_ATTRIBUTES = ("age", "capital-gain", "capital-loss", "fnlwgt", "hours-per-week")

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.records import Packer, PackRecords, open_parcels, together
+from anonspark.staged.records import Packer, PackRecords, open_parcels, together
 
 NAMES = ("number", "text", "real")
 ROWS = st.lists(

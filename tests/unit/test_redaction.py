@@ -15,8 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anonspark.comparison.grid import public_setting, settings_label
-from anonspark.configuration import Configuration, json_schema, parse_configuration
-from anonspark.configuration.loading import load_configuration
+from anonspark.config import Configuration, json_schema, parse_configuration
+from anonspark.config.loading import load_configuration
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError, GuaranteeError
 from anonspark.redaction import REDACTED, is_secret_option, redact, redact_options
 

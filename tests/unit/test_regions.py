@@ -13,17 +13,21 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from anonspark.errors import AnonsparkError, ConfigurationError, DataError
-from anonspark.generalize.labels import (
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.hierarchies.rules import (
+    calendar_hierarchy,
+    interval_hierarchy,
+    prefix_hierarchy,
+)
+from anonspark.core.labels import (
     category_label,
     hierarchy_label,
     interval_labels,
     value_labels,
 )
-from anonspark.hierarchies.hierarchy import Hierarchy
-from anonspark.hierarchies.rules import calendar_hierarchy, interval_hierarchy, prefix_hierarchy
-from anonspark.verification.region_matching import PreparedTable, build_search
-from anonspark.verification.regions import (
+from anonspark.errors import AnonsparkError, ConfigurationError, DataError
+from anonspark.release.region_matching import PreparedTable, build_search
+from anonspark.release.regions import (
     CategoryRegion,
     Interval,
     OrderedRegion,

@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from anonspark.report.blocks import Chart, Code, Section, Table, Text, Verdict
+from anonspark.page.blocks import Chart, Code, Section, Table, Text, Verdict
+from anonspark.page.document import render
 from anonspark.report.charts import Bars, HeatMap, Series, draw_bars, draw_heat_map
-from anonspark.report.document import render
 
 BARS = Bars(
     "hours",

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.hierarchies.hierarchy import Hierarchy
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.page.blocks import Code, Table
+from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.report import axes, figure_sections, proof_sections
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import (
@@ -22,12 +24,10 @@ from anonspark.report.axes import (
     read_sets,
 )
 from anonspark.report.bins import Bins, merge_bins, plan_bins
-from anonspark.report.blocks import Code, Table
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.evidence import Evidence
 from anonspark.report.figures import Associations, Figures, Marginal, OriginalFigures
 from anonspark.report.groups import beginnings, levels_of, plan_groups
-from anonspark.verification.regions import PublishedAttribute, leaves_by_label
 
 
 def days(text: str) -> float:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.configuration.schema import RiskOptions
-from anonspark.evaluate.decision_rules import decide_gain
+from anonspark.config.schema import RiskOptions
+from anonspark.core.decision_rules import decide_gain
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 
 CLASSES = st.lists(

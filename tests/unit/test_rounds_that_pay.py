@@ -17,16 +17,14 @@ from hypothesis import strategies as st
 from public_tables import TABLES, read
 from references import attribute_of, k_alone, may_be_a_group
 
-from anonspark.generalize.classes import Generalizer
+from anonspark.config.models import CanonOptions, ModelOptions, MondrianOptions
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.layers.generalize.classes import Generalizer
 from anonspark.models.blockwise import BlockwiseModel, Contents
-from anonspark.models.canon import CanonOptions
 from anonspark.models.model import Task
-from anonspark.models.mondrian import MondrianOptions
 from anonspark.models.one_block import release_one_block
-from anonspark.models.options import ModelOptions
 from anonspark.models.registry import create_model
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
 
 KDD_CUP = "kddcup99_10_percent.csv.gz"
 

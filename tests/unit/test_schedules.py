@@ -17,7 +17,7 @@ import pytest
 import typer
 import yaml
 
-from anonspark.command_line.application import application
+from anonspark.cli.application import application
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = REPOSITORY / "schedules"

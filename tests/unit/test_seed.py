@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from anonspark.comparison.grid import load_grid
-from anonspark.configuration import Configuration, load_configuration, parse_configuration
-from anonspark.configuration.seed import SEED_VARIABLE, is_readable_by_others
+from anonspark.config import Configuration, load_configuration, parse_configuration
+from anonspark.config.seed import SEED_VARIABLE, is_readable_by_others
 from anonspark.errors import ConfigurationError, SparkNeededError
 
 SEED = -7_316_200_459_918_273_645

@@ -21,11 +21,11 @@ from references import (
     sensitive_attributes,
 )
 
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.local_outlier_factor import local_outlier_factors
 from anonspark.kernels.separation import neighbor_distance_sums, separate_outliers
-from anonspark.privacy.criteria import Criteria
-from anonspark.privacy.criterion import Criterion
 
 INT64 = np.iinfo(np.int64)
 

@@ -6,8 +6,8 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from anonspark.engine.spark.errors import environment_problem, reading_input
 from anonspark.errors import DataError
-from anonspark.spark_errors import environment_problem, reading_input
 
 TRACEBACK = "An exception was thrown from the Python worker.\nTraceback (most recent call last):\n"
 REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
@@ -45,8 +45,8 @@ REMEDY = ("PYSPARK_PYTHON", "--py-files", "--archives")
             id="built-for-another-system",
         ),
         pytest.param(
-            "anonspark.tasks.FailedTaskError: ModuleNotFoundError at tasks.py:71 in __call__ (its "
-            "text is left out: it may hold data)",
+            "anonspark.engine.spark.tasks.FailedTaskError: ModuleNotFoundError at tasks.py:71 "
+            "in __call__ (its text is left out: it may hold data)",
             "the workers' Python lacks a package",
             id="imported-in-a-task",
         ),

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from anonspark import tasks
+from anonspark.engine.spark import tasks
+from anonspark.engine.spark.tasks import Batches, FailedTaskError, _Guarded
 from anonspark.errors import DataError
-from anonspark.tasks import Batches, FailedTaskError, _Guarded
 
 
 def batches() -> Iterator[pa.RecordBatch]:

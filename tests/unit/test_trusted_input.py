@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from anonspark.configuration import load_configuration
-from anonspark.configuration.loading import _Loader
+from anonspark.config import load_configuration
+from anonspark.config.loading import _Loader
 from anonspark.errors import ConfigurationError
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from lattice_tables import random_table
 
-from anonspark.full_domain.distributed import Packing
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
-from anonspark.privacy.criteria import Criteria
+from anonspark.layers.partition.lattice.distributed import Packing
 
 
 @given(

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from anonspark.command_line.utility_display import show_utility
+from anonspark.cli.utility_display import show_utility
 from anonspark.utility.evaluation import Learning, Utility
 from anonspark.utility.learning import Score
 from anonspark.utility.workload import WorkloadError

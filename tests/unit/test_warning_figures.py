@@ -8,9 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.configuration import parse_configuration
-from anonspark.privacy.criterion import Criterion
-from anonspark.value_sizes import ValueSizes
+from anonspark.config import parse_configuration
+from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.value_sizes import ValueSizes
+from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
+from anonspark.pipeline.warnings.published_values import published_value_warnings
+from anonspark.pipeline.warnings.release_warning import share_of_records
+from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.verification.merged import (
     MergedFigures,
     MergedValues,
@@ -20,10 +24,6 @@ from anonspark.verification.merged import (
 )
 from anonspark.verification.sensitive import SensitiveValues
 from anonspark.verification.spelling import group_spellings, plain_spelling
-from anonspark.warning.identifiers import identifier_warnings, withheld_warnings
-from anonspark.warning.published_values import published_value_warnings
-from anonspark.warning.release_warning import share_of_records
-from anonspark.warning.seeds import seed_warnings
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from anonspark.evaluate.drift import measure_drift
-from anonspark.evaluate.withholding import COUNTS, least_count, told_counts, told_missing
+from anonspark.layers.evaluate.drift import measure_drift
+from anonspark.layers.evaluate.withholding import COUNTS, least_count, told_counts, told_missing
 
 
 def counts(dropped: int, left_out: int, published: int = 100) -> dict[str, int]:

@@ -1,0 +1,3 @@
+"""The version, which the package and its files tell."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,791 @@
+"""The commands of ``anonspark``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import ContextVar
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from anonspark._version import __version__
+from anonspark.cli.logs import LOG_FORMATS, CommandLog, LogFormat
+from anonspark.cli.terminal import Terminal
+from anonspark.errors import (
+    AnonsparkError,
+    ConfigurationError,
+    EnvironmentProblem,
+    SparkNeededError,
+    exit_code_of,
+)
+from anonspark.redaction import redact_values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from anonspark.comparison.grid import Grid
+    from anonspark.comparison.runner import Comparison
+    from anonspark.config import Configuration
+    from anonspark.config.loading import TextReader
+    from anonspark.pipeline.run import Plan, Release
+    from anonspark.utility.evaluation import Utility
+    from anonspark.verification.audit import Verification
+
+__all__ = ["application", "main"]
+
+application = typer.Typer(
+    name="anonspark",
+    help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_OUT = Terminal(soft_wrap=True)
+_ERR = Terminal(stderr=True, soft_wrap=True)
+
+_LOG: ContextVar[CommandLog] = ContextVar("log")
+
+_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+ConfigurationPath = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any address of Hadoop.")
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Override a key; may be repeated."),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Spark master; without it, and without spark-submit, an "
+                 "embedded local Spark."),
+]  # fmt: skip
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
+
+
+Loaded = TypeVar("Loaded")
+Result = TypeVar("Result")
+
+
+class _EndedError(BaseException):
+    """A signal arrived: clean up and end."""
+
+    def __init__(self, number: int, what: str = "no release was published") -> None:
+        self.number = number
+        self.exit_code = 128 + number
+        super().__init__(f"{_SIGNALS[signal.Signals(number)]}; {what}")
+
+
+def _on_spark(
+    master: str | None,
+    work: Callable[[SparkSession], Result],
+    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
+) -> Result:
+    """Open a session and work with it, in a thread of its own.
+
+    How it ended is told to ``at_end``, with the session, or without if Spark did not start.
+
+    A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
+    be taken for that of the next call. So the main thread waits here; on a signal it cancels
+    Spark's jobs until the work has failed and cleaned up behind itself, or has finished after all.
+    """
+    from py4j.protocol import Py4JError
+
+    from anonspark.engine.spark.session import open_session
+
+    started = False
+    try:
+        with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+            started = True
+            signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
+            working = pool.submit(work, session)
+            ended: BaseException | None = None
+            try:
+                wait([working])
+                _ignore_signals()
+            except _EndedError as signalled:
+                ended = signalled
+                while not working.done():
+                    # Who signals the whole process group has ended Java, too.
+                    with suppress(Py4JError, OSError):
+                        session.sparkContext.cancelAllJobs()
+                    wait([working], timeout=0.2)
+            error = working.exception()
+            if error is not None and ended is not None:
+                error = ended
+            if at_end is not None:
+                at_end(session, error)
+            if error is not None:
+                raise error
+            return working.result()
+    except BaseException as error:
+        if not started and at_end is not None:
+            at_end(None, error)
+        raise
+
+
+def _load_then_on_spark(
+    path: str,
+    load: Callable[[TextReader], Loaded],
+    master: str | None,
+    work: Callable[[SparkSession, Loaded], Result],
+    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
+) -> Result:
+    """Load a file, open a session and work with both.
+
+    Spark starts after a local file was found to be right, for wrong ones are told at once; a file
+    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
+    the seed that a local one names.
+    """
+    from anonspark.config.loading import is_address, read_local_text
+
+    if not is_address(path):
+        try:
+            loaded = load(read_local_text)
+        except SparkNeededError:
+            pass  # everything but the file of the seed was found to be right
+        else:
+            return _on_spark(master, lambda spark: work(spark, loaded), at_end)
+
+    def read_then_work(spark: SparkSession) -> Result:
+        from anonspark.engine.spark.filesystem import FileSystem
+
+        def read(place: str) -> str:
+            if is_address(place):
+                return FileSystem(spark).read_document(place)
+            return read_local_text(place)
+
+        return work(spark, load(read))
+
+    return _on_spark(master, read_then_work, at_end)
+
+
+def _configuration(
+    path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
+) -> Callable[[TextReader], Configuration]:
+    """Say how a configuration is loaded."""
+    from anonspark.config import load_configuration
+
+    return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)
+
+
+def _print_json(value: object) -> None:
+    def plain(other: object) -> object:
+        if isinstance(other, Decimal):
+            return int(other)
+        if isinstance(other, (date, datetime)):
+            return other.isoformat()
+        return str(other)
+
+    told = json.loads(json.dumps(value, default=plain))
+    typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
+
+
+@application.command()
+def run(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: Annotated[
+        str | None, typer.Option(help="Name of the run in metrics and manifest.")
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Continue this output's killed run, of --run-id if there are several; finished "
+            "rounds are kept should this one fail, too. Begins anew where none is left.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into the release.")
+    ] = False,
+) -> None:
+    """Anonymize a table and publish the release with its metrics."""
+    progress = _LOG.get().follow(quiet=quiet, run_id=run_id)
+    started = datetime.now(UTC)
+    configured: list[Configuration] = []
+    published: list[Release] = []
+
+    def anonymize(spark: SparkSession, configuration: Configuration) -> None:
+        from anonspark.pipeline import run as pipeline
+
+        published.append(
+            pipeline.run(spark, configuration, run_id=run_id, progress=progress, resume=resume)
+        )
+        if report:
+            from anonspark.report.making import report_run
+
+            with progress.stage("report"):
+                report_run(spark, configuration)
+
+    def load(read: TextReader) -> Configuration:
+        configured.append(_configuration(config, overrides)(read))
+        return configured[0]
+
+    def tell_prometheus(spark: SparkSession | None, error: BaseException | None) -> None:
+        # It needs nothing of pyspark, which may be what is broken.
+        from anonspark.layers.publish.prometheus import write_textfile
+
+        if not configured:  # at an address that could not be read
+            return
+        write_textfile(
+            configured[0],
+            progress,
+            started=started,
+            exit_code=exit_code_of(error),
+            summary=published[0].summary if published else None,
+            spark=spark,
+        )
+
+    try:
+        _load_then_on_spark(config, load, master, anonymize, tell_prometheus)
+    except (AnonsparkError, _EndedError) as error:
+        if not published:
+            raise
+        # A scheduler must not take a complete release for a run that failed without a trace.
+        _show_run(published[0], as_json=as_json)
+        complete = f"the release at {published[0].path} is complete, only its report failed"
+        if isinstance(error, _EndedError):
+            raise _EndedError(error.number, complete) from error
+        raise type(error)(f"report: {complete}: {error}") from error
+    _show_run(published[0], as_json=as_json)
+    if report and not as_json:
+        _OUT.print(f"Report: {published[0].path}/report.html")
+
+
+def _show_run(release: Release, *, as_json: bool) -> None:
+    """Tell what was published."""
+    from anonspark.cli.display import show_release
+
+    if as_json:
+        _print_json(
+            {
+                "path": release.path,
+                "summary": release.summary,
+                "rounds": release.rounds,
+                "attributes": release.attributes,
+                "privacy": release.privacy,
+                "seconds": release.seconds,
+                "warnings": release.warnings,
+            }
+        )
+    else:
+        show_release(_OUT, release)
+        _OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")
+
+
+@application.command()
+def check(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate configuration and data without anonymizing, and warn of what can be known before."""
+
+    def inspect(
+        spark: SparkSession, configuration: Configuration
+    ) -> tuple[Configuration, dict[str, Any]]:
+        from anonspark.pipeline import run as pipeline
+
+        return configuration, pipeline.check(spark, configuration)
+
+    configuration, found = _load_then_on_spark(
+        config, _configuration(config, overrides), master, inspect
+    )
+    missing = {
+        name: found[f"missing_{index}"]
+        for index, name in enumerate(configuration.quasi_identifiers)
+    }
+    rows, dropped, warnings = found["rows"], found["rows"] - found["kept"], found["warnings"]
+    if as_json:
+        _print_json(
+            {"rows": rows, "rows_to_drop": dropped, "missing": missing, "warnings": warnings}
+        )
+        return
+    verdict = "configuration and data are fine"
+    if warnings:
+        count = f"{len(warnings)} warnings" if len(warnings) > 1 else "a warning"
+        verdict = f"configuration and data can be used, but see {count} in the log"
+    _OUT.print(f"{config}: {verdict}")
+    _OUT.print(f"{rows:,} rows, {dropped:,} to be dropped")
+    for name, number in missing.items():
+        if number:
+            _OUT.print(f"attributes.{name}: {number:,} values are missing")
+
+
+@application.command()
+def plan(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+) -> None:
+    """Tell what a run would do, without anonymizing."""
+    from anonspark.cli.display import show_plan
+
+    def look_ahead(spark: SparkSession, configuration: Configuration) -> Plan:
+        from anonspark.pipeline import run as pipeline
+
+        return pipeline.plan(spark, configuration)
+
+    planned = _load_then_on_spark(config, _configuration(config, overrides), master, look_ahead)
+    show_plan(_OUT, planned)
+
+
+@application.command()
+def clean(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    run_id: Annotated[str | None, typer.Option(help="Of this run only.")] = None,
+    master: Master = None,
+) -> None:
+    """Remove what killed runs of an output left: staged raw records, half a release."""
+
+    def remove(
+        spark: SparkSession, configuration: Configuration
+    ) -> tuple[Configuration, list[tuple[str, bool]]]:
+        from anonspark.engine.spark.filesystem import FileSystem
+        from anonspark.layers.publish.staging import find_stagings, remove_staging
+
+        files = FileSystem(spark)
+        staging_path = configuration.execution.staging_path
+        places = find_stagings(files, configuration.output.path, staging_path)
+        return configuration, [
+            (place.private, remove_staging(files, place))
+            for place in places
+            if run_id in (None, place.run_id)
+        ]
+
+    configuration, found = _load_then_on_spark(
+        config, _configuration(config, overrides, needs_seed=False), master, remove
+    )
+    for path, removed in found:
+        what = "removed" if removed else "kept: a process of this machine is at work on it:"
+        _OUT.print(f"{what} {path}", markup=False, highlight=False)
+    if not found:
+        _OUT.print(f"Nothing was left beside {configuration.output.path}")
+
+
+@application.command()
+def verify(
+    published: Annotated[
+        str,
+        typer.Argument(
+            metavar="PUBLISHED", help="Directory of a release, or a table of another tool."
+        ),
+    ],
+    config: Annotated[
+        str | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+    ] = None,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The table it was made of: also check truthfulness, and attack by linkage.",
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="What an attacker may have, a table of people with the quasi-identifiers: also "
+            "attack by linkage with it, and measure the journalist's risk.",
+        ),
+    ] = None,
+    quasi_identifier: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
+    ] = None,
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prove a release from its files alone; exit code 4 where the proof fails."""
+    from anonspark.cli.verification_display import show_verification
+    from anonspark.verification.claims import Roles
+
+    roles = None
+    if quasi_identifier or sensitive or k is not None:
+        if config is not None:
+            raise ConfigurationError(
+                "--quasi-identifier, --sensitive, --k: found together with --config, which says "
+                "the same; leave one of the two out"
+            )
+        roles = Roles(tuple(quasi_identifier or ()), tuple(sensitive or ()), 2 if k is None else k)
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:
+        from anonspark.verification.audit import audit_release
+
+        with progress.stage("verify"):
+            return audit_release(
+                spark,
+                published,
+                configuration,
+                roles=roles,
+                original=original,
+                population=population,
+            )
+
+    verification = (
+        _on_spark(master, prove)
+        if config is None
+        else _load_then_on_spark(
+            config, _configuration(config, None, needs_seed=False), master, prove
+        )
+    )
+    if as_json:
+        _print_json(verification.as_dict())
+    else:
+        show_verification(_OUT, verification)
+    for warning in verification.warnings:
+        logging.getLogger("anonspark").warning("%s", warning)
+    verification.require()
+
+
+@application.command()
+def evaluate(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    original: Annotated[str, typer.Option(metavar="PATH", help="The table that it was made of.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Train models that predict this published column."),
+    ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Test them on this table, which was not part of the original."
+        ),
+    ] = None,
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how useful a release is: errors of counts, and what models learn from it."""
+    from dataclasses import asdict
+
+    from anonspark.cli.utility_display import show_utility
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def measure(spark: SparkSession) -> Utility:
+        from anonspark.utility.evaluation import evaluate as measure_utility
+
+        with progress.stage("evaluate"):
+            return measure_utility(spark, release, original, target, holdout)
+
+    utility = _on_spark(master, measure)
+    if as_json:
+        _print_json(asdict(utility))
+    else:
+        show_utility(_OUT, release, utility)
+
+
+@application.command()
+def compare(
+    grid: Annotated[
+        str, typer.Argument(metavar="GRID", help="YAML file, local or at any address of Hadoop.")
+    ],
+    overrides: Overrides = None,
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run many settings on one input, and rank them; what was run before is not run again."""
+    from anonspark.cli.comparison_display import show_comparison
+    from anonspark.comparison.grid import load_grid
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def run_cells(spark: SparkSession, wanted: Grid) -> tuple[Grid, Comparison]:
+        from anonspark.comparison.runner import compare as run_grid
+
+        return wanted, run_grid(spark, wanted, progress)
+
+    wanted, comparison = _load_then_on_spark(
+        grid, lambda read: load_grid(grid, overrides or (), read), master, run_cells
+    )
+    if as_json:
+        _print_json({"path": comparison.path, "cells": comparison.rows})
+    else:
+        show_comparison(_OUT, wanted, comparison)
+
+
+@application.command("report")
+def report_release(
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Directory of a release.")],
+    original: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="The table it was made of: also show before and after."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
+    ] = None,
+    master: Master = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show a release in one HTML file: its proof, its figures, before and after."""
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def make(spark: SparkSession) -> str:
+        from anonspark.report.making import report_release as write
+
+        with progress.stage("report"):
+            return write(spark, output, original, out)
+
+    _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
+
+
+@application.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for everything that it makes.")] = Path(
+        "anonspark-demo"
+    ),
+    rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+    quiet: Quiet = False,
+) -> None:
+    """Anonymize generated people with an embedded Spark, and show the result."""
+    from anonspark.cli.display import show_records, show_release
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def generate_and_anonymize(
+        spark: SparkSession,
+    ) -> tuple[Path, Release, list[Any], list[Any]]:
+        from anonspark.demo.demo import prepare_demo
+        from anonspark.pipeline import run as pipeline
+
+        with progress.stage("generate people", rows=rows):
+            path, configuration = prepare_demo(spark, out, rows)
+        release = pipeline.run(spark, configuration, progress=progress, purpose="demonstration")
+        people = spark.read.parquet(*configuration.input.paths)
+        published = spark.read.parquet(f"{release.path}/data")
+        shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
+        before = people.select("full_name", *shown).limit(5).collect()
+        after = published.select(*shown).limit(5).collect()
+        return path, release, before, after
+
+    path, release, before, after = _on_spark(None, generate_and_anonymize)
+    show_records(_OUT, "Before: five of the invented people", before)
+    show_records(_OUT, "After: five published records, which share their class", after)
+    show_release(_OUT, release)
+    _OUT.print(
+        f"Configuration: {path}\n"
+        f"Release:       {release.path}/data (Parquet)\n"
+        f"Metrics:       {release.path}/metrics (Parquet)\n"
+        f"Manifest:      {release.path}/manifest.json\n"
+        f"Prove it:      anonspark verify {release.path}\n"
+        f"See it:        anonspark report {release.path}\n"
+        f"Change it:     anonspark run {path} --set privacy.k=50"
+    )
+
+
+@application.command()
+def doctor() -> None:
+    """Check Java, Python, Spark, Arrow, Numba and write access; exit code 6 where one fails."""
+    from anonspark.cli.doctor import run_checks
+
+    failed = 0
+    for result in run_checks():
+        failed += not result.passed
+        mark = "[green]pass[/]" if result.passed else "[red]fail[/]"
+        _OUT.print(f"{mark}  ", end="")
+        _OUT.print(f"{result.name}: {result.found}", markup=False, highlight=False)
+        if not result.passed:
+            _OUT.print(f"      {result.remedy}", markup=False, highlight=False)
+    if failed:
+        raise EnvironmentProblem(f"{failed} of the checks above failed; each names its remedy")
+
+
+@application.command()
+def generate(
+    rows: Annotated[int, typer.Option(help="People to generate.")],
+    out: Annotated[str, typer.Option(help="Directory to write to; must not exist.")],
+    seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
+    format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
+    master: Master = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a table of invented people, of any size, in parallel."""
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def write(spark: SparkSession) -> None:
+        from anonspark.demo.people import write_people
+
+        with progress.stage("generate people", rows=rows):
+            write_people(spark, rows, out, seed, format)
+
+    _on_spark(master, write)
+    _OUT.print(f"{rows:,} people at {out}")
+
+
+@application.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="Data set: adult.")],
+    out: Annotated[Path, typer.Option(help="Directory to write to.")],
+    url: Annotated[
+        str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
+    ] = None,
+) -> None:
+    """Download a public data set, check its SHA-256 and write it as CSV."""
+    from anonspark.demo.fetch import ADULT_URL, fetch_adult
+
+    if name != "adult":
+        raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
+    for path in fetch_adult(out, base_url=url or ADULT_URL):
+        _OUT.print(str(path))
+
+
+@application.command()
+def schema() -> None:
+    """Print the JSON Schema of the configuration, for editors."""
+    from anonspark.config import json_schema
+
+    _print_json(json_schema())
+
+
+@application.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    _debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help="Show stack traces, with any command. They may contain values of the data.",
+        ),
+    ] = False,
+    _log_format: Annotated[
+        str,
+        typer.Option(
+            "--log-format",
+            metavar="|".join(LOG_FORMATS),
+            help="Write messages as JSON, one object a line, with any command.",
+        ),
+    ] = "plain",
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None takes those of the process.
+
+    Returns
+    -------
+    int
+        0 done; 1 a bug of ours; 2 wrong usage or configuration; 3 wrong data; 4 a privacy
+        criterion does not hold; 5 publishing failed; 6 environment; 130 and 143 interrupted.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # Taken out here, so that they may stand anywhere on the line and count for all messages.
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    log = CommandLog(_ERR, debug=debug)
+    _LOG.set(log)
+    try:
+        log.format, given = _take_log_format(given)
+    except ConfigurationError as error:
+        return log.fail(error.exit_code, str(error), debug=debug)
+    previous = {number: signal.signal(number, _end) for number in _SIGNALS}
+    try:
+        with log.opened():
+            return _run_command(given, log)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
+    """Return the format of the log, and the arguments without it."""
+    rest: list[str] = []
+    found: str | None = "plain"
+    arguments = iter(given)
+    for argument in arguments:
+        if argument == "--log-format":
+            found = next(arguments, None)
+        elif argument.startswith("--log-format="):
+            found = argument.partition("=")[2]
+        else:
+            rest.append(argument)
+    match found:
+        case "plain" | "json":
+            return found, rest
+        case _:
+            raise ConfigurationError(
+                f"--log-format: found {found or 'nothing'!r}; expected one of "
+                f"{', '.join(LOG_FORMATS)}"
+            )
+
+
+def _run_command(given: Sequence[str], log: CommandLog) -> int:
+    """Run a command, and tell why it ended if it failed."""
+    debug = log.debug
+    try:
+        result = application(given, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (AnonsparkError, _EndedError) as error:
+        return log.fail(error.exit_code, str(error), debug=debug)
+    except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
+        return log.fail(128 + signal.SIGINT, str(_EndedError(signal.SIGINT)), debug=debug)
+    except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
+        usage = getattr(error, "format_message", None)
+        if usage is not None and getattr(error, "exit_code", None) == 2:
+            return log.fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
+        if "pyspark" in sys.modules:
+            from anonspark.engine.spark.errors import environment_problem
+
+            problem = environment_problem(error)
+            if problem is not None:
+                return log.fail(EnvironmentProblem.exit_code, problem, debug=debug)
+        return log.fail(
+            1,
+            f"unexpected {type(error).__name__}: a bug of anonspark. "
+            "Please report it; --debug shows the details, which may contain data",
+            debug=debug,
+        )
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    # Staging holds raw records: an impatient second signal must not stop its removal.
+    _ignore_signals()
+    raise _EndedError(number)
+
+
+def _ignore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def run_and_exit() -> None:
+    """Run a command and end the process with its exit code."""
+    sys.exit(main())

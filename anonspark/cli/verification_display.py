@@ -1,0 +1,124 @@
+"""What the files of a release prove, on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from anonspark.cli.display import titled_table
+
+if TYPE_CHECKING:
+    from anonspark.verification.audit import Verification
+
+__all__ = ["show_verification"]
+
+
+def show_verification(console: Console, verification: Verification) -> None:
+    """Show what was required and found, the attacks, and at last whether all of it holds."""
+    published = verification.published
+    lines: list[tuple[str, object]] = [
+        ("k required", verification.k),
+        ("smallest class by published tuple", published.smallest),
+        ("largest class by published tuple", published.largest),
+        ("classes by published tuple", published.classes),
+        ("records", published.rows),
+        ("records alone in their class", published.sizes.get(1, 0)),
+        ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
+        ("fingerprint", published.fingerprint),
+    ]
+    for one in verification.criteria:
+        criterion = one.criterion
+        lines.append((f"{criterion.attribute}: {criterion.describe()}", one.measured))
+    if verification.presence is not None:
+        presence = verification.presence
+        lines.append(("presence", f"{presence.smallest:.4f} to {presence.largest:.4f}"))
+    if verification.classes_not_covered:
+        lines.append(
+            ("classes that the population does not cover", verification.classes_not_covered)
+        )
+    console.print(titled_table(verification.release, ("what", "found"), lines))
+    _show_sensitive(console, verification)
+    columns = ["attacker", "highest", "average", "at_risk", "unique"]
+    rows = [
+        [*("" if row[name] is None else row[name] for name in columns), _called_high(row)]
+        for row in verification.risk
+    ]
+    title = "Risk of re-identification, as probabilities"
+    console.print(titled_table(title, [*columns, "called high"], rows))
+    _show_attacks(console, verification)
+    singled_out = max((one.singled_out for one in verification.linkage.values()), default=0)
+    if verification.k == 1 and singled_out:
+        console.print(
+            f"k = 1 hides nobody: {singled_out:,} published records are singled out.",
+            highlight=False,
+        )
+    if verification.holds:
+        console.print("[green]All criteria hold.[/]")
+    else:
+        console.print(f"[red]{len(verification.failures)} of the checks failed.[/]")
+
+
+def _called_high(row: Mapping[str, object]) -> str:
+    """Return the figures that exceed what is accepted."""
+    return ", ".join(
+        name for name in ("highest", "average", "at_risk", "unique") if row[f"high_{name}"]
+    )
+
+
+def _show_sensitive(console: Console, verification: Verification) -> None:
+    """Show what the worst class tells of each sensitive attribute."""
+    figures = {
+        "different values": "values",
+        "distinct l": "distinct",
+        "... of merged spellings": "distinct_merged",
+        "... without missing": "distinct_present",
+        "entropy l": "entropy",
+        "recursive c, l = 2": "recursive",
+        "largest share": "largest_share",
+        "t, equal": "equal_distance",
+        "t, ordered": "ordered_distance",
+        "t, hierarchical": "hierarchical_distance",
+        "homogeneous classes": "homogeneous_classes",
+        "their records": "homogeneous_records",
+    }
+    measured = [vars(one) for one in verification.sensitive]
+    rows = [
+        (title, *(_shown(one[name]) for one in measured))
+        for title, name in figures.items()
+        if any(one[name] is not None for one in measured)
+    ]
+    if rows:
+        columns = ("in the worst class", *(one.attribute for one in verification.sensitive))
+        console.print(titled_table("Sensitive attributes", columns, rows))
+
+
+def _shown(value: object) -> object:
+    if value is None:
+        return ""
+    return "infinite" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _show_attacks(console: Console, verification: Verification) -> None:
+    lines: list[tuple[str, object]] = []
+    truthfulness = verification.truthfulness
+    if truthfulness is not None:
+        lines += [
+            (f"truthfulness: {name.replace('_', ' ')}", value)
+            for name, value in vars(truthfulness).items()
+        ]
+    if verification.loss is not None:
+        lines += [
+            (f"loss: {name.replace('_', ' ')}", value)
+            for name, value in vars(verification.loss).items()
+            if value is not None
+        ]
+    for table, found in verification.linkage.items():
+        lines += [
+            (f"linkage with the {table}: {name.replace('_', ' ')}", value)
+            for name, value in {**vars(found), "unmatched": found.unmatched}.items()
+        ]
+    if lines:
+        console.print(titled_table("With the tables given", ("what", "figure"), lines))

@@ -1,0 +1,35 @@
+"""The configuration: one YAML file, checked as a whole before any data is touched.
+
+:func:`load_configuration` reads the file, applies the overrides of the command line and either
+returns a complete :class:`Configuration` or raises one
+:class:`~anonspark.errors.ConfigurationError` with everything that is wrong.
+:func:`parse_configuration` does the same for a mapping in memory, and :func:`json_schema` tells
+editors what the file may say.
+"""
+
+from anonspark.config.json_schema import json_schema
+from anonspark.config.loading import load_configuration, parse_configuration
+from anonspark.config.schema import (
+    Attribute,
+    Configuration,
+    EvaluateOptions,
+    ExecutionOptions,
+    HierarchyRule,
+    InputOptions,
+    OutputOptions,
+    PrivacyOptions,
+)
+
+__all__ = [
+    "Attribute",
+    "Configuration",
+    "EvaluateOptions",
+    "ExecutionOptions",
+    "HierarchyRule",
+    "InputOptions",
+    "OutputOptions",
+    "PrivacyOptions",
+    "json_schema",
+    "load_configuration",
+    "parse_configuration",
+]

@@ -1,0 +1,99 @@
+"""The section ``metrics``: how runs are followed over time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from anonspark.config.gates import summary_figures, unmeasured
+from anonspark.config.problems import Finding, found, nearest
+from anonspark.config.section import Section
+
+__all__ = ["MetricsOptions", "unusable_drift"]
+
+_Path = Annotated[str, Field(min_length=1)]
+
+# The upper end keeps out what would be no bound at all.
+_Bound = Annotated[float, Field(ge=0.0, le=100_000.0)]
+
+
+class MetricsOptions(Section):
+    """How runs are followed over time.
+
+    Attributes
+    ----------
+    job : str
+        Tells the runs of one job from those of others.
+    append_to : str or None
+        Directory of the tables of all runs.
+    drift : dict
+        Figure of the table ``summary`` to its largest relative change.
+    prometheus_textfile : str or None
+        File about the last run.
+    """
+
+    job: str = Field(
+        default="anonspark",
+        min_length=1,
+        description=(
+            "Name of the job: runs are compared with earlier runs of the same job, and told apart "
+            "by it in the tables of all runs and in Prometheus."
+        ),
+    )
+    append_to: _Path | None = Field(
+        default=None,
+        description=(
+            "Directory to whose tables summary and rounds the rows of every release are appended, "
+            "by date; any Hadoop URI. null: none."
+        ),
+    )
+    drift: dict[str, _Bound] = Field(
+        default={},
+        description=(
+            "Largest relative change of figures of the table summary against the last earlier run "
+            "of the same job, such as {rows_in: 0.2}. Beyond it nothing is published."
+        ),
+    )
+    prometheus_textfile: _Path | None = Field(
+        default=None,
+        description=(
+            "File that tells Prometheus of the last run, successful or not; a path without scheme "
+            "is on the driver's local disk. null: none."
+        ),
+    )
+
+
+def unusable_drift(metrics: MetricsOptions, *, information: bool, baseline: bool) -> list[Finding]:
+    """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
+
+    Parameters
+    ----------
+    metrics : MetricsOptions
+    information : bool
+        Whether entropy and divergence are measured.
+    baseline : bool
+        Whether the model without outlier handling is measured.
+    """
+    findings = []
+    if metrics.drift and metrics.append_to is None:
+        findings.append(
+            Finding(
+                ("metrics", "drift"),
+                "found bounds, but no earlier runs to compare with; expected metrics.append_to "
+                "beside them; add it, or remove the bounds",
+            )
+        )
+    known = summary_figures()
+    for name in metrics.drift:
+        text = unmeasured(name, information=information, baseline=baseline)
+        if name not in known:
+            near = nearest(name, known)
+            text = (
+                f"found {found(name)}, which is no figure of a release; expected a number of the "
+                "table summary"
+                + (f"; did you mean {near!r}?" if near else "; see docs/output.md#summary")
+            )
+        if text is not None:
+            findings.append(Finding(("metrics", "drift", name), text))
+    return findings

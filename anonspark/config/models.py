@@ -1,0 +1,496 @@
+"""What the ``model`` section may say: the options of every model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from anonspark.config.problems import Finding, found, nearest
+
+if TYPE_CHECKING:
+    from anonspark.config.schema import Attribute
+
+__all__ = [
+    "EXHAUSTIVE_NODES",
+    "AutoOptions",
+    "CanonOptions",
+    "FullDomainOptions",
+    "MicroaggregationOptions",
+    "ModelOptions",
+    "MondrianOptions",
+    "ObjectiveName",
+    "RoundOptions",
+    "options_classes",
+]
+
+EXHAUSTIVE_NODES = 20_000
+"""Lattices up to here are searched exhaustively unless the configuration says otherwise."""
+
+ObjectiveName = Literal["average_class_size", "discernibility", "precision", "loss", "entropy"]
+"""What a search of the lattice minimizes."""
+_SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
+_Level = Annotated[int, Field(ge=0)]
+
+
+class ModelOptions(BaseModel):
+    """Base of the options of all models.
+
+    A model declares its own options in a subclass, narrows ``name`` to the names that it answers
+    to, and gives every field a ``description``: the messages of the configuration and the JSON
+    Schema for editors are made from them.
+
+    Attributes
+    ----------
+    name : str
+        The name of the model, as the registry knows it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = Field(description="Which model makes the classes.")
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return False
+
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
+        """Find what the model cannot work with.
+
+        Parameters
+        ----------
+        attributes : mapping of str to Attribute
+            The configured attributes.
+        style : str
+            ``output.style``.
+
+        Returns
+        -------
+        list of Finding
+            Located from the top of the configuration.
+        """
+        return []
+
+
+class RoundOptions(ModelOptions):
+    """Options of the models whose outliers go through further rounds.
+
+    Attributes
+    ----------
+    rho : int
+        Number of rounds.
+    minimum_gain : float
+        Smallest gain of a round for which another one is worth its time.
+    separation : str
+        Which records a group gives up.
+    lof_neighbors : int or None
+        Neighbours that a record is judged by, ``None`` for k - 1.
+    reference : str
+        Which record of a group the normal ones are nearest to.
+    """
+
+    rho: int = Field(
+        default=5,
+        ge=1,
+        le=1000,
+        description=(
+            "Number of rounds at most; the last one keeps its groups whole. Only for models with "
+            "outlier handling."
+        ),
+    )
+    minimum_gain: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description=(
+            "Stop with the round that lowers the certainty penalty by less than this share of what "
+            "it would be without the round; 0 never stops early. Only for models with outlier "
+            "handling."
+        ),
+    )
+    separation: Literal["always", "paying"] = Field(
+        default="paying",
+        description=(
+            "Which records a group gives up to the next round: paying those without which the "
+            "release loses less, if there are any, and a round that does not lower the loss is "
+            "undone; always all but the k nearest to its reference, in all rounds, as published. "
+            "Only for models with outlier handling."
+        ),
+    )
+    lof_neighbors: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description=(
+            "Neighbours that a record is judged by; null means k - 1. Only for models with outlier "
+            "handling."
+        ),
+    )
+    reference: Literal["lof", "density"] = Field(
+        default="lof",
+        description=(
+            "Which record of a group the normal ones are nearest to: lof takes the one with the "
+            "smallest local outlier factor, as published; density the one with the smallest sum of "
+            "distances to its neighbours. Only for models with outlier handling."
+        ),
+    )
+
+    @property
+    def handles_outliers(self) -> bool:
+        """Whether outliers go through further rounds."""
+        return False
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return self.handles_outliers and self.rho > 1
+
+
+class MondrianOptions(RoundOptions):
+    """Options of Mondrian, without rounds (``smondrian``) and with them (``su-mondrian``).
+
+    Attributes
+    ----------
+    name : str
+        ``mondrian`` and ``u-mondrian`` are the same computations as ``smondrian`` and
+        ``su-mondrian``.
+    split : str
+        What happens to records that are equal to the median.
+    cut : str
+        Which boundaries of the chosen attribute are looked at.
+    span : str
+        Which width chooses the attribute to cut.
+    """
+
+    name: Literal["smondrian", "su-mondrian", "mondrian", "u-mondrian"] = Field(
+        default="su-mondrian",
+        description=(
+            "Which model makes the classes: smondrian (also: mondrian) cuts once and keeps whole "
+            "groups; su-mondrian (also: u-mondrian) sends the outliers of every group through "
+            "further rounds."
+        ),
+    )
+    split: Literal["strict", "relaxed"] = Field(
+        default="strict",
+        description=(
+            "Records equal to the median: strict keeps them on one side of the cut; relaxed "
+            "shares them out so that both halves have equal size."
+        ),
+    )
+    cut: Literal["balanced", "published"] = Field(
+        default="balanced",
+        description=(
+            "Where an attribute is cut: balanced takes the better of the boundaries below and "
+            "above the median, and with criteria beyond k looks further out before it leaves a "
+            "group whole; published takes the one above the median, as the published algorithm "
+            "does. It matters to the strict split only."
+        ),
+    )
+    span: Literal["data", "cell"] = Field(
+        default="data",
+        description=(
+            "Which width chooses the attribute to cut: data takes the width of the group's own "
+            "records; cell takes the width of its cell of the tree, as the published algorithm "
+            "does."
+        ),
+    )
+
+    @property
+    def handles_outliers(self) -> bool:
+        """Whether outliers go through further rounds."""
+        return self.name in ("su-mondrian", "u-mondrian")
+
+
+class CanonOptions(RoundOptions):
+    """Options of Canon, without rounds (``canon``) and with them (``u-canon``).
+
+    Attributes
+    ----------
+    name : str
+    vantage : str
+        How the vantage point of a node is chosen.
+    """
+
+    name: Literal["canon", "u-canon"] = Field(
+        description=(
+            "Which model makes the classes: canon cuts into halves by the distance to a vantage "
+            "point, and keeps whole groups; u-canon sends the outliers of every group through "
+            "further rounds."
+        ),
+    )
+    vantage: Literal["spread", "random"] = Field(
+        default="spread",
+        description=(
+            "How a vantage point is chosen: spread takes, of thirty records drawn by content, the "
+            "one whose distances vary most; random takes the first one drawn, as published."
+        ),
+    )
+
+    @property
+    def handles_outliers(self) -> bool:
+        """Whether outliers go through further rounds."""
+        return self.name == "u-canon"
+
+
+class MicroaggregationOptions(ModelOptions):
+    """Options of microaggregation.
+
+    Attributes
+    ----------
+    name : str
+    objective : str
+        What groups are formed for.
+    passes : int
+        How often all groups are improved.
+    block_rows : int
+        Records among which groups are formed.
+    """
+
+    name: Literal["microaggregation"] = Field(
+        description=(
+            "Which model makes the classes: microaggregation grows and improves groups of k to "
+            "2k - 1 records one by one, for the least loss."
+        ),
+    )
+    objective: Literal["gcp", "queries"] = Field(
+        default="gcp",
+        description=(
+            "What groups are formed for: gcp for the smallest certainty penalty; queries for "
+            "counts that are estimated well, too, for a penalty that is a little larger."
+        ),
+    )
+    passes: int = Field(
+        default=20,
+        ge=1,
+        le=1_000,
+        description=(
+            "How often all groups are improved; more passes take longer, in proportion, and lose "
+            "less. It changes the release."
+        ),
+    )
+    block_rows: int = Field(
+        default=250_000,
+        ge=1_000,
+        le=10_000_000,
+        description=(
+            "Largest number of records among which groups are formed; larger tables are cut at "
+            "medians first. It changes the release."
+        ),
+    )
+
+
+class FullDomainOptions(ModelOptions):
+    """Options of full-domain recoding, once (``full-domain``) or in rounds (``rho-gain``).
+
+    Attributes
+    ----------
+    name : str
+    rho : int
+        Rounds after the first one.
+    objective : str
+        What the search minimizes.
+    suppression_limit : float or None
+        Share of a round's records that its recoding may suppress.
+    minimum_levels, maximum_levels : dict
+        Bounds of the levels of some quasi-identifiers.
+    levels : list of dict
+        Levels that are not searched for, round by round.
+    search : str or None
+        How the lattice is searched.
+    t_reference : str
+        What t-closeness is measured against.
+    residual : str
+        What happens to records that no round finds a class for.
+    driver_tuples : int
+        Distinct tuples that the driver takes.
+    """
+
+    name: Literal["full-domain", "rho-gain"] = Field(
+        description=(
+            "Which model makes the classes: full-domain recodes every quasi-identifier to one "
+            "level of its hierarchy and suppresses the records whose class violates a criterion; "
+            "rho-gain recodes the suppressed records again on their own, round after round."
+        ),
+    )
+    rho: int = Field(
+        default=2,
+        ge=0,
+        le=1000,
+        description="Rounds after the first one at most. Only for rho-gain.",
+    )
+    objective: ObjectiveName = Field(
+        default="average_class_size",
+        description=(
+            "What the chosen levels are best in: average_class_size (most classes), "
+            "discernibility, precision, loss, or entropy."
+        ),
+    )
+    suppression_limit: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=1.0,
+        description=(
+            "Largest share of a round's records that may be suppressed; null means 0.05 for "
+            "full-domain and 1 for rho-gain, whose next round takes them back."
+        ),
+    )
+    minimum_levels: dict[str, _Level] = Field(
+        default={}, description="Lowest level allowed of some quasi-identifiers; 0 for the others."
+    )
+    maximum_levels: dict[str, _Level] = Field(
+        default={},
+        description=(
+            "Highest level allowed of some quasi-identifiers; that of the hierarchy for the others."
+        ),
+    )
+    levels: list[dict[str, _Level]] = Field(
+        default=[],
+        description=(
+            "Levels that are given instead of searched for: one mapping of all quasi-identifiers a "
+            "round, from the first one; for releases that have to be alike, or to repeat others'."
+        ),
+    )
+    search: Literal["exhaustive", "pruned"] | None = Field(
+        default=None,
+        description=(
+            "exhaustive scores every node of the lattice; pruned spares those that monotonicity "
+            "and bounds rule out, which may miss the best node where a criterion is not monotone; "
+            f"null: exhaustive up to {EXHAUSTIVE_NODES:,} nodes."
+        ),
+    )
+    t_reference: Literal["original", "round"] = Field(
+        default="original",
+        description=(
+            "What t-closeness is measured against: the distribution of the whole input (original) "
+            "or of the records of each round (round, as published; the release then may violate "
+            "t-closeness against the whole input)."
+        ),
+    )
+    residual: Literal["drop", "suppress"] = Field(
+        default="drop",
+        description=(
+            "Records that no round finds a class for: drop leaves them out, suppress publishes "
+            "them as one class whose quasi-identifiers tell nothing, if it satisfies the criteria."
+        ),
+    )
+    driver_tuples: int = Field(
+        default=5_000_000,
+        ge=1,
+        description=(
+            "Distinct tuples of quasi-identifiers (with their sensitive values, where criteria "
+            "need them) that the search keeps on the driver; more are kept on the cluster."
+        ),
+    )
+
+    @property
+    def largest_share(self) -> float:
+        """Share of a round's records that may be suppressed."""
+        if self.suppression_limit is not None:
+            return self.suppression_limit
+        return _SUPPRESSION_LIMIT[self.name]
+
+    @property
+    def has_rounds(self) -> bool:
+        """Whether there can be more than one round."""
+        return self.name == "rho-gain" and self.rho > 0
+
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:
+        """Find quasi-identifiers without a hierarchy, levels of what is none, and other styles."""
+        quasi_identifiers = [
+            name for name, one in attributes.items() if one.role == "quasi_identifier"
+        ]
+        findings = [
+            Finding(
+                ("attributes", name),
+                f"found no hierarchy; expected one, for the model '{self.name}' recodes every "
+                "quasi-identifier to a level of its hierarchy; give a file or a rule",
+            )
+            for name in quasi_identifiers
+            if attributes[name].hierarchy is None
+        ]
+        if style != "interval":
+            findings.append(
+                Finding(
+                    ("output", "style"),
+                    f"found {found(style)} with the model '{self.name}', which publishes labels of "
+                    "hierarchies; expected 'interval'; remove it",
+                )
+            )
+        for key in ("minimum_levels", "maximum_levels"):
+            for name in getattr(self, key):
+                if name not in quasi_identifiers:
+                    near = nearest(name, quasi_identifiers)
+                    hint = f"; did you mean {near!r}?" if near else "; remove it"
+                    findings.append(
+                        Finding(
+                            ("model", key),
+                            f"found {found(name)}, which is no quasi-identifier; expected names "
+                            f"of quasi-identifiers{hint}",
+                        )
+                    )
+        for place, levels in enumerate(self.levels):
+            if set(levels) != set(quasi_identifiers):
+                findings.append(
+                    Finding(
+                        ("model", "levels", place),
+                        f"found levels of {len(levels)} attributes; expected one level for each of "
+                        f"the {len(quasi_identifiers)} quasi-identifiers, and no others; complete "
+                        "or correct it",
+                    )
+                )
+        for name in sorted(set(self.minimum_levels) & set(self.maximum_levels)):
+            if self.minimum_levels[name] > self.maximum_levels[name]:
+                findings.append(
+                    Finding(
+                        ("model", "minimum_levels", name),
+                        f"found {self.minimum_levels[name]}, more than in maximum_levels; expected "
+                        "at most that; correct one",
+                    )
+                )
+        return findings
+
+
+class AutoOptions(ModelOptions):
+    """Options of ``auto``, which tries models on a sample and takes the best one.
+
+    Attributes
+    ----------
+    name : str
+    objective : str
+        What is to be small.
+    """
+
+    name: Literal["auto"] = Field(
+        description=(
+            "Which model makes the classes: auto tries smondrian, su-mondrian, u-canon and "
+            "microaggregation on a sample and takes the one with the smallest loss; the manifest "
+            "says which and why."
+        ),
+    )
+    objective: Literal["gcp", "queries"] = Field(
+        default="gcp",
+        description=(
+            "What is to be small: gcp is the certainty penalty; queries the median error of "
+            "counting queries."
+        ),
+    )
+
+
+_OPTIONS: tuple[type[ModelOptions], ...] = (
+    MondrianOptions,
+    CanonOptions,
+    MicroaggregationOptions,
+    FullDomainOptions,
+    AutoOptions,
+)
+
+
+def options_classes() -> dict[str, type[ModelOptions]]:
+    """Return the options class of every accepted name, in the order in which messages list them."""
+    return {
+        name: options
+        for options in _OPTIONS
+        for name in get_args(options.model_fields["name"].annotation)
+    }

@@ -1,0 +1,252 @@
+"""The section ``privacy``: what every class of a release satisfies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.section import Section
+from anonspark.core.criterion import Criterion, CriterionKind
+
+__all__ = [
+    "AlphaAnonymity",
+    "DeltaPresence",
+    "LDiversity",
+    "PrivacyOptions",
+    "TCloseness",
+]
+
+_AttributeName = Annotated[
+    str, Field(min_length=1, description="Name of an attribute with the role sensitive.")
+]
+
+
+class LDiversity(Section):
+    """How diverse the values of a sensitive attribute are in every class.
+
+    Attributes
+    ----------
+    attribute : str
+        A sensitive attribute.
+    kind : str
+        What is counted as diversity.
+    l : float
+        How much of it.
+    c : float or None
+        Of recursive (c, l)-diversity.
+    """
+
+    attribute: _AttributeName
+    kind: Literal["distinct", "entropy", "recursive"] = Field(
+        default="distinct",
+        description=(
+            "distinct: at least l different values; entropy: entropy of the values at least log "
+            "l; recursive: the most frequent value less frequent than c times all from the l-th "
+            "on together."
+        ),
+    )
+    l: float = Field(  # noqa: E741
+        ge=1.0,
+        le=1e9,
+        allow_inf_nan=False,
+        description="How diverse; a whole number for distinct and recursive.",
+    )
+    c: float | None = Field(
+        default=None,
+        gt=0.0,
+        allow_inf_nan=False,
+        description="The factor of recursive diversity, which needs it.",
+    )
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings = []
+        if self.kind != "entropy" and self.l != int(self.l):
+            findings.append(
+                Finding(
+                    ("l",),
+                    f"found {found(self.l)} with the kind '{self.kind}'; expected a whole number; "
+                    "round it up, or set the kind to 'entropy'",
+                )
+            )
+        if self.kind == "recursive" and self.c is None:
+            findings.append(
+                Finding(
+                    ("c",),
+                    "found nothing with the kind 'recursive'; expected a number greater than 0; "
+                    "add it",
+                )
+            )
+        if self.kind != "recursive" and self.c is not None:
+            findings.append(
+                Finding(
+                    ("c",),
+                    f"found {found(self.c)} with the kind '{self.kind}'; expected it with the kind "
+                    "'recursive' only; remove it",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+    def criterion(self) -> Criterion:
+        """Return the same as the models know it."""
+        return Criterion(self.attribute, self.kind, self.l, self.c or 0.0)
+
+
+class TCloseness(Section):
+    """How near the values of every class are distributed to those of the whole input.
+
+    Attributes
+    ----------
+    attribute : str
+        A sensitive attribute.
+    t : float
+        Largest distance.
+    distance : str
+        What is measured.
+    """
+
+    attribute: _AttributeName
+    t: float = Field(ge=0.0, le=1.0, description="Largest distance allowed, from 0 to 1.")
+    distance: Literal["equal", "ordered", "hierarchical"] = Field(
+        default="equal",
+        description=(
+            "Earth mover's distance where all values are equally far from each other (equal), as "
+            "far as their places in the order (ordered), or as their lowest common ancestor is "
+            "high in the attribute's hierarchy (hierarchical)."
+        ),
+    )
+
+    def criterion(self) -> Criterion:
+        """Return the same as the models know it."""
+        kinds: dict[str, CriterionKind] = {
+            "equal": "equal distance",
+            "ordered": "ordered distance",
+            "hierarchical": "hierarchical distance",
+        }
+        return Criterion(self.attribute, kinds[self.distance], self.t)
+
+
+class AlphaAnonymity(Section):
+    """The largest share of one sensitive value in a class: (alpha, k)-anonymity.
+
+    Attributes
+    ----------
+    attribute : str
+        A sensitive attribute.
+    alpha : float
+        Largest share.
+    """
+
+    attribute: _AttributeName
+    alpha: float = Field(
+        gt=0.0, le=1.0, description="Largest share of any one value in a class, up to 1."
+    )
+
+    def criterion(self) -> Criterion:
+        """Return the same as the models know it."""
+        return Criterion(self.attribute, "alpha", self.alpha)
+
+
+class DeltaPresence(Section):
+    """Bounds on the probability that a person of a population is in the release.
+
+    Attributes
+    ----------
+    population : str
+        Table of the population.
+    format : str
+        Its Spark data source.
+    options : dict
+        Options of the data source.
+    min, max : float
+        Bounds of the probability.
+    """
+
+    population: str = Field(
+        min_length=1,
+        description="Path of the population table, which has all quasi-identifiers as columns.",
+    )
+    format: str = Field(
+        default="parquet", min_length=1, description="Spark data source of the population table."
+    )
+    options: dict[str, str] = Field(
+        default={}, description="Options of the data source of the population table."
+    )
+    min: float = Field(
+        default=0.0, ge=0.0, le=1.0, description="Smallest probability of presence allowed."
+    )
+    max: float = Field(ge=0.0, le=1.0, description="Largest probability of presence allowed.")
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.min > self.max:
+            finding = Finding(
+                ("min",),
+                f"found {found(self.min)}, more than max; expected at most max; correct one",
+            )
+            raise impossible([finding])
+        return self
+
+
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, dict) else value
+
+
+class PrivacyOptions(Section):
+    """What the release guarantees.
+
+    Attributes
+    ----------
+    k : int
+        Smallest class size allowed.
+    l_diversity : list of LDiversity
+    t_closeness : list of TCloseness
+    alpha_k_anonymity : list of AlphaAnonymity
+    delta_presence : DeltaPresence or None
+    """
+
+    k: int = Field(ge=1, description="Smallest class size allowed.")
+    l_diversity: Annotated[list[LDiversity], BeforeValidator(_one_or_more)] = Field(
+        default=[],
+        description="Diversity of sensitive attributes in every class; one or a list.",
+    )
+    t_closeness: Annotated[list[TCloseness], BeforeValidator(_one_or_more)] = Field(
+        default=[],
+        description=(
+            "Distance of the sensitive values of every class from those of the whole input; one or "
+            "a list."
+        ),
+    )
+    alpha_k_anonymity: Annotated[list[AlphaAnonymity], BeforeValidator(_one_or_more)] = Field(
+        default=[],
+        description="Largest share of one sensitive value in every class; one or a list.",
+    )
+    delta_presence: DeltaPresence | None = Field(
+        default=None,
+        description=(
+            "Bounds on the probability that a person of a population is in the release; checked "
+            "before publishing, not aimed at."
+        ),
+    )
+
+    @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """Criteria beyond k that every class satisfies, each once."""
+        criteria = [
+            *(section.criterion() for section in self.l_diversity),
+            *(section.criterion() for section in self.t_closeness),
+            *(section.criterion() for section in self.alpha_k_anonymity),
+        ]
+        return tuple(dict.fromkeys(criteria))
+
+    def locations(self) -> list[tuple[tuple[str | int, ...], str]]:
+        """Return where a sensitive attribute is named, and its name."""
+        return [
+            ((key, place, "attribute"), section.attribute)
+            for key in ("l_diversity", "t_closeness", "alpha_k_anonymity")
+            for place, section in enumerate(getattr(self, key))
+        ]

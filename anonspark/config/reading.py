@@ -1,0 +1,50 @@
+"""Reading the small files that a user names: local ones here, others through Spark's Hadoop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from anonspark.errors import SparkNeededError
+from anonspark.redaction import redact
+
+__all__ = ["TextReader", "is_address", "read_local_text"]
+
+TextReader = Callable[[str], str]
+"""Returns the text of a file; raises OSError where it cannot, UnicodeDecodeError if it is none."""
+
+# Two letters at least: one is a drive of Windows.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def is_address(path: str | Path) -> bool:
+    """Tell whether a path names its file system, as ``hdfs://`` does; others are local."""
+    return _ADDRESS.match(str(path)) is not None
+
+
+def read_local_text(path: str) -> str:
+    """Read a UTF-8 file of the local disk.
+
+    Parameters
+    ----------
+    path : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    OSError, UnicodeDecodeError
+        If it cannot be read.
+    SparkNeededError
+        If it lies on another file system.
+    """
+    if is_address(path):
+        raise SparkNeededError(
+            f"{redact(path)}: lies on a file system of Hadoop, which is reached through Spark "
+            "alone; give a path of the local disk, or a reader such as "
+            "anonspark.engine.spark.filesystem.FileSystem(spark).read_document"
+        )
+    return Path(path).read_text(encoding="utf-8-sig")

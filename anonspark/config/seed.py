@@ -1,0 +1,156 @@
+"""The seed from wherever it is kept: in the configuration, in a file of its own, or in a variable.
+
+It is a secret, so nothing here quotes it: not what was found in the file nor in the variable.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from anonspark.config.reading import TextReader, is_address, read_local_text
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.redaction import redact
+
+__all__ = ["SEED_VARIABLE", "fill_in_seed", "is_readable_by_others", "local_path"]
+
+SEED_VARIABLE = "ANONSPARK_SEED"
+"""Environment variable that may hold the seed."""
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_EXPECTED = f"expected one whole number from {_SMALLEST} to {_LARGEST}"
+_NUMBER = re.compile(r"[-+]?[0-9]{1,30}")
+
+
+def fill_in_seed(
+    document: dict[str, Any], read: TextReader, problems: list[str], *, needed: bool
+) -> SparkNeededError | None:
+    """Put the seed into a configuration that says where it is kept.
+
+    Parameters
+    ----------
+    document : dict
+        The configuration before it is checked; its ``execution.seed`` is set.
+    read : callable
+        Reads the file where it is at an address; others are local.
+    problems : list of str
+        What is wrong is added.
+    needed : bool
+        Whether the seed is asked for at all. If not, neither file nor variable is looked at, so
+        that whoever only reads a release needs no secret.
+
+    Returns
+    -------
+    SparkNeededError or None
+        To be raised where nothing else is wrong: the file can be read through Spark alone.
+    """
+    execution = document.get("execution", {})
+    if not isinstance(execution, dict):
+        # Reported with everything else that has the wrong type.
+        return None
+    path = execution.get("seed_file")
+    given = [f"execution.{key}" for key in ("seed", "seed_file") if execution.get(key) is not None]
+    if needed and SEED_VARIABLE in os.environ:
+        given.append(f"the environment variable {SEED_VARIABLE}")
+    if len(given) > 1:
+        problems.append(
+            f"{' and '.join(given)}: found the seed in {len(given)} places; expected it in one of "
+            f"execution.seed, execution.seed_file and {SEED_VARIABLE}; keep one of them"
+        )
+        execution.pop("seed_file", None)
+        return None
+    if path is None or not needed:
+        # What is no text is left to the check of types.
+        if path is None or isinstance(path, str):
+            execution.pop("seed_file", None)
+        if needed and SEED_VARIABLE in os.environ:
+            found = _number(os.environ[SEED_VARIABLE])
+            if found is None:
+                problems.append(
+                    f"{SEED_VARIABLE}: the environment variable holds something else; {_EXPECTED}; "
+                    "correct it, or unset it"
+                )
+            else:
+                document["execution"] = execution | {"seed": found}
+        return None
+    if not isinstance(path, str) or not path:
+        return None
+    try:
+        execution["seed"] = _read_seed(path, read)
+    except SparkNeededError as error:
+        # The rest is checked meanwhile.
+        execution["seed"] = 0
+        return error
+    except ConfigurationError as error:
+        execution.pop("seed_file")
+        problems += error.problems
+    return None
+
+
+def _number(text: str) -> int | None:
+    """Return the one number that a text holds, None where it holds anything else."""
+    if not _NUMBER.fullmatch(text.strip()):
+        return None
+    number = int(text)
+    return number if _SMALLEST <= number <= _LARGEST else None
+
+
+def _read_seed(path: str, read: TextReader) -> int:
+    """Read the file of the seed.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, or holds something else; what it holds is not quoted.
+    """
+    shown = redact(path)
+    # A message is one line, whatever the path.
+    where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
+    local = path if not is_address(path) else local_path(path)
+    try:
+        text = read(path) if local is None else read_local_text(local)
+    except FileNotFoundError:
+        reason = "no such file; expected a file that holds the seed; check the path"
+    except IsADirectoryError:
+        reason = "found a directory; expected a file that holds the seed; check the path"
+    except UnicodeDecodeError:
+        reason = f"found a file that is not UTF-8 text; {_EXPECTED}; check the path"
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or "it is no path"
+        reason = f"the file cannot be read ({cause}); check the path and its permissions"
+    else:
+        found = _number(text)
+        if found is not None:
+            return found
+        reason = f"the file holds something else; {_EXPECTED} and nothing beside it; correct it"
+    raise ConfigurationError(f"{where}: {reason}")
+
+
+def local_path(path: str) -> str | None:
+    """Return the local path of an address such as ``file:///etc/seed``; None where it is none."""
+    if not path.startswith("file:"):
+        return None
+    parts = urlsplit(path)
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        return None
+    return unquote(parts.path)
+
+
+def is_readable_by_others(path: str) -> bool:
+    """Tell whether somebody else than its owner may read a file of the local disk.
+
+    Parameters
+    ----------
+    path : str
+        Of the file of the seed; nothing is known of addresses of other file systems.
+    """
+    try:
+        mode = Path(local_path(path) or path).stat().st_mode
+    except (OSError, ValueError):
+        # Not on this disk, or gone since it was read.
+        return False
+    return stat.S_ISREG(mode) and bool(mode & (stat.S_IRGRP | stat.S_IROTH))

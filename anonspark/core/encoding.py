@@ -1,0 +1,294 @@
+"""Quasi-identifiers as numbers: order-preserving 64-bit codes and positions on the real line.
+
+Medians are taken on *codes*: integers in the order of the values, exact for every type. Widths and
+distances are measured on *positions*: float64 numbers whose differences are the differences of the
+values. No Spark here: this runs on the driver and inside every task alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import Kind
+
+__all__ = ["QuasiIdentifier"]
+
+Codes = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.float64]
+
+
+_EXACT_IN_FLOAT64 = 2**53
+
+
+def _order_preserving_bits(values: npt.NDArray[np.float64]) -> Codes:
+    """Map float64 to int64 so that the order is kept; -0.0 and 0.0 are one value."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
+
+
+def _float_of_bits(codes: Codes) -> npt.NDArray[np.float64]:
+    bits = np.where(codes < 0, np.int64(-(2**63)) - codes - 1, codes)
+    return np.ascontiguousarray(bits).view(np.float64)
+
+
+@dataclass(frozen=True)
+class QuasiIdentifier:
+    """One quasi-identifier: its column, its type, and its range over the whole input.
+
+    Parameters
+    ----------
+    name : str
+        Column name, as configured and as published.
+    kind : Kind
+        What the values are.
+    arrow_type : pyarrow.DataType
+        Type of the staged column.
+    lowest, highest : int
+        Smallest and largest code of the values that are present (not missing).
+    scale : int
+        Decimal places that the values need (kind ``decimal``).
+    categories : tuple of str
+        All values in order (kind ``category``).
+    has_missing : bool
+        Whether values are missing and a category of their own: they get the code after
+        ``highest``.
+    weight : float
+        What widths, distances and penalties are multiplied by; greater than 0.
+    hierarchy : Hierarchy or None
+        Groups of the categories, by which classes are generalized; its leaves are the categories.
+    """
+
+    name: str
+    kind: Kind
+    arrow_type: pa.DataType
+    lowest: int
+    highest: int
+    scale: int = 0
+    categories: tuple[str, ...] = ()
+    has_missing: bool = False
+    weight: float = 1.0
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def unit(self) -> float:
+        """Difference of positions that counts as 1 in widths: the range, less the larger weight."""
+        # A range of denormal numbers may be too small to be divided.
+        return self.range / self.weight or self.range
+
+    @property
+    def missing_code(self) -> int:
+        """Code of missing values, the one after the largest value's."""
+        return self.highest + 1
+
+    @property
+    def height(self) -> int:
+        """Levels above the values: those of the hierarchy, 1 without one."""
+        return self.hierarchy.height if self.hierarchy is not None else 1
+
+    @property
+    def domain_size(self) -> int:
+        """Values of the domain, a missing one among them (categories only)."""
+        if self.hierarchy is not None:
+            return len(self.categories) + int(self.has_missing)
+        return self.highest - self.lowest + 1 + int(self.has_missing)
+
+    @property
+    def is_category(self) -> bool:
+        """Whether classes are published as sets of values, not as intervals."""
+        return self.kind in ("category", "boolean")
+
+    @cached_property
+    def _offset(self) -> int:
+        # Beyond 2^53 float64 cannot tell neighbouring integers apart: measure from the minimum.
+        if self.kind == "float" or max(abs(self.lowest), abs(self.highest)) <= _EXACT_IN_FLOAT64:
+            return 0
+        return self.lowest
+
+    @cached_property
+    def _shrink(self) -> float:
+        # Keeps the range finite where the difference of the extremes would overflow.
+        if self.kind == "float" and self.lowest <= self.highest:
+            low, high = _float_of_bits(np.array([self.lowest, self.highest], np.int64))
+            with np.errstate(over="ignore"):
+                if not np.isfinite((high - low) * 4):
+                    return 0.125
+        return 1.0
+
+    @cached_property
+    def range(self) -> float:
+        """Largest minus smallest position over the whole input, 1 where they are equal."""
+        if self.lowest > self.highest:
+            return 1.0
+        highest = self.missing_code if self.has_missing and self.is_category else self.highest
+        low, high = self._present_positions(np.array([self.lowest, highest], np.int64))
+        return float(high - low) or 1.0
+
+    @cached_property
+    def origin(self) -> float:
+        """Position of the smallest value."""
+        if self.lowest > self.highest:
+            return 0.0
+        return float(self._present_positions(np.array([self.lowest], np.int64))[0])
+
+    @cached_property
+    def step(self) -> float:
+        """Distance of neighbouring values of the domain; 0 for a continuous one."""
+        return 0.0 if self.kind in ("float", "timestamp") else 1.0
+
+    def encode(self, column: pa.Array) -> Codes:
+        """Return the code of each value.
+
+        Parameters
+        ----------
+        column : pyarrow.Array
+            Values of ``arrow_type``; nulls and NaN are missing.
+
+        Returns
+        -------
+        int64 ndarray of the same length
+
+        Raises
+        ------
+        ValueError
+            If values are missing and not a category of their own, or are none of the categories:
+            the data changed after they were checked.
+        """
+        missing = np.asarray(pc.is_null(column, nan_is_null=True))
+        any_missing = bool(missing.any())
+        if any_missing and not self.has_missing:
+            raise ValueError("a quasi-identifier is missing in the staged records")
+        codes = self._encode_present(column, any_missing)
+        if any_missing:
+            codes = np.where(missing, np.int64(self.missing_code), codes)
+        return codes
+
+    def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
+        match self.kind:
+            case "category":
+                index = pc.index_in(column, value_set=pa.array(self.categories, self.arrow_type))
+                if index.null_count > column.null_count:
+                    raise ValueError("a category is unknown in the staged records")
+                return _numpy(index, any_missing).astype(np.int64)
+            case "boolean":
+                return _numpy(column.cast(pa.int8()), any_missing).astype(np.int64)
+            case "float":
+                values = _numpy(column, any_missing).astype(np.float64)
+                return _order_preserving_bits(values)
+            case "decimal":
+                exact = column.cast(pa.decimal128(38, self.scale))
+                if any_missing:
+                    exact = exact.fill_null(pa.scalar(0, pa.decimal128(38, 0)).cast(exact.type))
+                words = np.frombuffer(exact.buffers()[1], np.int64).reshape(-1, 2)
+                return words[exact.offset : exact.offset + len(exact), 0].copy()
+            case "date":
+                return _numpy(column.cast(pa.int32()), any_missing).astype(np.int64)
+            case "timestamp":
+                micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+                return _numpy(micros, any_missing).astype(np.int64)
+            case "integer":
+                return _numpy(column, any_missing).astype(np.int64)
+
+    def decode(self, codes: Codes) -> pa.Array:
+        """Return the values of codes, nulls for missing ones.
+
+        Parameters
+        ----------
+        codes : int64 ndarray
+            Codes made by :meth:`encode`.
+
+        Returns
+        -------
+        pyarrow.Array of ``arrow_type``
+        """
+        missing = codes == self.missing_code if self.has_missing else None
+        if missing is not None and missing.any():
+            codes = np.where(missing, self.lowest if self.lowest <= self.highest else 0, codes)
+        else:
+            missing = None
+        match self.kind:
+            case "category":
+                if not self.categories:
+                    return pa.nulls(len(codes), self.arrow_type)
+                values = pa.array(self.categories, self.arrow_type).take(pa.array(codes))
+            case "boolean":
+                values = pa.array(codes.astype(bool))
+            case "float":
+                numbers = _float_of_bits(codes)
+                values = pa.array(numbers.astype(self.arrow_type.to_pandas_dtype()))
+            case "decimal":
+                words = np.stack([codes, codes >> 63], axis=1)
+                buffer = pa.py_buffer(np.ascontiguousarray(words).tobytes())
+                exact = pa.Array.from_buffers(
+                    pa.decimal128(38, self.scale), len(codes), [None, buffer]
+                )
+                values = exact.cast(self.arrow_type)
+            case "date":
+                values = pa.array(codes.astype(np.int32)).cast(self.arrow_type)
+            case "timestamp":
+                micros = pa.timestamp("us", self.arrow_type.tz)
+                values = pa.array(codes).cast(micros).cast(self.arrow_type)
+            case "integer":
+                values = pa.array(codes).cast(self.arrow_type)
+        if missing is None:
+            return values
+        return pc.if_else(pa.array(missing), pa.scalar(None, self.arrow_type), values)
+
+    def positions(self, codes: Codes) -> Positions:
+        """Return where codes lie on the real line.
+
+        A missing category is the last one of its domain. A missing number lies one whole range
+        beyond the largest one: near to nothing, so that trees cut missing from present values
+        first.
+
+        Parameters
+        ----------
+        codes : int64 ndarray
+
+        Returns
+        -------
+        float64 ndarray of the same shape
+        """
+        positions = self._present_positions(codes)
+        if self.has_missing and not self.is_category:
+            missing = codes == self.missing_code
+            if missing.any():
+                beyond = self.origin + self.range * (1.0 if self.lowest > self.highest else 2.0)
+                positions = np.where(missing, beyond, positions)
+        return positions
+
+    def _present_positions(self, codes: Codes) -> Positions:
+        if self.kind == "float":
+            return _float_of_bits(codes) * self._shrink
+        if self._offset:
+            # Unsigned, for the difference of two 64-bit integers need not fit a signed one.
+            shifted = codes.view(np.uint64) - np.uint64(self._offset % 2**64)
+            return shifted.astype(np.float64)
+        return codes.astype(np.float64)
+
+    def normalized(self, positions: Positions) -> Positions:
+        """Return positions on the scale where the whole input spans 0 to the weight."""
+        return (positions - self.origin) / self.unit
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a manifest may say of this attribute: no value of it."""
+        description = {"name": self.name, "kind": self.kind, "type": str(self.arrow_type)}
+        if self.hierarchy is None:
+            return description
+        height, leaves = self.hierarchy.height, len(self.hierarchy.leaves)
+        return {**description, "hierarchy": {"height": height, "leaves": leaves}}
+
+
+def _numpy(column: pa.Array, any_missing: bool) -> npt.NDArray[Any]:
+    """Return the values, anything where one is missing (the caller replaces those codes)."""
+    if any_missing:
+        column = column.fill_null(pa.scalar(0, pa.int64()).cast(column.type))
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values

@@ -1,0 +1,216 @@
+"""Hierarchies from CSV files: in each line a value, then its groups from fine to coarse.
+
+The layout is that of other anonymization tools::
+
+    Bachelors;Undergraduate;Higher education;*
+    Masters;Graduate;Higher education;*
+
+There is no header. Cells are trimmed, fields may be quoted, blank lines are ignored. The columns
+are divided by a semicolon, comma, tab or vertical bar, whichever fits the lines best.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.errors import ConfigurationError
+
+__all__ = ["BLANKS", "parse_hierarchy"]
+
+BLANKS = " \t\n\r\v\f"
+"""What is taken away around cells, and around the values that are looked up."""
+
+_DELIMITERS = ";,\t|"
+_MOST_PROBLEMS = 10
+_END = "\0"
+
+
+class _Row(NamedTuple):
+    """A line of the file: its number and its trimmed cells."""
+
+    line: int
+    cells: list[str]
+
+
+class _Problem(NamedTuple):
+    """Something wrong with a line; the words name no value and no label."""
+
+    line: int
+    text: str
+
+
+def parse_hierarchy(text: str, place: str) -> Hierarchy:
+    """Read a hierarchy from the text of a CSV file.
+
+    Parameters
+    ----------
+    text : str
+        The file; a byte order mark in front is ignored.
+    place : str
+        Configuration key and path of the file, for messages.
+
+    Returns
+    -------
+    Hierarchy
+
+    Raises
+    ------
+    ConfigurationError
+        With everything that is wrong, line by line: at most 10 lines, the others are counted.
+    """
+    text = text.removeprefix("\ufeff")
+    delimiter = _delimiter(text)
+    if delimiter is None:
+        raise ConfigurationError(
+            f"{place}: found one column or none; expected in each line a value and its groups from "
+            "fine to coarse, divided by a semicolon, comma, tab or vertical bar"
+        )
+    # A line of our own behind the last one shows whether a quoted field swallows it.
+    *rows, last = _rows(f"{text}\n{_END}", delimiter)
+    if last.cells != [_END]:
+        raise ConfigurationError(
+            f"{place}: line {last.line}: a quoted field does not end; close the quotes, and double "
+            "those inside"
+        )
+    columns = _usual_columns(rows)
+    problems = [problem for row in rows for problem in _gaps(row, columns)]
+    gaps = {problem.line for problem in problems}
+    sound = [row for row in rows if row.line not in gaps]
+    problems += [*_repetitions(sound), *_second_parents(sound), *_second_roots(sound)]
+    # Only a tree has sets of values below its labels.
+    if not problems:
+        problems += _ambiguous_labels(sound)
+    if problems:
+        raise ConfigurationError(*_listed(problems, place))
+    return Hierarchy.from_rows([row.cells for row in sound])
+
+
+def _rows(text: str, delimiter: str) -> Iterable[_Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    # Any field may be as long as the file, such as one whose quotes are not closed.
+    limit = csv.field_size_limit(max(len(text), 1))
+    try:
+        line = 1
+        for record in reader:
+            cells = [cell.strip(BLANKS) for cell in record]
+            if cells not in ([], [""]):
+                yield _Row(line, cells)
+            line = reader.line_num + 1
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _delimiter(text: str) -> str | None:
+    """Return the sign that cuts most lines into the same number of columns, at least two.
+
+    Where several signs do equally well, that one is taken which makes the last column constant,
+    and an asterisk at best.
+    """
+    best: tuple[int, int] = (0, 0)
+    found = None
+    for delimiter in _DELIMITERS:
+        rows = [row for row in _rows(text, delimiter) if len(row.cells) > 1]
+        columns = _usual_columns(rows)
+        fitting = [row.cells for row in rows if len(row.cells) == columns]
+        roots = {cells[-1] for cells in fitting}
+        score = (len(fitting), (len(roots) == 1) + (roots == {"*"}))
+        if score > best:
+            best, found = score, delimiter
+    return found
+
+
+def _usual_columns(rows: Sequence[_Row]) -> int:
+    """Return the number of columns of most rows, on a tie that of the earliest."""
+    counts = Counter(len(row.cells) for row in rows)
+    return counts.most_common(1)[0][0] if counts else 0
+
+
+def _gaps(row: _Row, columns: int) -> Iterable[_Problem]:
+    if len(row.cells) != columns:
+        yield _Problem(
+            row.line,
+            f"found {len(row.cells)} columns; expected {columns}, as in most lines; give each "
+            "value a label at every level",
+        )
+    elif "" in row.cells:
+        yield _Problem(
+            row.line,
+            f"column {row.cells.index('') + 1} is empty; expected a label at every level; fill "
+            "the gap, if need be with the label beside it",
+        )
+
+
+def _repetitions(rows: Sequence[_Row]) -> Iterable[_Problem]:
+    first: dict[str, _Row] = {}
+    for row in rows:
+        earlier = first.setdefault(row.cells[0], row)
+        if earlier is not row:
+            how = "the same" if earlier.cells == row.cells else "other"
+            yield _Problem(
+                row.line,
+                f"lists the value of line {earlier.line} again, with {how} groups; expected each "
+                "value once; remove one of the two lines",
+            )
+
+
+def _second_parents(rows: Sequence[_Row]) -> Iterable[_Problem]:
+    first: dict[tuple[int, str], _Row] = {}
+    for row in rows:
+        # The last column holds the root; whether it is one is checked apart.
+        for level in range(1, len(row.cells) - 2):
+            earlier = first.setdefault((level, row.cells[level]), row)
+            if earlier.cells[level + 1] != row.cells[level + 1]:
+                yield _Problem(
+                    row.line,
+                    f"the group of column {level + 1} lies in another group of column {level + 2} "
+                    f"than in line {earlier.line}; expected one group above each; correct one of "
+                    "the two lines, or give the groups labels of their own",
+                )
+
+
+def _second_roots(rows: Sequence[_Row]) -> Iterable[_Problem]:
+    for row in rows:
+        if row.cells[-1] != rows[0].cells[-1]:
+            yield _Problem(
+                row.line,
+                f"the last column holds another label than in line {rows[0].line}; expected one "
+                "label for everything, such as *; add a last column with it",
+            )
+
+
+def _ambiguous_labels(rows: Sequence[_Row]) -> Iterable[_Problem]:
+    """Find labels that name different sets of values at different levels.
+
+    A label in the release must have one meaning. That a group of one value has its value's name,
+    or a group that of the only group in it, is no harm.
+    """
+    meanings: dict[str, dict[int, list[_Row]]] = {}
+    for row in rows:
+        for level, label in enumerate(row.cells):
+            meanings.setdefault(label, {}).setdefault(level, []).append(row)
+    for levels in meanings.values():
+        (level, below), *others = levels.items() if len(levels) > 1 else [(0, [])]
+        for other_level, other_below in others:
+            # Rows are unique by their value and stand in the order of the file.
+            if [row.line for row in other_below] == [row.line for row in below]:
+                continue
+            yield _Problem(
+                other_below[0].line,
+                f"the label of column {other_level + 1} stands in column {level + 1} of line "
+                f"{below[0].line} for other values; expected one meaning for each label; give one "
+                "of the two another label",
+            )
+
+
+def _listed(problems: Sequence[_Problem], place: str) -> list[str]:
+    ordered = sorted(problems, key=lambda problem: problem.line)
+    lines = [f"{place}: line {line}: {text}" for line, text in ordered[:_MOST_PROBLEMS]]
+    more = len(ordered) - _MOST_PROBLEMS
+    if more > 0:
+        lines.append(f"{place}: {more:,} more problems of this kind; correct the file")
+    return lines

@@ -1,0 +1,140 @@
+"""Labels of generalized values: ``17``, ``[17-25]``, ``[2020-01-31/2020-03-01]``, ``{a, b}``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.kinds import Kind
+
+__all__ = ["MISSING", "category_label", "hierarchy_label", "interval_labels", "value_labels"]
+
+# From the first of January of the year 0.
+_DAYS_TO_1970 = 719_528
+_DAYS_OF_400_YEARS = 146_097
+_DAYS_OF_ARROW = 11_000_000
+_MICROS_OF_A_DAY = 86_400_000_000
+
+MISSING = "missing"
+"""Label of missing values where they are a category of their own."""
+
+
+def value_labels(values: pa.Array, kind: Kind) -> pa.StringArray:
+    """Return one label a value; numbers in their shortest form that reads back exactly.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        No nulls.
+    kind : Kind
+        What the values are.
+    """
+    if kind == "float":
+        # NumPy scalars, not Python floats: a float32 is written with its own few digits.
+        return pa.array([_number_label(value) for value in values.to_numpy()], pa.string())
+    if kind == "decimal":
+        return pa.array([format(value, "f") for value in values.to_pylist()], pa.string())
+    if kind == "timestamp":
+        micros = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+        return pa.array([_timestamp_label(value) for value in micros.to_pylist()], pa.string())
+    if kind == "date":
+        days = values.cast(pa.date32()).cast(pa.int32())
+        # What is farther away Arrow calls out of range.
+        if pc.any(pc.greater(pc.abs(pc.cast(days, pa.int64())), _DAYS_OF_ARROW)).as_py():
+            return pa.array([_date_label(value) for value in days.to_pylist()], pa.string())
+    return values.cast(pa.string())
+
+
+def _number_label(value: np.floating) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _date_label(days: int) -> str:
+    """Write a day of any year; Python knows those from 1 to 9999."""
+    cycles, days = divmod(days + _DAYS_TO_1970, _DAYS_OF_400_YEARS)
+    moved = date(2000, 1, 1) + timedelta(days=days)
+    return f"{moved.year - 2000 + 400 * cycles:0{4 if cycles >= 0 else 5}d}-{moved:%m-%d}"
+
+
+def _timestamp_label(micros: int) -> str:
+    days, rest = divmod(micros, _MICROS_OF_A_DAY)
+    time = (datetime.min + timedelta(microseconds=rest)).time()
+    return f"{_date_label(days)} {time.isoformat()}"
+
+
+def interval_labels(
+    low: pa.StringArray, high: pa.StringArray, kind: Kind, with_missing: npt.NDArray[np.bool_]
+) -> pa.StringArray:
+    """Return the labels of all values from one to another, both included.
+
+    Parameters
+    ----------
+    low, high : pyarrow.StringArray
+        Labels of the smallest and largest value of each class.
+    kind : Kind
+        Dates and times are divided by a slash, as in ISO 8601; numbers by a hyphen.
+    with_missing : bool ndarray
+        Whether each class holds missing values, too.
+    """
+    divider = "/" if kind in ("date", "timestamp") else "-"
+    intervals = pc.binary_join_element_wise("[", low, divider, high, "]", "")
+    labels = pc.if_else(pc.equal(low, high), low, intervals)
+    if not with_missing.any():
+        return labels
+    with_mark = pc.binary_join_element_wise(labels, f" or {MISSING}", "")
+    return pc.if_else(pa.array(with_missing), with_mark, labels)
+
+
+def category_label(values: Sequence[str | None]) -> str:
+    """Return the label of a set of categories: the value itself, or ``{a, b}``.
+
+    Parameters
+    ----------
+    values : sequence of (str or None)
+        In the order of the domain; None stands for missing values.
+
+    Notes
+    -----
+    A value that could be taken for something else (an empty one, one that looks like a set, like
+    the mark of missing values, or like the mark of everything) is quoted as in JSON, inside a set
+    also one with a comma.
+    """
+    if len(values) == 1:
+        (value,) = values
+        return _quoted(value, special='{["') if value is not None else MISSING
+    labels = (MISSING if value is None else _quoted(value, special='{}[]",') for value in values)
+    return "{" + ", ".join(labels) + "}"
+
+
+def hierarchy_label(label: str, *, with_missing: bool) -> str:
+    """Return the label of a value or group of a hierarchy, as the hierarchy has it.
+
+    Parameters
+    ----------
+    label : str
+        Of the lowest common ancestor of the values.
+    with_missing : bool
+        Whether the class holds missing values, too.
+
+    Notes
+    -----
+    A label that could be taken for something else (an empty one, or one that looks like a quoted
+    one or like the mark of missing values) is quoted as in JSON. Braces and brackets are not: with
+    a hierarchy there are no sets, and a hierarchy has one meaning for each of its labels.
+    """
+    mark = f" or {MISSING}"
+    if label in ("", MISSING) or label.startswith('"') or label.endswith(mark):
+        label = json.dumps(label, ensure_ascii=False)
+    return f"{label}{mark}" if with_missing else label
+
+
+def _quoted(value: str, special: str) -> str:
+    if value in ("", MISSING, "*") or value != value.strip() or set(value) & set(special):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -1,0 +1,1 @@
+"""Spark: the session, tasks, tables and files, and what its exceptions may say."""

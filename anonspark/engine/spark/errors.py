@@ -1,0 +1,397 @@
+"""What Spark's exceptions mean to a user, without the values that their texts may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    EnvironmentProblem,
+    PublishingError,
+    TaskFailure,
+)
+
+if TYPE_CHECKING:
+    from anonspark.progress import Progress
+
+__all__ = [
+    "condition_of",
+    "environment_problem",
+    "opening_table",
+    "reading_input",
+    "running_tasks",
+    "writing_output",
+]
+
+_NO_SPACE = re.compile(
+    r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded",
+    re.IGNORECASE,
+)
+
+_VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
+
+_UNREADABLE = re.compile(
+    r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
+    # The second is what the first says before Spark 4.
+    r"FAILED_READ_FILE|Encountered error while reading file|"
+    r"CANNOT_READ|is not a Parquet file|Malformed|"
+    r"AccessControlException|AccessDeniedException|Permission denied|BadRecordException|"
+    r"EOFException|CORRUPT|ParquetDecodingException|OrcException|FileFormatException"
+)
+
+# A changed byte in a dictionary or a length: the decoders of Parquet and ORC do not look for it.
+_CORRUPT = re.compile(
+    r"(?:IndexOutOfBounds|NegativeArraySize|NullPointer|BufferUnderflow|IllegalArgument"
+    r"|IllegalState|Arithmetic|ClassCast|UnsupportedOperation)Exception\b[^\n]*"
+    r"(?:\n\tat [^\n]*){0,5}?\n\tat (?:\w+//?)?org\.apache\.(?:parquet|orc|spark\.sql\.execution"
+    r"\.datasources\.(?:parquet|orc)\.(?!\w*Writ))"
+)
+
+# What ran out of memory, and which setting is too small.
+_MEMORY = (
+    (
+        re.compile(r"java\.lang\.OutOfMemoryError|GC overhead limit exceeded"),
+        "Java ran out of memory: raise spark.executor.memory, or spark.driver.memory where Spark "
+        "runs embedded or the driver failed",
+    ),
+    (
+        re.compile(
+            r"exceeding (?:physical |virtual )?memory limits|OOMKilled|"
+            r"exit code (?:is )?137|exited with code 137|Exit status: 137"
+        ),
+        "an executor was killed for its memory: raise spark.executor.memoryOverhead, which Python "
+        "workers live in, or lower execution.task_rows",
+    ),
+    (
+        re.compile(r"MemoryError|Unable to allocate|malloc of size \d+ failed|\bbad_alloc\b"),
+        "a Python worker ran out of memory: lower execution.task_rows, or raise "
+        "spark.executor.pyspark.memory where it is set, else spark.executor.memoryOverhead",
+    ),
+    (
+        re.compile(r"Python worker exited unexpectedly|Python worker process terminated"),
+        "a Python worker was killed, as systems do when memory runs out: lower "
+        "execution.task_rows, or raise spark.executor.memoryOverhead",
+    ),
+)
+
+_PACKAGES = (
+    "let PYSPARK_PYTHON (or spark.pyspark.python) name, on every node, a Python that has anonspark "
+    "with its dependencies, or send them along with --py-files and --archives (see docs/clusters)"
+)
+
+# The Python of the workers is not the driver's. Names of modules and versions hold no data.
+_PYTHON = (
+    (
+        re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version"),
+        f"the workers' Python has another version than the driver's: {_PACKAGES}",
+    ),
+    (
+        re.compile(r"No module named '([\w.]+)'"),
+        f"the workers' Python lacks the module {{}}: {_PACKAGES}",
+    ),
+    (
+        re.compile(r"Can't get attribute '\w+' on <module '(anonspark[\w.]*)'"),
+        f"the workers have another version of the module {{}} than the driver: {_PACKAGES}",
+    ),
+    (
+        re.compile(
+            r"PACKAGE_NOT_INSTALLED|UNSUPPORTED_PACKAGE_VERSION"
+            r"|\b(?:PySpark)?ImportError: |FailedTaskError: (?:ModuleNotFound|Import)Error"
+        ),
+        f"the workers' Python lacks a package, or has another version of it: {_PACKAGES}",
+    ),
+    (
+        re.compile(
+            r"Cannot run program \"(?![^\"]*java)[^\"]*\"|Error from python worker"
+            r"|Python worker (?:failed to|did not) connect"
+        ),
+        f"a worker's Python does not start: {_PACKAGES}",
+    ),
+)
+
+_LOST = re.compile(
+    r"ExecutorLostFailure|Master removed our application|All masters are unresponsive|"
+    r"Executor heartbeat timed out|Remote RPC client disassociated|"
+    r"Job \d+ cancelled because SparkContext was shut down"
+)
+
+_TASK = re.compile(r"failed \d+ times|Traceback \(most recent call last\)")
+
+# What anonspark.engine.spark.tasks leaves of an error, or the last line of a traceback, which
+# begins with the exception's type; what follows may hold data.
+_PYTHON_TYPE = re.compile(
+    r"FailedTaskError: (\w+)"
+    r"|^(?!\S*FailedTaskError)([A-Za-z_][\w.]*(?:Error|Exception|Exit))(?=:|$)",
+    re.MULTILINE,
+)
+
+
+def condition_of(error: PySparkException) -> str | None:
+    """Return the name of an error's condition, which holds no data, in any version of Spark."""
+    named = getattr(error, "getCondition", None) or error.getErrorClass
+    condition: str | None = named()
+    return condition
+
+
+def environment_problem(error: BaseException) -> str | None:
+    """Tell what of the environment made a query fail, and what to do; None where it is not that.
+
+    Parameters
+    ----------
+    error : BaseException
+        Of whichever kind; those that are not Spark's tell nothing.
+
+    Returns
+    -------
+    str or None
+        No value of the data.
+    """
+    if not isinstance(error, PySparkException | Py4JError):
+        return None
+    try:
+        text = str(error)
+    except (Py4JError, OSError):  # it asks Java
+        return "Java has ended, or was killed; look at the system's log, and run again"
+    # First, for workers that cannot start end as unexpectedly as those that are killed.
+    for pattern, problem in _PYTHON:
+        if (match := pattern.search(text)) is not None:
+            return problem.format(*map(repr, match.groups()))
+    for pattern, problem in _MEMORY:
+        if pattern.search(text):
+            return problem
+    if _LOST.search(text):
+        return (
+            "Spark lost executors more often than it tries again (spark.task.maxFailures), or its "
+            "master. Look at the cluster, and run again, a run with --resume"
+        )
+    return None
+
+
+def _java_class(error: BaseException) -> str | None:
+    """Return the class of the Java exception behind an error, which holds no data."""
+    thrown = None
+    if isinstance(error, Py4JJavaError):
+        thrown = error.java_exception
+    elif isinstance(error, CapturedException):
+        thrown = error._origin
+    return None if thrown is None else str(thrown.getClass().getName())
+
+
+# What Java throws at an option, a class or an address that it cannot take.
+_NOT_TAKEN = re.compile(
+    r"IllegalArgument|NumberFormat|DateTime|ClassNotFound|NoClassDefFound|Instantiation"
+    r"|NoSuchMethod|NegativeArraySize|SparkRuntimeException"
+)
+_NO_DRIVER = re.compile(r"No suitable driver|Did not find registered driver|ClassNotFound")
+
+
+@contextmanager
+def opening_table(
+    paths: Sequence[str], data_format: str, path_key: str, section: str | None
+) -> Iterator[None]:
+    """Translate whatever a data source throws while a table is opened.
+
+    Parameters
+    ----------
+    paths : sequence of str
+    data_format : str
+        Name of the data source.
+    path_key : str
+        What named the paths, for messages.
+    section : str or None
+        The configuration's section with format and options, if there is one.
+
+    Raises
+    ------
+    ConfigurationError
+        If Spark does not know the format, or the data source does not take its options.
+    DataError
+        If the table cannot be opened.
+    PySparkException, Py4JError
+        What :func:`reading_input` and :func:`environment_problem` tell better.
+    """
+    where = path_key if section is None else f"{section}.format, {section}.options"
+    remedy = "its format" if section is None else f"{section}.format and {section}.options"
+    try:
+        yield
+    except AnalysisException as error:
+        raise DataError(
+            f"{path_key}: cannot read {', '.join(paths)} as {data_format} "
+            f"({condition_of(error) or 'no reason given'}); check {remedy}"
+        ) from error
+    except Py4JNetworkError:
+        raise  # Java has ended
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        if "DATA_SOURCE_NOT_FOUND" in text:
+            key = path_key if section is None else f"{section}.format"
+            raise ConfigurationError(
+                f"{key}: this Spark has no data source {data_format!r}; expected parquet, "
+                "csv, orc, json or the name of one whose package Spark was started with"
+            ) from error
+        if _told_elsewhere(text) or environment_problem(error) is not None:
+            raise
+        kind = _java_class(error) or type(error).__name__
+        # Its text may quote an address with a password.
+        details = "(the details, with --debug, may show credentials)"
+        if _NO_DRIVER.search(text):
+            raise ConfigurationError(
+                f"{where}: the data source {data_format!r} found no driver or class that it needs "
+                f"({kind}); check the options, and start Spark with its package (--packages, "
+                f"--jars) {details}"
+            ) from error
+        if _NOT_TAKEN.search(kind):
+            raise ConfigurationError(
+                f"{where}: the data source {data_format!r} does not take these options ({kind}); "
+                f"expected those that its documentation lists, all it requires; correct them "
+                f"{details}"
+            ) from error
+        raise DataError(
+            f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}); check the "
+            f"path, and {remedy} {details}"
+        ) from error
+
+
+def _told_elsewhere(text: str) -> bool:
+    """Return whether :func:`reading_input` knows better words for an error."""
+    return any(known.search(text) for known in (_NO_SPACE, _VANISHED, _UNREADABLE))
+
+
+@contextmanager
+def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator[None]:
+    """Translate failures of reading.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        What is read.
+    key : str
+        Put before them: the configuration key that named them.
+
+    Raises
+    ------
+    DataError
+        If files vanished or cannot be decoded.
+    PublishingError
+        If the disk of the staging directory is full.
+    """
+    where = key + ", ".join(paths)
+    with writing_output():
+        try:
+            yield
+        except (PySparkException, Py4JError) as error:
+            text = str(error)
+            if _NO_SPACE.search(text):
+                raise
+            if _VANISHED.search(text):
+                raise DataError(
+                    f"{where}: files vanished while they were read; keep the input unchanged "
+                    "during a run, and run again"
+                ) from error
+            if "CSV header does not conform to the schema" in text:
+                raise DataError(
+                    f"{where}: CSV files with different headers; expected the same columns in the "
+                    "same order in all files; write those that differ anew (where all headers "
+                    "have empty or repeated names, input.options.enforceSchema: true takes columns "
+                    "by their places)"
+                ) from error
+            if _UNREADABLE.search(text) or _CORRUPT.search(text):
+                raise DataError(
+                    f"{where}: files cannot be read in this format, or there are none; check the "
+                    "path, input.format, input.options, permissions and the files themselves "
+                    "(the details, with --debug, may show data)"
+                ) from error
+            if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
+                raise DataError(
+                    f"{where}: cannot be read or computed ({kind}); check input.options, and what "
+                    "the table is computed by (the details, with --debug, may show data)"
+                ) from error
+            raise
+
+
+# What a data source, or the expressions and functions of a given DataFrame, fail with.
+_INPUT_FAILURE = re.compile(
+    r"\[((?:CAST_|ARITHMETIC_|DIVIDE_|NUMERIC_|DATETIME_|CANNOT_PARSE_|INVALID_|DUPLICATED_MAP_KEY"
+    r"|FAILED_EXECUTE_UDF|USER_RAISED|SCALAR_SUBQUERY|INCONSISTENT_BEHAVIOR|UNSUPPORTED_CHAR)"
+    r"[A-Z0-9_.]*)\]"
+    r"|\b(java\.sql\.\w+)"
+)
+
+
+def _kind_of_input_failure(error: BaseException) -> str | None:
+    """Return what made the input fail, if it was the input; no value of the data."""
+    text = str(error)
+    if isinstance(error, AnalysisException) or "FailedTaskError" in text:
+        return None  # of our own queries and functions
+    if (match := _INPUT_FAILURE.search(text)) is not None:
+        return match[1] or match[2]
+    kind = _java_class(error) or ""
+    if kind.endswith("PythonException") or "PythonException" in text:
+        types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
+        return types[-1] if types else "PythonException"
+    return kind if _NOT_TAKEN.search(kind) else None
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Translate failures of writing.
+
+    Raises
+    ------
+    PublishingError
+        If a disk is full.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if _NO_SPACE.search(str(error)):
+            raise PublishingError(
+                "output.path: no space left on the device of the output or of spark.local.dir; "
+                "nothing was published. Free space there (a run needs about three times the "
+                "size of its input) and run again"
+            ) from error
+        raise
+
+
+@contextmanager
+def running_tasks(progress: Progress) -> Iterator[None]:
+    """Translate failures of tasks that Spark has run again in vain.
+
+    Parameters
+    ----------
+    progress : Progress
+        Knows the stage that was at work.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If memory ran out, executors were lost, or workers have another Python or lack packages.
+    TaskFailure
+        If a task failed as often as Spark runs it, for another reason.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        stage = progress.current or "between two stages"
+        problem = environment_problem(error)
+        if problem is not None:
+            raise EnvironmentProblem(f"{stage}: {problem}; nothing was published") from error
+        if _TASK.search(text):
+            types = ["".join(found) for found in _PYTHON_TYPE.findall(text)]
+            kind = f" with {types[-1]} in Python" if types else ""
+            raise TaskFailure(
+                f"{stage}: a task failed each time that Spark ran it (spark.task.maxFailures), "
+                f"at last{kind}; nothing was published. If the cluster is sound this is a bug of "
+                "anonspark: please report it. --debug and the executors' logs show the details, "
+                "which may contain data"
+            ) from error
+        raise

@@ -1,0 +1,77 @@
+"""Hierarchy files on any file system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from anonspark.core.hierarchies.files import parse_hierarchy
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError
+
+__all__ = ["read_hierarchy_files"]
+
+
+def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
+    """Read the hierarchies of some attributes from their files.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : mapping of str to str
+        Attribute name to path.
+
+    Returns
+    -------
+    dict
+        Attribute name to hierarchy, in the same order.
+
+    Raises
+    ------
+    ConfigurationError
+        With everything that is wrong with the files.
+
+    Notes
+    -----
+    No job: the files are read on the driver.
+    """
+    files = FileSystem(spark)
+    hierarchies: dict[str, Hierarchy] = {}
+    problems: list[str] = []
+    for name, path in paths.items():
+        key = f"attributes.{name}.hierarchy"
+        try:
+            text = _read_text(files, path, key)
+            hierarchies[name] = parse_hierarchy(text, f"{key}: {path}")
+        except ConfigurationError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigurationError(*problems)
+    return hierarchies
+
+
+def _read_text(files: FileSystem, path: str, key: str) -> str:
+    try:
+        there = files.exists(path)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{key}: {error}") from error
+    if not there:
+        raise ConfigurationError(
+            f"{key}: no hierarchy file is at {path}; check the path, and that this machine can "
+            "reach it"
+        )
+    try:
+        return files.read_text(path)
+    except (Py4JError, PySparkException) as error:
+        raise ConfigurationError(
+            f"{key}: {path} cannot be read; expected a CSV file, not a directory; check the path "
+            "and its permissions"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{key}: {path} is not UTF-8 text; expected a CSV file in UTF-8; save it as such"
+        ) from error

@@ -1,0 +1,167 @@
+"""Opening tables, whatever their format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructType
+
+from anonspark.engine.spark.errors import opening_table
+from anonspark.engine.spark.file_schemas import WantedColumns, lacking_columns, read_file_schemas
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.names import quoted
+from anonspark.errors import DataError
+
+__all__ = ["open_table", "require_distinct"]
+
+_MALFORMED = "anonspark_malformed_record"
+
+
+def open_table(
+    spark: SparkSession,
+    paths: Sequence[str],
+    data_format: str,
+    options: Mapping[str, str],
+    *,
+    path_key: str,
+    section: str | None = None,
+    schema: str | None = None,
+    wanted: WantedColumns | None = None,
+) -> DataFrame:
+    """Open a table.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : sequence of str
+    data_format : str
+        Spark data source.
+    options : mapping of str to str
+        Of the data source.
+    path_key : str
+        What named the paths, for messages.
+    section : str or None
+        The configuration's section with format and options; None where they were found otherwise.
+    schema : str or None
+        Names and types of the columns, as DDL; None reads or infers them.
+    wanted : WantedColumns or None
+        What each file has to have; None asks no file.
+
+    Returns
+    -------
+    DataFrame
+        Lazy; formats without a schema (CSV, JSON) may take a job to infer it. Files with one are
+        asked for theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
+
+    Raises
+    ------
+    DataError
+        If a path does not exist or cannot be opened in this format, or a file lacks a column.
+    ConfigurationError
+        If Spark does not know the format, or the data source does not take its options.
+    """
+    files = FileSystem(spark)
+    problems = [
+        f"{path_key}: nothing is at {path}; check the path, and that the cluster can reach it"
+        for path in paths
+        if not files.matches(path)
+    ]
+    if problems:
+        raise DataError(*problems)
+    # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
+    # FAILFAST, quotes the record in logs and event logs.
+    refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}
+    # Where columns are pruned, a record with too few or too many of them passes for sound.
+    defaults = {"columnPruning": "false"} if data_format == "csv" else {}
+    with opening_table(paths, data_format, path_key, section):
+        reader = spark.read.format(data_format).options(**defaults).options(**options)
+        if refuses:
+            reader = reader.option("columnNameOfCorruptRecord", _MALFORMED)
+        if schema is not None:
+            reader = reader.schema(schema)
+        table = reader.load(list(paths))
+        if wanted is not None:
+            found = read_file_schemas(table, data_format, options)
+            if found is not None:
+                new = lacking_columns(found, wanted, columns=table.columns, path_key=path_key)
+                if new:
+                    schema_of_all = StructType([*table.schema.fields, *new])
+                    table = reader.schema(schema_of_all).load(list(paths))
+        if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
+            # Spark would take the columns of every file for those of the first, by their places.
+            table = reader.option("enforceSchema", "false").schema(table.schema).load(list(paths))
+        if not refuses:
+            return table
+        if table.columns == [_MALFORMED]:
+            raise DataError(
+                f"{path_key}: no record of {', '.join(paths)} can be read as {data_format}; "
+                f"check the files, and {_remedy(section)}"
+            )
+        return _refusing_malformed(reader, table, paths)
+
+
+def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
+    """Return whether files say their columns in a first line that nobody told to pass over."""
+    given = {name.lower(): value.lower() for name, value in options.items()}
+    return (
+        data_format.lower() == "csv"
+        and given.get("header") == "true"
+        and "enforceschema" not in given
+    )
+
+
+def require_distinct(table: DataFrame, names: Iterable[str], subject: str) -> None:
+    """Check that each column can be named: that no other has its name, but for case.
+
+    Files cannot have two such columns; DataFrames, as those of a join, can.
+
+    Parameters
+    ----------
+    table : DataFrame
+    names : iterable of str
+        The columns to be used.
+    subject : str
+        What messages call the table.
+
+    Raises
+    ------
+    DataError
+        Naming each column that is there more than once.
+    """
+    alike: dict[str, list[str]] = {}
+    for column in table.columns:
+        alike.setdefault(column.lower(), []).append(column)
+    problems = []
+    for name in dict.fromkeys(names):
+        found = alike.get(name.lower(), [])
+        if len(found) > 1:
+            problems.append(
+                f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
+                f"{', '.join(map(repr, found))}; expected one of the name {name!r}, whatever the "
+                "case of its letters; drop or rename the others"
+            )
+    if problems:
+        raise DataError(*problems)
+
+
+def _remedy(section: str | None) -> str:
+    return "its format" if section is None else f"{section}.format and {section}.options"
+
+
+def _refusing_malformed(
+    reader: DataFrameReader, table: DataFrame, paths: Sequence[str]
+) -> DataFrame:
+    """Return a table that fails at a malformed record, without a word of what is in it."""
+    others = [name for name in table.columns if name != _MALFORMED]
+    if not others:
+        return table
+    schema = StructType([field for field in table.schema if field.name != _MALFORMED])
+    checked = reader.schema(schema.add(_MALFORMED, StringType())).load(list(paths))
+    # Spark refuses to look for malformed records without reading anything of them: the message,
+    # one of two that say the same, depends on another column.
+    message = "MALFORMED_RECORD: a record does not fit the columns of the file"
+    known = sf.when(sf.col(quoted(others[0])).isNull(), message).otherwise(f"{message}.")
+    sound = sf.when(sf.col(_MALFORMED).isNull(), True).otherwise(sf.raise_error(known))
+    return checked.where(sound).drop(_MALFORMED)

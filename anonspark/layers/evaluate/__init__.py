@@ -1,0 +1,6 @@
+"""Layer 4: the figures of loss, per round, per class and per attribute.
+
+- ``metrics`` sums up what the tasks measured.
+- ``gates`` holds figures against their bounds, ``drift`` against the last run.
+- ``withholding`` says which figures may not be told.
+"""

@@ -1,0 +1,375 @@
+"""Finished classes: their published columns, their bounds and what they lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.labels import (
+    MISSING,
+    category_label,
+    hierarchy_label,
+    interval_labels,
+    value_labels,
+)
+
+__all__ = ["ClassFigures", "Generalizer", "PublishedColumn", "Style"]
+
+Style = Literal["interval", "bounds", "mean"]
+
+Codes = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """A column of the release.
+
+    Parameters
+    ----------
+    name : str
+        As published.
+    attribute : int
+        Index of the quasi-identifier that it tells of.
+    content : {"label", "lowest", "highest", "mean", "set", "missing"}
+        What it holds.
+    arrow_type : pyarrow.DataType
+    """
+
+    name: str
+    attribute: int
+    content: Literal["label", "lowest", "highest", "mean", "set", "missing"]
+    arrow_type: pa.DataType
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Bounds and loss of classes, arrays of one entry a class.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (classes,)
+        Records.
+    lowest, highest : list of pyarrow.Array
+        Bounds of each quasi-identifier, null where all values are missing.
+    levels : int64 ndarray of shape (classes, d)
+        Level of the hierarchy that each quasi-identifier is published at; without a hierarchy 0
+        for one value and 1 for several.
+    penalties : float64 ndarray of shape (classes, d)
+        Certainty penalty of each quasi-identifier, in [0, 1] (Xu et al. 2006).
+    losses : float64 ndarray of shape (classes, d)
+        Share of the other values of the domain that the class covers, in [0, 1] (ILoss, Xiao and
+        Tao 2006).
+    """
+
+    sizes: Codes
+    lowest: list[pa.Array]
+    highest: list[pa.Array]
+    levels: Codes
+    penalties: Figures
+    losses: Figures
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """What one quasi-identifier covers in each class, missing values apart."""
+
+    lowest: Codes
+    highest: Codes
+    some_missing: npt.NDArray[np.bool_]
+    all_missing: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Generalizer:
+    """Turns classes of records into published columns.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    style : {"interval", "bounds", "mean"}
+        How a class is published.
+    tell_missing : bool
+        Whether missing values are a category of their own, so that styles without a label for them
+        need a column that tells.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    style: Style
+    tell_missing: bool
+
+    def columns(self) -> list[PublishedColumn]:
+        """Return the columns of the release that tell of quasi-identifiers, in order."""
+        columns = []
+        for index, quasi_identifier in enumerate(self.quasi_identifiers):
+            name, own_type = quasi_identifier.name, quasi_identifier.arrow_type
+            if quasi_identifier.is_category and self.style == "bounds":
+                columns.append(PublishedColumn(name, index, "set", pa.list_(pa.string())))
+                continue
+            if quasi_identifier.is_category or self.style == "interval":
+                columns.append(PublishedColumn(name, index, "label", pa.string()))
+                continue
+            if self.style == "bounds":
+                columns.append(PublishedColumn(f"{name}_min", index, "lowest", own_type))
+                columns.append(PublishedColumn(f"{name}_max", index, "highest", own_type))
+            else:
+                numeric = quasi_identifier.kind in ("integer", "float", "decimal")
+                mean_type = pa.float64() if numeric else own_type
+                columns.append(PublishedColumn(name, index, "mean", mean_type))
+            if self.tell_missing:
+                columns.append(PublishedColumn(f"{name}_missing", index, "missing", pa.bool_()))
+        return columns
+
+    def generalize(self, codes: Codes, starts: Codes) -> tuple[list[pa.Array], ClassFigures]:
+        """Generalize classes.
+
+        Parameters
+        ----------
+        codes : int64 ndarray of shape (n, d)
+            Codes of the records, class by class, in canonical order inside each.
+        starts : int64 ndarray of shape (classes + 1,)
+            Where each class begins; no class is empty.
+
+        Returns
+        -------
+        columns : list of pyarrow.Array
+            One entry a class, for each of :meth:`columns`.
+        figures : ClassFigures
+        """
+        extents = [
+            _extent(quasi_identifier, codes[:, index], starts)
+            for index, quasi_identifier in enumerate(self.quasi_identifiers)
+        ]
+        lowest, highest = [], []
+        penalties = np.empty((len(starts) - 1, len(self.quasi_identifiers)))
+        losses = np.empty_like(penalties)
+        levels = np.empty(penalties.shape, np.int64)
+        for index, (quasi_identifier, extent) in enumerate(
+            zip(self.quasi_identifiers, extents, strict=True)
+        ):
+            lowest.append(_decode(quasi_identifier, extent.lowest, extent.all_missing))
+            highest.append(_decode(quasi_identifier, extent.highest, extent.all_missing))
+            penalties[:, index] = _span(quasi_identifier, extent)
+            levels[:, index] = _level(quasi_identifier, extent, penalties[:, index])
+            losses[:, index] = _loss(quasi_identifier, extent, codes[:, index], starts)
+        published = [
+            self._column(column, extents[column.attribute], codes[:, column.attribute], starts)
+            for column in self.columns()
+        ]
+        return published, ClassFigures(np.diff(starts), lowest, highest, levels, penalties, losses)
+
+    def penalty(self, codes: Codes, starts: Codes) -> Figures:
+        """Return what groups would add to ``gcp_total`` as classes.
+
+        Parameters
+        ----------
+        codes, starts
+            As for :meth:`generalize`.
+
+        Returns
+        -------
+        float64 ndarray of shape (groups,)
+            Records times the weighted sum of the certainty penalties.
+        """
+        total = np.zeros(len(starts) - 1)
+        for index, quasi_identifier in enumerate(self.quasi_identifiers):
+            extent = _extent(quasi_identifier, codes[:, index], starts)
+            total += quasi_identifier.weight * _span(quasi_identifier, extent)
+        return total * np.diff(starts)
+
+    def _column(
+        self, column: PublishedColumn, extent: _Extent, codes: Codes, starts: Codes
+    ) -> pa.Array:
+        quasi_identifier = self.quasi_identifiers[column.attribute]
+        match column.content:
+            case "missing":
+                return pa.array(extent.some_missing)
+            case "lowest":
+                return _decode(quasi_identifier, extent.lowest, extent.all_missing)
+            case "highest":
+                return _decode(quasi_identifier, extent.highest, extent.all_missing)
+            case "mean":
+                return _mean(quasi_identifier, extent, codes, starts, column.arrow_type)
+            case "set":
+                return pa.array(_category_sets(quasi_identifier, codes, starts), column.arrow_type)
+            case "label" if quasi_identifier.hierarchy is not None:
+                labels = _hierarchy_labels(quasi_identifier.hierarchy, extent)
+                return pa.array(labels, pa.string())
+            case "label" if quasi_identifier.is_category:
+                sets = _category_sets(quasi_identifier, codes, starts)
+                label_of = {categories: category_label(categories) for categories in set(sets)}
+                return pa.array([label_of[categories] for categories in sets], pa.string())
+            case "label":
+                return _interval_labels(quasi_identifier, extent)
+
+
+def _extent(quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes) -> _Extent:
+    classes = len(starts) - 1
+    if not quasi_identifier.has_missing:
+        none = np.zeros(classes, bool)
+        return _Extent(
+            np.minimum.reduceat(codes, starts[:-1]),
+            np.maximum.reduceat(codes, starts[:-1]),
+            none,
+            none,
+        )
+    missing = codes == quasi_identifier.missing_code
+    lowest = np.minimum.reduceat(codes, starts[:-1])
+    present_or_low = np.where(missing, np.iinfo(np.int64).min, codes)
+    highest = np.maximum.reduceat(present_or_low, starts[:-1])
+    some_missing = np.logical_or.reduceat(missing, starts[:-1])
+    all_missing = np.logical_and.reduceat(missing, starts[:-1])
+    return _Extent(lowest, np.where(all_missing, lowest, highest), some_missing, all_missing)
+
+
+def _decode(
+    quasi_identifier: QuasiIdentifier, codes: Codes, all_missing: npt.NDArray[np.bool_]
+) -> pa.Array:
+    if all_missing.any():
+        codes = np.where(all_missing, quasi_identifier.missing_code, codes)
+    return quasi_identifier.decode(codes)
+
+
+def _span(quasi_identifier: QuasiIdentifier, extent: _Extent) -> Figures:
+    """Return the share of the global range that each class covers, in [0, 1].
+
+    With a hierarchy, the share of all leaves that the lowest common ancestor covers, 0 for one.
+    """
+    if quasi_identifier.hierarchy is not None:
+        covered = _covered_leaves(quasi_identifier.hierarchy, extent)
+        share = np.where(covered > 1, covered / max(len(quasi_identifier.categories), 1), 0.0)
+        # Anything may be missing: such a class tells nothing for sure.
+        return np.where(extent.some_missing & ~extent.all_missing, 1.0, share)
+    last = extent.highest
+    if quasi_identifier.is_category:
+        last = np.where(extent.some_missing, quasi_identifier.missing_code, last)
+    positions = quasi_identifier.positions
+    span = (positions(last) - positions(extent.lowest)) / quasi_identifier.range
+    if not quasi_identifier.is_category:
+        # A class with numbers and missing values tells nothing for sure: that is a whole range.
+        span = np.where(extent.some_missing & ~extent.all_missing, 1.0, span)
+    return np.minimum(span, 1.0)
+
+
+def _level(quasi_identifier: QuasiIdentifier, extent: _Extent, spans: Figures) -> Codes:
+    """Return the level that each class is published at."""
+    hierarchy = quasi_identifier.hierarchy
+    if hierarchy is None:
+        return (spans > 0).astype(np.int64)
+    present = np.flatnonzero(~extent.all_missing)
+    levels = np.zeros(len(spans), np.int64)
+    levels[present] = hierarchy.lowest_common_level(extent.lowest[present], extent.highest[present])
+    return np.where(extent.some_missing & ~extent.all_missing, hierarchy.height, levels)
+
+
+def _loss(
+    quasi_identifier: QuasiIdentifier, extent: _Extent, codes: Codes, starts: Codes
+) -> Figures:
+    if quasi_identifier.hierarchy is not None:
+        # Missing is one more value of the domain, as it is for other categories.
+        covered = _covered_leaves(quasi_identifier.hierarchy, extent) + extent.some_missing
+        return (covered - 1) / quasi_identifier.domain_size
+    if quasi_identifier.is_category:
+        distinct = _distinct_codes(codes, starts)[1]
+        return (np.diff(distinct) - 1) / quasi_identifier.domain_size
+    # Of the values between the extremes: span / step are covered beside one, of range / step + 1.
+    span = _span(quasi_identifier, extent)
+    return span * (quasi_identifier.range / (quasi_identifier.range + quasi_identifier.step))
+
+
+def _distinct_codes(codes: Codes, starts: Codes) -> tuple[Codes, Codes]:
+    """Return the distinct codes of each class in order, and where each class begins in them."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((codes, owner))
+    sorted_codes, sorted_owner = codes[order], owner[order]
+    new = np.ones(len(codes), bool)
+    new[1:] = (sorted_codes[1:] != sorted_codes[:-1]) | (sorted_owner[1:] != sorted_owner[:-1])
+    return sorted_codes[new], np.searchsorted(sorted_owner[new], np.arange(len(starts)))
+
+
+def _category_sets(
+    quasi_identifier: QuasiIdentifier, codes: Codes, starts: Codes
+) -> list[tuple[str | None, ...]]:
+    distinct, bounds = _distinct_codes(codes, starts)
+    values = quasi_identifier.decode(distinct).cast(pa.string()).to_pylist()
+    return [tuple(values[start:stop]) for start, stop in pairwise(bounds)]
+
+
+def _covered_leaves(hierarchy: Hierarchy, extent: _Extent) -> Codes:
+    """Return how many leaves the lowest common ancestor of each class covers, 0 for none."""
+    present = np.flatnonzero(~extent.all_missing)
+    low, high = extent.lowest[present], extent.highest[present]
+    covered = np.zeros(len(extent.all_missing), np.int64)
+    covered[present] = hierarchy.leaf_counts(hierarchy.lowest_common_level(low, high), low)
+    return covered
+
+
+def _hierarchy_labels(hierarchy: Hierarchy, extent: _Extent) -> list[str]:
+    """Return the label of the lowest common ancestor of each class."""
+    present = np.flatnonzero(~extent.all_missing)
+    labels = [MISSING] * len(extent.all_missing)
+    low, high = extent.lowest[present], extent.highest[present]
+    ancestors = hierarchy.labels(hierarchy.lowest_common_level(low, high), low)
+    for place, label in zip(present.tolist(), ancestors, strict=True):
+        labels[place] = hierarchy_label(label, with_missing=bool(extent.some_missing[place]))
+    return labels
+
+
+def _interval_labels(quasi_identifier: QuasiIdentifier, extent: _Extent) -> pa.StringArray:
+    kind, present = quasi_identifier.kind, ~extent.all_missing
+    low, high = (
+        value_labels(quasi_identifier.decode(bounds[present]), kind)
+        for bounds in (extent.lowest, extent.highest)
+    )
+    labels = interval_labels(low, high, kind, extent.some_missing[present])
+    if present.all():
+        return labels
+    everywhere = pa.array([MISSING] * len(present), pa.string())
+    return pc.replace_with_mask(everywhere, pa.array(present), labels)
+
+
+def _mean(
+    quasi_identifier: QuasiIdentifier,
+    extent: _Extent,
+    codes: Codes,
+    starts: Codes,
+    mean_type: pa.DataType,
+) -> pa.Array:
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    present = (
+        codes != quasi_identifier.missing_code
+        if quasi_identifier.has_missing
+        else np.ones(len(codes), bool)
+    )
+    counts = np.maximum(np.add.reduceat(present.astype(np.int64), starts[:-1]), 1)
+    if quasi_identifier.kind in ("date", "timestamp"):
+        # Whole days or microseconds from the class's first one: exact, rounded down.
+        offsets = np.where(present, codes - extent.lowest[owner], 0)
+        # Quotients and remainders apart, so that no sum overflows.
+        quotients, remainders = np.divmod(offsets, counts[owner])
+        means = extent.lowest + np.add.reduceat(quotients, starts[:-1])
+        means += np.add.reduceat(remainders, starts[:-1]) // counts
+        return _decode(quasi_identifier, means, extent.all_missing)
+    values = _as_floats(quasi_identifier, codes)
+    # Divided first, so that the sum of huge values stays finite.
+    shares = np.where(present, values / counts[owner], 0.0)
+    means = np.add.reduceat(shares, starts[:-1])
+    # Rounding must not carry the mean out of the class.
+    lowest = _as_floats(quasi_identifier, extent.lowest)
+    highest = _as_floats(quasi_identifier, extent.highest)
+    return pa.array(np.clip(means, lowest, highest), mean_type, mask=extent.all_missing)
+
+
+def _as_floats(quasi_identifier: QuasiIdentifier, codes: Codes) -> Figures:
+    if quasi_identifier.kind == "float":
+        values = quasi_identifier.decode(codes).fill_null(0)
+        return values.to_numpy().astype(np.float64)  # type: ignore[no-any-return]
+    return codes / 10.0**quasi_identifier.scale

@@ -1,0 +1,125 @@
+"""The figures of classes as tasks stage them, and sums of them that are the same on any cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+
+from anonspark.layers.generalize.classes import ClassFigures
+from anonspark.staged.columns import CLASS_ID, ROUND, SIZE, quasi_identifier_column
+
+__all__ = ["class_rows", "class_schema", "exact_sums", "penalties_of_classes"]
+
+Figures = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+
+_PLACES = 15
+
+# A number of 15 decimal places as two parts whose sums do not overflow.
+_LOW_BITS = 25
+
+
+def class_schema(records: StructType, d: int) -> StructType:
+    """Return the schema of staged classes.
+
+    Parameters
+    ----------
+    records : StructType
+        Schema of the staged records.
+    d : int
+        Quasi-identifiers.
+
+    Returns
+    -------
+    StructType
+        The round, the class's name and size; for each quasi-identifier its bounds, the level it is
+        published at, and what it loses; see
+        :class:`anonspark.layers.generalize.classes.ClassFigures`.
+    """
+    fields = [
+        StructField(ROUND, IntegerType()),
+        StructField(CLASS_ID, LongType()),
+        StructField(SIZE, LongType()),
+    ]
+    for index in range(d):
+        own_type = records[quasi_identifier_column(index)].dataType
+        fields += [
+            StructField(f"lowest_{index}", own_type),
+            StructField(f"highest_{index}", own_type),
+            StructField(f"level_{index}", LongType()),
+            StructField(f"penalty_{index}", DoubleType()),
+            StructField(f"loss_{index}", DoubleType()),
+        ]
+    return StructType(fields)
+
+
+def class_rows(number: int, identifiers: pa.Array, figures: ClassFigures) -> pa.Table:
+    """Return classes as they are staged, of :func:`class_schema`.
+
+    Parameters
+    ----------
+    number : int
+        The round.
+    identifiers : pyarrow.Int64Array of shape (classes,)
+        Names of the classes.
+    figures : ClassFigures
+    """
+    columns: dict[str, Any] = {
+        ROUND: pa.repeat(pa.scalar(number, pa.int32()), len(identifiers)),
+        CLASS_ID: identifiers,
+        SIZE: pa.array(figures.sizes),
+    }
+    for index in range(figures.penalties.shape[1]):
+        columns |= {
+            f"lowest_{index}": figures.lowest[index],
+            f"highest_{index}": figures.highest[index],
+            f"level_{index}": pa.array(figures.levels[:, index]),
+            f"penalty_{index}": pa.array(figures.penalties[:, index]),
+            f"loss_{index}": pa.array(figures.losses[:, index]),
+        }
+    return pa.table(columns)
+
+
+def penalties_of_classes(figures: ClassFigures, weights: Sequence[float]) -> Figures:
+    """Return the records of each class times the weighted sum of its certainty penalties."""
+    total = np.zeros(len(figures.sizes))
+    for index, weight in enumerate(weights):
+        total += figures.penalties[:, index] * weight
+    return total * figures.sizes
+
+
+def exact_sums(values: Figures, starts: Places | Sequence[int] = (0,)) -> list[Decimal]:
+    """Return sums of numbers that are rounded to 15 decimal places first.
+
+    They do not depend on the order of the numbers, nor on how these are shared out among tasks;
+    sums of floating-point numbers would.
+
+    Parameters
+    ----------
+    values : float64 ndarray of shape (n,)
+        Less than 2^62 together; n < 2^37.
+    starts : int64 ndarray of shape (groups,)
+        Where each group of numbers begins; none is empty.
+
+    Returns
+    -------
+    list of Decimal
+        Of each group; with 15 places.
+    """
+    if not len(values):
+        return [Decimal(0) for _ in starts]
+    whole = np.floor(values)
+    units = np.rint((values - whole) * 10.0**_PLACES).astype(np.int64)
+    parts = (whole.astype(np.int64), units >> _LOW_BITS, units & (2**_LOW_BITS - 1))
+    sums = (np.add.reduceat(part, np.asarray(starts, np.int64)).tolist() for part in parts)
+    with localcontext(prec=60):
+        return [
+            Decimal(own * 10**_PLACES + (high << _LOW_BITS) + low).scaleb(-_PLACES)
+            for own, high, low in zip(*sums, strict=True)
+        ]

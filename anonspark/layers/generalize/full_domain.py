@@ -1,0 +1,156 @@
+"""Layer 5 of full-domain recoding: every value of an attribute replaced at the same level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.labels import MISSING, hierarchy_label
+from anonspark.layers.generalize.classes import ClassFigures, PublishedColumn
+from anonspark.layers.partition.lattice.domain import AttributeGroups, Levels
+
+__all__ = ["FullDomainRecoding", "RecodedAttribute", "recode"]
+
+Codes = npt.NDArray[np.int32]
+Figures = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecodedAttribute:
+    """What the groups of one attribute are published as, and what they lose.
+
+    Parameters
+    ----------
+    labels : pyarrow.StringArray of shape (groups,)
+    penalties, losses : float64 ndarray of shape (groups,)
+        See :class:`anonspark.layers.generalize.classes.ClassFigures`.
+    """
+
+    labels: pa.Array
+    penalties: Figures
+    losses: Figures
+
+
+def recode(attribute: AttributeGroups, level: int) -> RecodedAttribute:
+    """Return what the groups of an attribute at a level are published as, and what they lose."""
+    quasi_identifier, hierarchy = attribute.quasi_identifier, attribute.hierarchy
+    nothing_known = not hierarchy.leaves
+    everything = quasi_identifier.has_missing and level == attribute.height and not nothing_known
+    labels = [
+        hierarchy_label(label, with_missing=everything)
+        for label in hierarchy.labels(level, attribute.first_leaves(level)).tolist()
+    ]
+    if quasi_identifier.has_missing and not everything:
+        labels.append(MISSING)
+    covered = attribute.leaves(level)
+    shares = np.where(covered > 1, covered / max(len(hierarchy.leaves), 1), 0.0)
+    if everything:
+        # Anything may be missing: such a class tells nothing for sure.
+        shares[:] = 1.0
+    return RecodedAttribute(
+        labels=pa.array(labels, pa.string()),
+        penalties=shares,
+        losses=(covered - 1) / max(quasi_identifier.domain_size, 1),
+    )
+
+
+@dataclass(frozen=True)
+class FullDomainRecoding:
+    """Publishes every quasi-identifier at one level of its hierarchy.
+
+    Parameters
+    ----------
+    attributes : tuple of AttributeGroups
+    levels : tuple of int
+        One level for each.
+    columns : tuple of PublishedColumn
+        Columns of the release that tell of quasi-identifiers: one label each.
+    """
+
+    attributes: tuple[AttributeGroups, ...]
+    levels: Levels
+    columns: tuple[PublishedColumn, ...]
+
+    @cached_property
+    def _recoded(self) -> list[RecodedAttribute]:
+        pairs = zip(self.attributes, self.levels, strict=True)
+        return [recode(attribute, level) for attribute, level in pairs]
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Place among the attributes of each quasi-identifier of the configuration."""
+        places = range(len(self.attributes))
+        return sorted(places, key=lambda place: self.attributes[place].position)
+
+    def publish(self, groups: Codes) -> list[pa.Array]:
+        """Return the published columns.
+
+        Parameters
+        ----------
+        groups : int32 ndarray of shape (n, d)
+            Group of each quasi-identifier at its level, in the order of :attr:`attributes`.
+
+        Returns
+        -------
+        list of pyarrow.Array
+            One entry a row, for each of :attr:`columns`.
+        """
+        published = []
+        for column in self.columns:
+            place = self._places[column.attribute]
+            recoded = self._recoded[place]
+            published.append(recoded.labels.take(pa.array(groups[:, place])))
+        return published
+
+    def names(self, groups: Codes) -> list[pa.Array]:
+        """Return what classes are called by, in the order of the configuration.
+
+        Parameters
+        ----------
+        groups : int32 ndarray of shape (classes, d)
+            In the order of :attr:`attributes`.
+
+        Returns
+        -------
+        list of pyarrow.StringArray
+            The label of each group, null for missing values. Numbers of groups would depend on
+            what else the input holds, and so on records that are left out.
+        """
+        names = []
+        for place in self._places:
+            attribute, level = self.attributes[place], self.levels[place]
+            first = attribute.first_leaves(level)
+            labels = pa.array(attribute.hierarchy.labels(level, first).tolist(), pa.string())
+            own = pa.array(groups[:, place])
+            beyond = pc.greater_equal(own, len(labels))
+            names.append(labels.take(pc.if_else(beyond, pa.scalar(None, pa.int32()), own)))
+        return names
+
+    def figures(self, groups: Codes, sizes: npt.NDArray[np.int64]) -> ClassFigures:
+        """Return the loss of classes, with labels as bounds, in the order of the configuration.
+
+        Parameters
+        ----------
+        groups : int32 ndarray of shape (classes, d)
+            In the order of :attr:`attributes`.
+        sizes : int64 ndarray of shape (classes,)
+        """
+        # No values: those of a rule's hierarchy are the input's, also of records that are left out.
+        labels = []
+        penalties = np.empty(groups.shape)
+        losses = np.empty(groups.shape)
+        for index, place in enumerate(self._places):
+            recoded = self._recoded[place]
+            own = groups[:, place]
+            arrow_type = self.attributes[place].quasi_identifier.arrow_type
+            labels.append(recoded.labels.take(pa.array(own)).cast(arrow_type))
+            penalties[:, index] = recoded.penalties[own]
+            losses[:, index] = recoded.losses[own]
+        own_levels = [self.levels[place] for place in self._places]
+        levels = np.tile(np.array(own_levels, np.int64), (len(groups), 1))
+        return ClassFigures(sizes, labels, labels, levels, penalties, losses)

@@ -1,0 +1,250 @@
+"""Full-domain recoding as if records that are left out had not been in the input.
+
+A rule's hierarchy is built over the values that occur, and an attribute has missing values where
+one occurs: a record that is left out adds a leaf, or makes the top label one that may be missing.
+Where nothing may be told of such records, labels and losses are those of the published values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sf
+
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.layers.generalize.classes import PublishedColumn
+from anonspark.layers.generalize.full_domain import recode
+from anonspark.layers.partition.lattice.domain import AttributeGroups
+from anonspark.release.columns import published_column
+from anonspark.staged.columns import quasi_identifier_column
+from anonspark.staged.records import PARCELS, Records, open_parcels, parcel_of
+
+__all__ = ["PublishedValues", "count_published", "recode_classes", "recode_records"]
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PublishedValues:
+    """The quasi-identifiers as the published records alone show them.
+
+    Parameters
+    ----------
+    before : tuple of QuasiIdentifier
+        Of the whole input.
+    after : tuple of QuasiIdentifier
+        Of the published records.
+    missing : tuple of int
+        Missing values of each among the published records.
+    """
+
+    before: tuple[QuasiIdentifier, ...]
+    after: tuple[QuasiIdentifier, ...]
+    missing: tuple[int, ...]
+
+    def pairs(self, index: int) -> tuple[AttributeGroups, AttributeGroups]:
+        """Return the groups of a quasi-identifier, before and after."""
+        return AttributeGroups(self.before[index], index), AttributeGroups(self.after[index], index)
+
+    def new_top(self, index: int) -> tuple[str, str] | None:
+        """Return the label of everything before and after, None where it is the same."""
+        tops = [recode(one, one.height).labels[0].as_py() for one in self.pairs(index)]
+        return None if tops[0] == tops[1] else (tops[0], tops[1])
+
+
+@dataclass(frozen=True)
+class _CountCodes:
+    """Counts the codes of each quasi-identifier in one task."""
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        totals = [np.zeros(one.highest + 2, np.int64) for one in self.quasi_identifiers]
+        for batch in batches:
+            for index, one in enumerate(self.quasi_identifiers):
+                codes = one.encode(batch.column(quasi_identifier_column(index)))
+                totals[index] += np.bincount(codes, minlength=len(totals[index]))
+        for index, total in enumerate(totals):
+            present = np.flatnonzero(total)
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "attribute": pa.array(np.full(len(present), index, np.int32)),
+                    "code": pa.array(present),
+                    "records": pa.array(total[present]),
+                }
+            )
+
+
+def _count_codes(records: Records, quasi_identifiers: tuple[QuasiIdentifier, ...]) -> list[Counts]:
+    names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
+    schema = "attribute int, code long, records long"
+    counted = records.map_batches(_CountCodes(quasi_identifiers), schema, names)
+    rows = counted.groupBy("attribute", "code").agg(sf.sum("records").alias("records")).collect()
+    counts = [np.zeros(one.highest + 2, np.int64) for one in quasi_identifiers]
+    for row in rows:
+        counts[row["attribute"]][row["code"]] = row["records"]
+    return counts
+
+
+def count_published(
+    records: Records,
+    left_out: Records,
+    quasi_identifiers: tuple[QuasiIdentifier, ...],
+    from_files: Sequence[str],
+) -> PublishedValues:
+    """Count the values of the records that are published.
+
+    Parameters
+    ----------
+    records : Records
+        All of the input, as staged.
+    left_out : Records
+        Of them, those that are not published.
+    quasi_identifiers : tuple of QuasiIdentifier
+        Each with a hierarchy.
+    from_files : sequence of str
+        Names of those whose hierarchy comes from a file, which no record changes.
+
+    Notes
+    -----
+    Two jobs with one shuffle each of the different values of each task; these are collected, at
+    most about 1,000,000 of each quasi-identifier.
+    """
+    all_counts, own_counts = (_count_codes(one, quasi_identifiers) for one in (records, left_out))
+    after, missing = [], []
+    for one, all_, own in zip(quasi_identifiers, all_counts, own_counts, strict=True):
+        published = all_ - own
+        lacking = int(published[one.missing_code]) if one.has_missing else 0
+        present = np.flatnonzero(published[: one.highest + 1])
+        missing.append(lacking)
+        after.append(_with_values(one, present, lacking > 0, one.name in from_files))
+    return PublishedValues(quasi_identifiers, tuple(after), tuple(missing))
+
+
+def _with_values(
+    quasi_identifier: QuasiIdentifier, present: Counts, has_missing: bool, from_file: bool
+) -> QuasiIdentifier:
+    """Return a quasi-identifier of which only some values occur."""
+    hierarchy = quasi_identifier.hierarchy
+    if hierarchy is None:
+        raise ValueError(f"{quasi_identifier.name} has no hierarchy")
+    if not from_file:
+        columns = [hierarchy.labels(level, present) for level in range(hierarchy.height + 1)]
+        rows = [list(row) for row in zip(*(one.tolist() for one in columns), strict=True)]
+        hierarchy = Hierarchy.from_rows(rows, hierarchy.height)
+        present = np.arange(len(present))
+    lowest, highest = (int(present[0]), int(present[-1])) if len(present) else (0, -1)
+    return replace(
+        quasi_identifier,
+        lowest=lowest,
+        highest=highest,
+        categories=hierarchy.leaves,
+        has_missing=has_missing,
+        hierarchy=hierarchy,
+    )
+
+
+@dataclass(frozen=True)
+class _RecodeClasses:
+    """Gives staged classes the labels and losses that they have among the published values."""
+
+    values: PublishedValues
+
+    def __call__(self, parcels: Batches) -> Batches:
+        for first, classes in open_parcels(parcels):
+            yield pa.RecordBatch.from_pydict(parcel_of(first, self._recoded(classes)))
+
+    def _recoded(self, classes: pa.Table) -> pa.Table:
+        for index in range(len(self.values.after)):
+            names = [f"{name}_{index}" for name in ("lowest", "highest", "penalty", "loss")]
+            levels = classes.column(f"level_{index}").to_numpy()
+            labels = classes.column(names[0]).combine_chunks()
+            new_labels = np.array(labels.to_pylist(), object)
+            penalties, losses = np.zeros(len(levels)), np.zeros(len(levels))
+            for level in np.unique(levels).tolist():
+                here = np.flatnonzero(levels == level)
+                after = recode(self.values.pairs(index)[1], level)
+                if level == self.values.after[index].height:
+                    # One group, whose label may be another one now.
+                    groups = np.zeros(len(here), np.int64)
+                else:
+                    found = pc.index_in(labels.take(pa.array(here)), value_set=after.labels)
+                    groups = found.to_numpy()
+                new_labels[here] = np.array(after.labels.to_pylist(), object)[groups]
+                penalties[here], losses[here] = after.penalties[groups], after.losses[groups]
+            written = pa.array(new_labels.tolist(), labels.type)
+            for name, column in zip(
+                names, (written, written, pa.array(penalties), pa.array(losses)), strict=True
+            ):
+                place = classes.schema.get_field_index(name)
+                classes = classes.set_column(place, name, column)
+        return classes
+
+
+def recode_classes(classes: Records, values: PublishedValues) -> Records:
+    """Return staged classes with labels and losses as the published values make them.
+
+    Parameters
+    ----------
+    classes : Records
+        Of :func:`anonspark.layers.generalize.figures.class_schema`, of full-domain recoding: their
+        bounds are labels.
+    values : PublishedValues
+
+    Returns
+    -------
+    Records
+        Lazy; no shuffle.
+    """
+    return Records(map_batches(classes.parcels, _RecodeClasses(values), PARCELS), classes.schema)
+
+
+@dataclass(frozen=True)
+class _Relabel:
+    """Replaces one label in each of some columns."""
+
+    labels: dict[str, tuple[str, str]]
+
+    def __call__(self, parcels: Batches) -> Batches:
+        for first, records in open_parcels(parcels):
+            table = records
+            for name, (before, after) in self.labels.items():
+                own = table.column(name)
+                relabelled = pc.if_else(pc.equal(own, before), pa.scalar(after, own.type), own)
+                table = table.set_column(table.schema.get_field_index(name), name, relabelled)
+            yield pa.RecordBatch.from_pydict(parcel_of(first, table))
+
+
+def recode_records(
+    finished: Records, columns: Sequence[PublishedColumn], values: PublishedValues
+) -> Records:
+    """Return finished records labelled as the published values make it.
+
+    Parameters
+    ----------
+    finished : Records
+        Of :func:`anonspark.models.model.finished_schema`.
+    columns : sequence of PublishedColumn
+        Of the release, one label for each quasi-identifier.
+    values : PublishedValues
+
+    Returns
+    -------
+    Records
+        Lazy; no shuffle. The same where no label is another one.
+    """
+    labels = {
+        published_column(place): change
+        for place, column in enumerate(columns)
+        if (change := values.new_top(column.attribute)) is not None
+    }
+    if not labels:
+        return finished
+    return Records(map_batches(finished.parcels, _Relabel(labels), PARCELS), finished.schema)

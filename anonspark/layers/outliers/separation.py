@@ -1,0 +1,147 @@
+"""Layer 3: in each group, the records that stay together and those that get another round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.kernels.paying_separation import Spans, separate_where_paying
+from anonspark.kernels.separation import separate_outliers
+
+__all__ = ["OutlierSeparation", "PayingSeparation", "PublishedSeparation", "spans_of"]
+
+
+@dataclass(frozen=True)
+class OutlierSeparation:
+    """Tells the records that a group keeps; travels to the workers, so it holds plain values only.
+
+    Parameters
+    ----------
+    criteria : Criteria
+        What the records that stay satisfy.
+    neighbors : int
+        Neighbours that a record is judged by.
+    by_density : bool
+        Whether the reference is the point with the smallest sum of distances to its neighbours,
+        not the one with the smallest local outlier factor.
+    """
+
+    criteria: Criteria
+    neighbors: int
+    by_density: bool
+
+    @abstractmethod
+    def normal_records(
+        self,
+        codes: npt.NDArray[np.int64],
+        normalized: npt.NDArray[np.float64],
+        values: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
+
+
+@dataclass(frozen=True)
+class PublishedSeparation(OutlierSeparation):
+    """Keeps the k records nearest to each group's reference (DESIGN 4.4)."""
+
+    def normal_records(
+        self,
+        codes: npt.NDArray[np.int64],
+        normalized: npt.NDArray[np.float64],
+        values: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
+        normal: npt.NDArray[np.bool_] = separate_outliers(
+            codes,
+            normalized,
+            values,
+            order,
+            starts,
+            self.criteria.requirements,
+            self.neighbors,
+            self.by_density,
+        )
+        return normal
+
+
+@dataclass(frozen=True)
+class PayingSeparation(OutlierSeparation):
+    """Gives records up only where the release loses less without them.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    price : float
+        What a record that is given up is expected to lose elsewhere, as a certainty penalty.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    price: float
+
+    @cached_property
+    def _spans(self) -> Spans:
+        return spans_of(self.quasi_identifiers)
+
+    def normal_records(
+        self,
+        codes: npt.NDArray[np.int64],
+        normalized: npt.NDArray[np.float64],
+        values: npt.NDArray[np.int64],
+        order: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each stays; see :mod:`anonspark.kernels.paying_separation`."""
+        kept: npt.NDArray[np.bool_] = separate_where_paying(
+            codes,
+            normalized,
+            values,
+            order,
+            starts,
+            self.criteria.requirements,
+            self._spans,
+            self.neighbors,
+            self.by_density,
+            self.price,
+        )
+        return kept
+
+
+def spans_of(quasi_identifiers: Sequence[QuasiIdentifier]) -> Spans:
+    """Return what the kernels compute certainty penalties from."""
+    none = np.iinfo(np.int64).max
+    first, nodes, shares = [0], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for one in quasi_identifiers:
+        if one.hierarchy is not None:
+            leaves = np.arange(len(one.categories))
+            for level in range(one.hierarchy.height + 1):
+                nodes.append(one.hierarchy.nodes(level, leaves))
+                covered = one.hierarchy.leaf_counts(level, leaves)
+                shares.append(np.where(covered > 1, covered / max(len(leaves), 1), 0.0))
+        first.append(sum(map(len, nodes)))
+    return Spans(
+        weights=np.array([one.weight for one in quasi_identifiers], np.float64),
+        missing=np.array(
+            [one.missing_code if one.has_missing else none for one in quasi_identifiers], np.int64
+        ),
+        is_whole=np.array(
+            [
+                one.has_missing and (one.hierarchy is not None or not one.is_category)
+                for one in quasi_identifiers
+            ]
+        ),
+        first_node=np.array(first, np.int64),
+        leaves=np.array([len(one.categories) for one in quasi_identifiers], np.int64),
+        nodes=np.concatenate(nodes),
+        shares=np.concatenate(shares),
+    )

@@ -1,0 +1,305 @@
+"""Histograms of batches of records: what a task counts, and what the driver makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.kernels.descent import (
+    BEFORE,
+    BEFORE_OR_EQUAL,
+    EQUAL,
+    accumulate_histograms,
+    draw_records,
+)
+from anonspark.layers.partition.cut_tree import (
+    Boundary,
+    BoundaryArrays,
+    CutTree,
+    Descent,
+    positions_for,
+)
+
+__all__ = ["Answer", "Counter", "Draw", "Drawn", "Histogram", "Question", "Request"]
+
+Integers = npt.NDArray[np.int64]
+
+_SMALLEST = np.iinfo(np.int64).min
+_LARGEST = np.iinfo(np.int64).max
+
+# Rows of one counting job's result, over all nodes: what reaches the driver.
+_RESULT_ROWS = 2**17
+_MOST_BINS = 2**12
+_MOST_VALUES = 2**20
+_FEWEST_BINS = 2**4
+
+
+@dataclass(frozen=True)
+class Request:
+    """A histogram that the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are counted.
+    key : int
+        Column of the key matrix to count by, or ``DISTANCE``.
+    lowest, highest : int
+        Interval of values that is divided into bins.
+    rows : int
+        Records at most in the interval: few are listed value by value.
+    boundary : Boundary or None
+        Count only records equal to this in all its keys; its vantage point is the one that
+        distances are measured from.
+    goes_left : bool
+        Count the records that the boundary sends to the left instead.
+    every_value : bool
+        Give every value of the interval a bin of its own.
+    where : (int, int, int) or None
+        Count only records whose value of this column of the key matrix lies in this interval:
+        column, lowest, highest.
+    """
+
+    node: int
+    key: int
+    lowest: int
+    highest: int
+    rows: int
+    boundary: Boundary | None = None
+    goes_left: bool = False
+    every_value: bool = False
+    where: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A draw of records by content that the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are drawn.
+    salt : int
+        Tells this draw from others.
+    limit : int
+        Largest priority that is taken, see :func:`anonspark.kernels.paths.priority`.
+    """
+
+    node: int
+    salt: int
+    limit: int
+
+
+Question = Request | Draw
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counted records, bin by bin in ascending order; empty bins are left out.
+
+    Parameters
+    ----------
+    counts, minima, maxima : int64 ndarray
+        Records of each bin, and its smallest and largest value. Where the two are equal the bin is
+        a single value, so its count is exact.
+    """
+
+    counts: Integers
+    minima: Integers
+    maxima: Integers
+
+    def find(self, rank: int) -> tuple[int, int]:
+        """Return the bin of the ``rank``-th smallest record (from 1) and the records below it."""
+        cumulative = np.cumsum(self.counts)
+        place = int(np.searchsorted(cumulative, rank))
+        return place, int(cumulative[place] - self.counts[place])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Records that were drawn, by ascending priority, each content once.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (n, d)
+        Codes of their quasi-identifiers.
+    """
+
+    codes: Integers
+
+
+Answer = Histogram | Drawn
+
+
+@dataclass
+class Counter:
+    """Counts records of one partition into the histograms of all requests.
+
+    Parameters
+    ----------
+    tree : CutTree
+        The cuts made so far.
+    questions : sequence of Request and Draw
+        What to count and to draw, grouped by node.
+    """
+
+    tree: InitVar[CutTree]
+    questions: Sequence[Question]
+    descent: Descent = field(init=False)
+    requests: list[Request] = field(init=False)
+    draws: list[Draw] = field(init=False)
+    _bins: Integers = field(init=False)
+    _shifts: Integers = field(init=False)
+
+    def __post_init__(self, tree: CutTree) -> None:
+        self.descent = tree.descent()
+        self.requests = [one for one in self.questions if isinstance(one, Request)]
+        self.draws = [one for one in self.questions if isinstance(one, Draw)]
+        share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
+        values = sum(
+            request.highest - request.lowest + 1 for request in self.requests if request.every_value
+        )
+        bins = min(max(1 << (share.bit_length() - 1), _FEWEST_BINS), _MOST_BINS)
+        shifts, sizes = [], []
+        for request in self.requests:
+            width = request.highest - request.lowest
+            shift = max(width.bit_length() - (bins.bit_length() - 1), 0)
+            if request.every_value:
+                # Many values of many nodes: most of them do not occur, so no room is kept for them.
+                shift = 0 if values <= _MOST_VALUES else -1
+            elif shift > 0 and request.rows <= bins:
+                shift = -1
+            shifts.append(shift)
+            sizes.append(0 if shift < 0 else (width >> shift) + 1)
+        self._shifts = np.array(shifts, np.int64)
+        self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
+        """Count the records of a partition.
+
+        Parameters
+        ----------
+        batches : iterable of int64 ndarray of shape (n, width)
+            Key matrices.
+
+        Returns
+        -------
+        dict
+            ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
+            empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
+            on from the requests, and its priority as bin. ``codes``: lists of the codes of the
+            latter.
+        """
+        d = len(self.descent.quasi_identifiers)
+        wanted = {(False, False): EQUAL, (False, True): EQUAL}
+        wanted |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
+        requests = np.array(
+            [
+                [
+                    request.key,
+                    request.lowest,
+                    request.highest,
+                    shift,
+                    first,
+                    wanted[
+                        request.goes_left,
+                        request.boundary is None or request.boundary.equal_goes_left,
+                    ],
+                    *(request.where or (-1, 0, 0)),
+                ]
+                for request, shift, first in zip(
+                    self.requests, self._shifts, self._bins[:-1], strict=True
+                )
+            ],
+            np.int64,
+        ).reshape(-1, 9)
+        boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
+        first_request = self._first_of_node(self.requests)
+        salts = np.array([draw.salt for draw in self.draws], np.uint64)
+        limits = np.array([draw.limit for draw in self.draws], np.uint64)
+        first_draw = self._first_of_node(self.draws)
+        total = int(self._bins[-1])
+        bins = np.empty((total, 3), np.int64)
+        bins[:] = 0, _LARGEST, _SMALLEST
+        listed: list[tuple[Integers, Integers]] = []
+        drawn: dict[tuple[int, int], list[int]] = {}
+        for keys in batches:
+            normalized = positions_for(
+                [self.descent.boundaries, boundaries], keys, self.descent.quasi_identifiers
+            )
+            leaves = self.descent.find_leaves(keys, normalized)
+            listed.append(
+                accumulate_histograms(
+                    keys,
+                    normalized,
+                    leaves,
+                    first_request,
+                    requests,
+                    boundaries.keys,
+                    boundaries.thresholds,
+                    boundaries.points,
+                    bins,
+                )
+            )
+            if self.draws:
+                hashes = np.ascontiguousarray(keys[:, d])
+                draws, rows, priorities = draw_records(hashes, leaves, first_draw, salts, limits)
+                for draw, row, own in zip(
+                    draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
+                ):
+                    # Equal hashes are equal contents, or a collision, which codes decide.
+                    place = (len(self.requests) + draw, own)
+                    codes = keys[row, :d].tolist()
+                    drawn[place] = min(drawn.get(place, codes), codes)
+        filled = np.flatnonzero(bins[:, 0])
+        owner = np.searchsorted(self._bins, filled, side="right") - 1
+        parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
+        if listed:
+            pairs = np.stack(
+                [np.concatenate([part[side] for part in listed]) for side in (0, 1)], axis=1
+            )
+            unique, repeats = np.unique(pairs, axis=0, return_counts=True)
+            parts.append((unique[:, 0], unique[:, 1], repeats, unique[:, 1], unique[:, 1]))
+        places = np.array(list(drawn), np.int64).reshape(-1, 2)
+        none = np.zeros(len(places), np.int64)
+        parts.append((places[:, 0], places[:, 1], none, none, none))
+        names = ("request", "bin", "count", "minimum", "maximum")
+        result: dict[str, Any] = {
+            name: np.concatenate([part[column] for part in parts]).astype(np.int64)
+            for column, name in enumerate(names)
+        }
+        undrawn: list[list[int] | None] = [None] * (len(result["request"]) - len(places))
+        return result | {"codes": [*undrawn, *drawn.values()]}
+
+    def _first_of_node(self, questions: Sequence[Question]) -> Integers:
+        nodes = np.array([question.node for question in questions], np.int64)
+        return np.searchsorted(nodes, np.arange(len(self.descent) + 1)).astype(np.int64)
+
+    def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
+        """Return one answer a question from the counts of all partitions, summed up by bin."""
+        # Priorities are unsigned; flipping the sign bit sorts them as such.
+        of_draw = result["request"] >= len(self.requests)
+        within = np.where(of_draw, result["bin"] ^ _SMALLEST, result["minimum"])
+        order = np.lexsort((within, result["request"]))
+        owners = result["request"][order]
+        bounds = np.searchsorted(owners, np.arange(len(self.questions) + 1))
+        histograms, draws = [], []
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            rows = order[start:stop]
+            if number < len(self.requests):
+                columns = (result[name][rows] for name in ("count", "minimum", "maximum"))
+                histograms.append(Histogram(*(column.astype(np.int64) for column in columns)))
+            else:
+                codes = [list(result["codes"][row]) for row in rows]
+                d = len(self.descent.quasi_identifiers)
+                draws.append(Drawn(np.array(codes, np.int64).reshape(-1, d)))
+        counted, taken = iter(histograms), iter(draws)
+        return [
+            next(counted) if isinstance(question, Request) else next(taken)
+            for question in self.questions
+        ]

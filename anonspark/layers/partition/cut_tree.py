@@ -1,0 +1,175 @@
+"""The tree of cuts made on the cluster, and as the arrays that travel to the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.kernels.descent import DISTANCE, find_leaves
+from anonspark.staged.keys import normalized_positions
+
+__all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "Descent", "positions_for"]
+
+Integers = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A place in the order of records, compared key by key.
+
+    Parameters
+    ----------
+    keys : tuple of int
+        What to compare in turn: columns of the key matrix (a quasi-identifier's index, d for the
+        record hash, d + 1 for the record number) or ``DISTANCE``, the distance to the vantage
+        point.
+    thresholds : tuple of int
+        The boundary's value of each.
+    equal_goes_left : bool
+        Where records equal in all of ``keys`` go.
+    vantage_point : tuple of float or None
+        Normalized position that distances are measured from.
+    """
+
+    keys: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    equal_goes_left: bool = True
+    vantage_point: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BoundaryArrays:
+    """Boundaries as arrays of one row each.
+
+    Parameters
+    ----------
+    keys, thresholds : int64 ndarray of shape (boundaries, keys)
+        -1 behind the last key.
+    points : float64 ndarray of shape (boundaries, d)
+        Vantage points.
+    measured : bool
+        Whether any boundary has a vantage point.
+    """
+
+    keys: Integers
+    thresholds: Integers
+    points: Positions
+    measured: bool
+
+    @classmethod
+    def of(cls, boundaries: Sequence[Boundary | None], d: int) -> BoundaryArrays:
+        """Return boundaries over d quasi-identifiers as arrays."""
+        # Behind the distance at most all quasi-identifiers, the hash and the record number.
+        keys = np.full((len(boundaries), d + 4), -1, np.int64)
+        thresholds = np.zeros((len(boundaries), d + 4), np.int64)
+        points = np.zeros((len(boundaries), d), np.float64)
+        measured = False
+        for row, boundary in enumerate(boundaries):
+            if boundary is None:
+                continue
+            keys[row, : len(boundary.keys)] = boundary.keys
+            thresholds[row, : len(boundary.keys)] = boundary.thresholds
+            if boundary.vantage_point is not None:
+                points[row] = boundary.vantage_point
+                measured = True
+        return cls(keys, thresholds, points, measured)
+
+
+def positions_for(
+    arrays: Sequence[BoundaryArrays], keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier]
+) -> Positions:
+    """Return the records' normalized positions, without rows where no boundary measures any."""
+    if any(one.measured for one in arrays):
+        return normalized_positions(keys, quasi_identifiers)
+    return np.empty((0, len(quasi_identifiers)), np.float64)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """A tree as arrays of one row a node: what travels to the tasks.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    boundaries : BoundaryArrays
+    equal_goes_left : bool ndarray of shape (nodes,)
+        Where records on the boundary go.
+    children : int64 ndarray of shape (nodes, 2)
+        Left and right child; -1 in a leaf.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    boundaries: BoundaryArrays
+    equal_goes_left: npt.NDArray[np.bool_]
+    children: Integers
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def find_leaves(
+        self, keys: Integers, normalized: Positions | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the node number of each record's leaf.
+
+        Parameters
+        ----------
+        keys : int64 ndarray of shape (n, width)
+            See :func:`anonspark.staged.keys.key_matrix`.
+        normalized : float64 ndarray of shape (n, d) or None
+            The records' normalized positions, where they are known already.
+        """
+        if normalized is None:
+            normalized = positions_for([self.boundaries], keys, self.quasi_identifiers)
+        leaves: npt.NDArray[np.int32] = find_leaves(
+            keys,
+            normalized,
+            self.boundaries.keys,
+            self.boundaries.thresholds,
+            self.boundaries.points,
+            self.equal_goes_left,
+            self.children,
+        )
+        return leaves
+
+
+@dataclass
+class CutTree:
+    """A binary tree whose inner nodes hold boundaries; node 0 is the root.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    boundaries: list[Boundary | None] = field(default_factory=lambda: [None])
+    children: list[tuple[int, int]] = field(default_factory=lambda: [(-1, -1)])
+
+    def cut(self, node: int, boundary: Boundary) -> tuple[int, int]:
+        """Cut a leaf and return the numbers of its left and right child."""
+        left = len(self.children)
+        self.boundaries[node] = boundary
+        self.children[node] = (left, left + 1)
+        self.boundaries += [None, None]
+        self.children += [(-1, -1), (-1, -1)]
+        return left, left + 1
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def descent(self) -> Descent:
+        """Return the tree as it is now, as arrays."""
+        equal_goes_left = [
+            boundary is not None and boundary.equal_goes_left for boundary in self.boundaries
+        ]
+        return Descent(
+            self.quasi_identifiers,
+            BoundaryArrays.of(self.boundaries, len(self.quasi_identifiers)),
+            np.array(equal_goes_left),
+            np.array(self.children, np.int64),
+        )

@@ -1,0 +1,167 @@
+"""What the cut rules of all models share: halving a node exactly, and criteria on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from anonspark.core.criteria import Counts, Criteria
+from anonspark.layers.partition.counting import Histogram, Request
+from anonspark.layers.partition.cut_tree import DISTANCE, Boundary
+from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
+
+__all__ = ["ask_values", "counts_of_values", "half", "sides_satisfy", "value_requests"]
+
+_SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
+
+
+def half(
+    node: Node,
+    keys: Sequence[int],
+    *,
+    vantage_point: tuple[float, ...] | None = None,
+    largest_distance: int = 0,
+    first: tuple[Request, Histogram] | None = None,
+) -> Asking[Boundary]:
+    """Find the boundary that sends the first half of a node's records, rounded down, to the left.
+
+    Parameters
+    ----------
+    node : Node
+    keys : sequence of int
+        What records are ordered by: quasi-identifiers or ``DISTANCE``. The record hash and the
+        number come after them.
+    vantage_point : tuple of float or None
+        What distances are measured from.
+    largest_distance : int
+        No distance key is larger.
+    first : (Request, Histogram) or None
+        Answer for the first key, where it is known already.
+
+    Returns
+    -------
+    Boundary
+
+    Notes
+    -----
+    A few counting passes for the first key, and for each further one that is needed to break ties.
+    """
+    d = len(node.lowest)
+    missing, tied_rows = node.rows // 2, node.rows
+    boundary = Boundary((), (), vantage_point=vantage_point)
+    for place, key in enumerate((*keys, d, d + 1)):
+        if place == 0 and first is not None:
+            request, histogram = first
+        else:
+            lowest, highest = (0, largest_distance) if key == DISTANCE else _interval(node, key)
+            request = Request(node.number, key, lowest, highest, tied_rows, boundary)
+            (histogram,) = yield from ask([request])
+        threshold, below, tied_rows = yield from find_rank(request, histogram, missing)
+        missing -= below
+        boundary = replace(
+            boundary, keys=(*boundary.keys, key), thresholds=(*boundary.thresholds, threshold)
+        )
+        if missing == tied_rows:
+            return boundary
+    raise ValueError("records that are equal in every key have equal numbers, too")
+
+
+def _interval(node: Node, key: int) -> tuple[int, int]:
+    d = len(node.lowest)
+    if key < d:
+        return node.lowest[key], node.highest[key]
+    return (_SMALLEST_HASH, _LARGEST_HASH) if key == d else (0, _LARGEST_HASH)
+
+
+def ask_values(
+    node: Node, criteria: Criteria, goes_left: Boundary | None = None
+) -> Asking[list[Counts]]:
+    """Count a node's sensitive values.
+
+    Parameters
+    ----------
+    node : Node
+    criteria : Criteria
+    goes_left : Boundary or None
+        Count only the records that this boundary sends to the left.
+
+    Returns
+    -------
+    list of int64 ndarray
+        Records with each value of each sensitive attribute.
+    """
+    requests = value_requests(node, criteria, goes_left)
+    histograms = yield from ask(requests)
+    return counts_of_values(criteria, histograms)
+
+
+def value_requests(
+    node: Node,
+    criteria: Criteria,
+    goes_left: Boundary | None = None,
+    where: tuple[int, int, int] | None = None,
+) -> list[Request]:
+    """Return the requests of :func:`ask_values`, to be asked along with others.
+
+    ``where`` is that of :class:`Request`.
+    """
+    d = len(node.lowest)
+    first_value = criteria.first_value.tolist()
+    return [
+        Request(
+            node.number,
+            d + 2 + index,
+            first_value[index],
+            first_value[index + 1] - 1,
+            node.rows,
+            goes_left,
+            goes_left=goes_left is not None,
+            every_value=True,
+            where=where,
+        )
+        for index in range(len(criteria.sensitive))
+    ]
+
+
+def counts_of_values(criteria: Criteria, histograms: Sequence[Histogram]) -> list[Counts]:
+    """Return the answers to :func:`value_requests` as counts of every value."""
+    first_value = criteria.first_value
+    counts = []
+    for index, histogram in enumerate(histograms):
+        own = first_value[index + 1] - first_value[index]
+        dense = np.zeros(int(own), np.int64)
+        dense[histogram.minima - first_value[index]] = histogram.counts
+        counts.append(dense)
+    return counts
+
+
+def sides_satisfy(
+    node: Node, boundary: Boundary, left_rows: int, criteria: Criteria, values: Sequence[Counts]
+) -> Asking[bool]:
+    """Return whether both sides of a cut satisfy the criteria.
+
+    Parameters
+    ----------
+    node : Node
+    boundary : Boundary
+    left_rows : int
+        Records that it sends to the left.
+    criteria : Criteria
+    values : sequence of int64 ndarray
+        Counts of the node's sensitive values.
+
+    Notes
+    -----
+    One counting pass, none where k is the only criterion.
+    """
+    if min(left_rows, node.rows - left_rows) < criteria.k:
+        return False
+    if not criteria.criteria:
+        return True
+    left = yield from ask_values(node, criteria, boundary)
+    right = [total - part for total, part in zip(values, left, strict=True)]
+    return criteria.satisfied_by(left_rows, left) and criteria.satisfied_by(
+        node.rows - left_rows, right
+    )

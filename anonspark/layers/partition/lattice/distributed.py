@@ -1,0 +1,351 @@
+"""Counting the distinct tuples of a table on the cluster, and working on them where they are many.
+
+Tuples travel as few 64-bit words, mixed-radix numbers of their groups: a group-by of integers is
+what Spark does fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.storagelevel import StorageLevel
+
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.kernels.criteria import Requirements
+from anonspark.kernels.tuple_classes import find_utility_classes
+from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Levels
+from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples, TupleTable, score_tuples
+from anonspark.staged.columns import quasi_identifier_column
+from anonspark.staged.records import Records
+
+__all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
+
+_WORD = 2**63
+_COUNT = "count"
+
+# Tuples that one task holds.
+_TASK_TUPLES = 2_000_000
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Writes rows of small numbers as few 64-bit words, and reads them again.
+
+    Parameters
+    ----------
+    radices : tuple of int
+        What the numbers of each column are smaller than.
+    """
+
+    radices: tuple[int, ...]
+
+    @property
+    def word_of(self) -> list[int]:
+        """Word that each column goes to."""
+        words, room = [], 0
+        word = -1
+        for radix in self.radices:
+            if room < radix:
+                word, room = word + 1, _WORD
+            words.append(word)
+            room //= radix
+        return words
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return self.word_of[-1] + 1 if self.radices else 0
+
+    def pack(self, codes: Codes) -> list[Counts]:
+        """Return the words of each row of an int32 ndarray of shape (n, columns)."""
+        packed = [np.zeros(len(codes), np.int64) for _ in range(self.words)]
+        for column, (word, radix) in enumerate(zip(self.word_of, self.radices, strict=True)):
+            packed[word] *= radix
+            packed[word] += codes[:, column]
+        return packed
+
+    def unpack(self, words: Sequence[Counts]) -> Codes:
+        """Return the rows of words; the opposite of :meth:`pack`."""
+        rest = [word.copy() for word in words]
+        codes = np.empty((len(words[0]) if words else 0, len(self.radices)), np.int32)
+        for column in reversed(range(len(self.radices))):
+            word = self.word_of[column]
+            rest[word], codes[:, column] = np.divmod(rest[word], self.radices[column])
+        return codes
+
+
+def word_names(words: int, prefix: str = "tuple") -> list[str]:
+    """Return the columns that words are in."""
+    return [f"{prefix}_{index}" for index in range(words)]
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How the tuples of one node travel: words of the groups, and words of the sensitive values."""
+
+    domain: Domain
+    levels: Levels
+
+    @property
+    def groups(self) -> Packing:
+        return Packing(tuple(self.domain.groups(self.levels)))
+
+    @property
+    def values(self) -> Packing:
+        return Packing(tuple(self.domain.radices(self.levels)[len(self.levels) :]))
+
+    @property
+    def group_names(self) -> list[str]:
+        return word_names(self.groups.words)
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.group_names, *word_names(self.values.words, "values")]
+
+    @property
+    def schema(self) -> str:
+        return ", ".join(f"{name} long" for name in [*self.names, _COUNT])
+
+    def write(self, codes: Codes, counts: Counts) -> pa.RecordBatch:
+        """Add up equal tuples and write each once."""
+        d = len(self.levels)
+        words = [*self.groups.pack(codes[:, :d]), *self.values.pack(codes[:, d:])]
+        order = np.lexsort(words[::-1])
+        words = [word[order] for word in words]
+        new = np.ones(len(order), bool)
+        if len(order):
+            new[1:] = np.logical_or.reduce([word[1:] != word[:-1] for word in words])
+        starts = np.flatnonzero(new)
+        sums = np.add.reduceat(counts[order], starts) if len(order) else counts
+        arrays = [pa.array(word) for word in [*(word[starts] for word in words), sums]]
+        return pa.RecordBatch.from_arrays(arrays, [*self.names, _COUNT])
+
+    def read(self, columns: dict[str, Counts]) -> tuple[Codes, Counts]:
+        """Return different tuples in lexicographic order, and their counts."""
+        # The order of the words is that of the numbers in them.
+        order = np.lexsort([columns[name] for name in reversed(self.names)])
+        words = [columns[name][order] for name in self.names]
+        d = len(self.levels)
+        codes = np.empty((len(order), self.domain.columns), np.int32)
+        codes[:, :d] = self.groups.unpack(words[: self.groups.words])
+        if self.values.words:
+            codes[:, d:] = self.values.unpack(words[self.groups.words :])
+        return codes, columns[_COUNT][order]
+
+    def read_all(self, batches: Iterator[pa.RecordBatch]) -> tuple[Codes, Counts] | None:
+        received = [batch for batch in batches if batch.num_rows]
+        if not received:
+            return None
+        table = pa.Table.from_batches(received)
+        return self.read({name: table.column(name).to_numpy() for name in table.column_names})
+
+
+@dataclass(frozen=True)
+class _CountRecords:
+    """Counts the tuples of one partition's records, batch by batch, in a Python worker."""
+
+    format: _Format
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            codes = self.format.domain.encode(batch, self.format.levels)
+            yield self.format.write(codes, np.ones(len(codes), np.int64))
+
+
+@dataclass(frozen=True)
+class _RollUp:
+    """Rolls up the tuples of one partition, batch by batch, in a Python worker."""
+
+    low: _Format
+    high: _Format
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = {name: batch.column(name).to_numpy() for name in batch.schema.names}
+            codes, counts = self.low.read(columns)
+            steps = zip(self.low.domain.attributes, self.low.levels, self.high.levels, strict=True)
+            for column, (attribute, low, high) in enumerate(steps):
+                codes[:, column] = attribute.between(low, high)[codes[:, column]]
+            yield self.high.write(codes, counts)
+
+
+_SCORE_SCHEMA = (
+    "classes long, utility_classes long, suppressed long, squares string, utility_squares string, "
+    "groups array<long>"
+)
+_SCORE_TYPES = pa.schema(
+    [
+        *((name, pa.int64()) for name in ("classes", "utility_classes", "suppressed")),
+        *((name, pa.string()) for name in ("squares", "utility_squares")),
+        ("groups", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _Score:
+    """Judges the classes of one partition, which holds them whole, in a Python worker."""
+
+    format: _Format
+    requirements: Requirements
+    by_group: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read = self.format.read_all(batches)
+        if read is None:
+            return
+        score = score_tuples(
+            *read,
+            self.format.domain,
+            self.format.levels,
+            self.requirements,
+            by_group=self.by_group,
+        )
+        row = score._asdict() | {
+            "squares": str(score.squares),
+            "utility_squares": str(score.utility_squares),
+            "groups": score.groups.tolist(),
+        }
+        yield pa.RecordBatch.from_pylist([row], schema=_SCORE_TYPES)
+
+
+@dataclass(frozen=True)
+class _UtilityClasses:
+    """Finds the classes of one partition that satisfy the criteria, in a Python worker."""
+
+    format: _Format
+    requirements: Requirements
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        read = self.format.read_all(batches)
+        if read is None:
+            return
+        codes, counts = read
+        d = len(self.format.levels)
+        rows, sizes = find_utility_classes(codes, counts, d, self.requirements)
+        words = self.format.groups.pack(codes[rows, :d])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(word) for word in [*words, sizes]],
+            [*self.format.group_names, "size"],
+        )
+
+
+@dataclass(frozen=True)
+class DistributedTuples:
+    """Distinct tuples on the cluster, too many for the driver.
+
+    Parameters
+    ----------
+    domain : Domain
+    levels : tuple of int
+        The node.
+    rows : DataFrame
+        The tuples, persisted.
+    tuples : int
+        Their number.
+    most_on_driver : int
+        Tuples that the driver takes.
+    """
+
+    domain: Domain
+    levels: Levels
+    rows: DataFrame
+    tuples: int
+    most_on_driver: int
+
+    @property
+    def _format(self) -> _Format:
+        return _Format(self.domain, self.levels)
+
+    def roll_up(self, levels: Levels) -> TupleTable:
+        """Return the table of a more general node: on the driver, if it fits.
+
+        Notes
+        -----
+        One job with one shuffle of tuples, and one more that collects them where they fit.
+        """
+        high = _Format(self.domain, levels)
+        rolled = map_batches(self.rows, _RollUp(self._format, high), high.schema)
+        return _sum_up(rolled, high, self.most_on_driver)
+
+    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
+        """Judge the classes; one job with one shuffle of tuples."""
+        judge = _Score(self._format, requirements, by_group)
+        rows = map_batches(self._by_class(), judge, _SCORE_SCHEMA)
+        parts = rows.collect()
+        return NodeScore(
+            classes=sum(part["classes"] for part in parts),
+            utility_classes=sum(part["utility_classes"] for part in parts),
+            suppressed=sum(part["suppressed"] for part in parts),
+            squares=sum(int(part["squares"]) for part in parts),
+            utility_squares=sum(int(part["utility_squares"]) for part in parts),
+            groups=np.sum([part["groups"] for part in parts], axis=0, dtype=np.int64),
+        )
+
+    def utility_class_rows(self, requirements: Requirements) -> DataFrame:
+        """Return the words and the size of each class that satisfies the criteria; lazy."""
+        schema = ", ".join(f"{name} long" for name in [*self._format.group_names, "size"])
+        find = _UtilityClasses(self._format, requirements)
+        return map_batches(self._by_class(), find, schema)
+
+    def release(self) -> None:
+        """Free the persisted tuples."""
+        self.rows.unpersist()
+
+    def _by_class(self) -> DataFrame:
+        tasks = -(-self.tuples // _TASK_TUPLES)
+        return self.rows.repartition(tasks, *self._format.group_names)
+
+
+def _sum_up(rows: DataFrame, form: _Format, most_on_driver: int) -> TupleTable:
+    """Add up equal tuples, and take them to the driver if they fit."""
+    summed = rows.groupBy(*form.names).agg(sf.sum(_COUNT).alias(_COUNT))
+    summed = summed.persist(StorageLevel.MEMORY_AND_DISK)
+    kept = False
+    try:
+        tuples = summed.count()
+        kept = tuples > most_on_driver
+        if kept:
+            return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
+        columns = summed.toPandas()
+    finally:
+        if not kept:
+            summed.unpersist()
+    read = form.read({str(name): columns[name].to_numpy(np.int64) for name in columns})
+    return Tuples(form.domain, form.levels, *read)
+
+
+def count_tuples(
+    records: Records, domain: Domain, levels: Levels, most_on_driver: int
+) -> TupleTable:
+    """Count the distinct tuples of staged records.
+
+    Parameters
+    ----------
+    records : Records
+        Of which the quasi-identifiers and the sensitive attributes of criteria are read, once.
+    domain : Domain
+    levels : tuple of int
+        The node at the bottom of the lattice.
+    most_on_driver : int
+        Distinct tuples, each with its sensitive values, that the driver takes; 100 bytes each at
+        most while the search goes on, for some ten quasi-identifiers.
+
+    Returns
+    -------
+    Tuples or DistributedTuples
+
+    Notes
+    -----
+    One job with one shuffle of tuples; one more that collects them where they fit.
+    """
+    names = [quasi_identifier_column(index) for index in range(len(levels))]
+    names += [attribute.column for attribute in domain.criteria.sensitive]
+    form = _Format(domain, levels)
+    counted = records.map_batches(_CountRecords(form), form.schema, names)
+    return _sum_up(counted, form, most_on_driver)

@@ -1,0 +1,204 @@
+"""The groups that values fall into at every level of generalization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.staged.columns import quasi_identifier_column
+
+__all__ = ["AttributeGroups", "Domain", "Levels", "domain_of"]
+
+Levels = tuple[int, ...]
+"""One level for each quasi-identifier, 0 for values as they are."""
+
+Codes = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AttributeGroups:
+    """The groups of one quasi-identifier, numbered in the order of its hierarchy at every level.
+
+    Missing values, where they are a category of their own, are the last group of every level but
+    the highest, whose one group takes in everything.
+
+    Parameters
+    ----------
+    quasi_identifier : QuasiIdentifier
+        With a hierarchy.
+    position : int
+        Its place among the quasi-identifiers of the configuration.
+    """
+
+    quasi_identifier: QuasiIdentifier
+    position: int
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """Its hierarchy."""
+        hierarchy = self.quasi_identifier.hierarchy
+        if hierarchy is None:
+            raise ValueError(f"{self.quasi_identifier.name} has no hierarchy")
+        return hierarchy
+
+    @property
+    def height(self) -> int:
+        """The highest level."""
+        return self.hierarchy.height
+
+    def _missing(self, level: int) -> bool:
+        return self.quasi_identifier.has_missing and level < self.height
+
+    def _named(self, level: int) -> int:
+        """Return how many groups the hierarchy has at a level."""
+        if level == 0:
+            return len(self.hierarchy.leaves)
+        return len(self.hierarchy.levels[level - 1].starts)
+
+    def number(self, level: int) -> int:
+        """Return how many groups a level has, that of missing values among them."""
+        # The highest level has a group even where no value is present.
+        return max(self._named(level) + self._missing(level), 1)
+
+    def first_leaves(self, level: int) -> Counts:
+        """Return the code of the first leaf of each group that the hierarchy has at a level."""
+        if level == 0:
+            return np.arange(len(self.hierarchy.leaves))
+        return np.array(self.hierarchy.levels[level - 1].starts, np.int64)
+
+    def leaves(self, level: int) -> Counts:
+        """Return how many values each group covers; missing ones count as one value.
+
+        Returns
+        -------
+        int64 ndarray of shape (groups,)
+        """
+        bounds = np.append(self.first_leaves(level), len(self.hierarchy.leaves))
+        counts = np.diff(bounds)
+        if self._missing(level):
+            return np.append(counts, 1)
+        if not len(counts):
+            return np.ones(1, np.int64)
+        return counts + 1 if self.quasi_identifier.has_missing else counts
+
+    def of_codes(self, level: int) -> Codes:
+        """Return the group at a level of every code that :meth:`QuasiIdentifier.encode` makes.
+
+        Returns
+        -------
+        int32 ndarray of shape (largest code + 1,)
+        """
+        # Leaves beyond the largest that occurs have no code: theirs may mean missing.
+        codes = np.arange(self.quasi_identifier.highest + 1)
+        groups = self._of_leaves(level)[codes]
+        if self.quasi_identifier.has_missing:
+            groups = np.append(groups, self.number(level) - 1)
+        return groups.astype(np.int32)
+
+    def between(self, low: int, high: int) -> Codes:
+        """Return the group at a higher level of each group of a lower one.
+
+        Returns
+        -------
+        int32 ndarray of shape (groups of the lower level,)
+        """
+        groups = self._of_leaves(high)[self.first_leaves(low)]
+        if self._missing(low):
+            groups = np.append(groups, self.number(high) - 1)
+        return groups.astype(np.int32)
+
+    def _of_leaves(self, level: int) -> Counts:
+        leaves = np.arange(len(self.hierarchy.leaves))
+        return np.searchsorted(self.first_leaves(level), leaves, side="right") - 1
+
+
+@dataclass(frozen=True)
+class Domain:
+    """All that distinct tuples are made of.
+
+    Parameters
+    ----------
+    attributes : tuple of AttributeGroups
+        The quasi-identifiers, in the order of the columns of a table of distinct tuples.
+    criteria : Criteria
+        What classes have to satisfy; tells which sensitive attributes are counted.
+    """
+
+    attributes: tuple[AttributeGroups, ...]
+    criteria: Criteria
+
+    @property
+    def columns(self) -> int:
+        """Columns of a table of distinct tuples: quasi-identifiers and sensitive attributes."""
+        return len(self.attributes) + len(self.criteria.sensitive)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return tuple(one.quasi_identifier.name for one in self.attributes)
+
+    @property
+    def heights(self) -> Levels:
+        """The highest level of each quasi-identifier."""
+        return tuple(one.height for one in self.attributes)
+
+    def groups(self, levels: Levels) -> list[int]:
+        """Return the number of groups of each quasi-identifier at a node."""
+        return [one.number(level) for one, level in zip(self.attributes, levels, strict=True)]
+
+    def first_groups(self, levels: Levels) -> Counts:
+        """Return where the groups of each quasi-identifier begin when all are numbered through."""
+        return np.cumsum([0, *self.groups(levels)])[:-1].astype(np.int64)
+
+    def radices(self, levels: Levels) -> list[int]:
+        """Return an upper bound of the codes of each column of a table of distinct tuples."""
+        values = [int(last) for last in self.criteria.first_value[1:]]
+        return [*self.groups(levels), *values]
+
+    def encode(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
+        """Return the tuples of staged records at a node.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            Raw quasi-identifiers and the sensitive attributes of criteria.
+        levels : tuple of int
+
+        Returns
+        -------
+        int32 ndarray of shape (n, columns)
+        """
+        codes = np.empty((batch.num_rows, self.columns), np.int32)
+        codes[:, : len(self.attributes)] = self.encode_groups(batch, levels)
+        sensitive = zip(self.criteria.first_value, self.criteria.sensitive, strict=False)
+        for index, (first, attribute) in enumerate(sensitive, start=len(self.attributes)):
+            codes[:, index] = first + attribute.encode(batch.column(attribute.column))
+        return codes
+
+    def encode_groups(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
+        """Return the same of the quasi-identifiers only."""
+        groups = np.empty((batch.num_rows, len(self.attributes)), np.int32)
+        for index, (one, level) in enumerate(zip(self.attributes, levels, strict=True)):
+            column = batch.column(quasi_identifier_column(one.position))
+            groups[:, index] = one.of_codes(level)[one.quasi_identifier.encode(column)]
+        return groups
+
+
+def domain_of(quasi_identifiers: Sequence[QuasiIdentifier], criteria: Criteria) -> Domain:
+    """Return the domain of a table.
+
+    The quasi-identifiers of the largest hierarchies come first: a search raises the last one most
+    often, from tables that are small for that.
+    """
+    attributes = [AttributeGroups(one, position) for position, one in enumerate(quasi_identifiers)]
+    attributes.sort(key=lambda one: (-one.number(0), one.position))
+    return Domain(tuple(attributes), criteria)

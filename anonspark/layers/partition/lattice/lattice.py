@@ -1,0 +1,69 @@
+"""The lattice of full-domain recodings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.layers.partition.lattice.domain import Levels
+
+__all__ = ["Lattice"]
+
+Nodes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """All nodes between two: one level for each quasi-identifier (Samarati 2001).
+
+    Parameters
+    ----------
+    lowest, highest : tuple of int
+        Levels of the bottom and the top, the first nowhere above the second.
+    """
+
+    lowest: Levels
+    highest: Levels
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return prod(b - a + 1 for a, b in zip(self.lowest, self.highest, strict=True))
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """All nodes by height, those of one height in the order of their levels.
+
+        An int64 ndarray of shape (size, d).
+        """
+        ranges = [range(a, b + 1) for a, b in zip(self.lowest, self.highest, strict=True)]
+        nodes = np.array(list(product(*ranges)), np.int64).reshape(self.size, -1)
+        return nodes[np.argsort(nodes.sum(axis=1), kind="stable")]
+
+    def level_sizes(self) -> list[int]:
+        """Return how many nodes there are of each height above the bottom."""
+        heights = self.nodes.sum(axis=1)
+        return [int(number) for number in np.bincount(heights - sum(self.lowest))]
+
+    def above(self, node: Levels) -> npt.NDArray[np.bool_]:
+        """Return which nodes generalize one, itself among them."""
+        found: npt.NDArray[np.bool_] = np.all(self.nodes >= np.array(node), axis=1)
+        return found
+
+    def below(self, node: Levels) -> npt.NDArray[np.bool_]:
+        """Return which nodes one generalizes, itself among them."""
+        found: npt.NDArray[np.bool_] = np.all(self.nodes <= np.array(node), axis=1)
+        return found
+
+    def successors(self, node: Levels) -> list[Levels]:
+        """Return the nodes one step above."""
+        return [
+            (*node[:index], level + 1, *node[index + 1 :])
+            for index, level in enumerate(node)
+            if level < self.highest[index]
+        ]

@@ -1,0 +1,180 @@
+"""Which of two nodes is better: what a node costs, and what all nodes above it cost at least."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.config.models import ObjectiveName
+from anonspark.layers.partition.lattice.domain import AttributeGroups, Domain, Levels
+from anonspark.layers.partition.lattice.tuples import NodeScore
+
+__all__ = ["Objective", "create_objective"]
+
+
+Counts = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+# Of a cost: what machines may make of the last digits must not decide between nodes.
+_DECIMALS = 6
+
+
+class Objective(ABC):
+    """What the search minimizes.
+
+    Attributes
+    ----------
+    by_group : bool
+        Whether a cost depends on the records of each group.
+    """
+
+    by_group: ClassVar[bool] = False
+
+    @abstractmethod
+    def cost(self, levels: Levels, score: NodeScore) -> float:
+        """Return what a node costs; the smaller the better."""
+
+    @abstractmethod
+    def least_cost_above(self, levels: Levels, score: NodeScore) -> float:
+        """Return what a node and all that generalize it cost at least, from its own score."""
+
+    def least_cost(self, levels: Levels) -> float:  # noqa: ARG002
+        """Return the same without a score: from the levels alone."""
+        return -np.inf
+
+
+class AverageClassSize(Objective):
+    """Most utility classes, which is the smallest average size of classes."""
+
+    def cost(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the number of utility classes, negative."""
+        return -float(score.utility_classes)
+
+    def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the number of all classes, negative: generalizing never makes more."""
+        return -float(score.classes)
+
+
+class Discernibility(Objective):
+    """Squared class sizes, and the whole table for every suppressed record.
+
+    Parameters
+    ----------
+    rows : int
+        Of the table.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def cost(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the discernibility metric."""
+        return score.utility_squares + self._rows * score.suppressed
+
+    def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the squares of all classes: merging never makes them smaller."""
+        return score.squares
+
+
+class ValueCost(Objective):
+    """A cost of every value by the group that it falls into; suppressed values cost the most.
+
+    Parameters
+    ----------
+    costs : sequence of sequence of float64 ndarray
+        Of each quasi-identifier and level, the cost of one value of each group, weight included;
+        never smaller at a higher level.
+    suppressed : float
+        Cost of a suppressed record.
+    records : sequence of sequence of int64 ndarray
+        Of each quasi-identifier and level, the records of the table in each group.
+    """
+
+    by_group = True
+
+    def __init__(
+        self,
+        costs: Sequence[Sequence[Figures]],
+        suppressed: float,
+        records: Sequence[Sequence[Counts]],
+    ) -> None:
+        self._costs = costs
+        self._suppressed = suppressed
+        self._least = [
+            [_total(level_costs, counts) for level_costs, counts in zip(own, ours, strict=True)]
+            for own, ours in zip(costs, records, strict=True)
+        ]
+
+    def cost(self, levels: Levels, score: NodeScore) -> float:
+        """Return the costs of all values."""
+        own = [costs[level] for costs, level in zip(self._costs, levels, strict=True)]
+        values = _total(np.concatenate(own), score.groups)
+        return round(values + score.suppressed * self._suppressed, _DECIMALS)
+
+    def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the cost without suppression, see :meth:`least_cost`."""
+        return self.least_cost(levels)
+
+    def least_cost(self, levels: Levels) -> float:
+        """Return what the node costs if nothing is suppressed, less what rounding may add."""
+        least = sum(least[level] for least, level in zip(self._least, levels, strict=True))
+        return least - 10.0**-_DECIMALS
+
+
+def _total(costs: Figures, counts: Counts) -> float:
+    # Rounded once, so that every machine gets the same digits.
+    return math.fsum((costs * counts).tolist())
+
+
+def create_objective(
+    name: ObjectiveName, domain: Domain, lowest: Levels, records: Sequence[Counts]
+) -> Objective:
+    """Return the objective that a configuration names.
+
+    Parameters
+    ----------
+    name : str
+    domain : Domain
+    lowest : tuple of int
+        The node that all others generalize.
+    records : sequence of int64 ndarray
+        Of each quasi-identifier, the records of the table in each group at that node.
+    """
+    rows = int(records[0].sum())
+    if name == "average_class_size":
+        return AverageClassSize()
+    if name == "discernibility":
+        return Discernibility(rows)
+    costs: list[list[Figures]] = []
+    counts: list[list[Counts]] = []
+    suppressed = 0.0
+    for one, low, own in zip(domain.attributes, lowest, records, strict=True):
+        weight = one.quasi_identifier.weight
+        suppressed += weight * (math.log2(rows) if name == "entropy" else 1.0)
+        costs.append([np.zeros(0)] * low)
+        counts.append([np.zeros(0, np.int64)] * low)
+        for level in range(low, one.height + 1):
+            there = np.zeros(one.number(level), np.int64)
+            np.add.at(there, one.between(low, level), own)
+            counts[-1].append(there)
+            costs[-1].append(weight * _value_costs(name, one, level, there))
+    return ValueCost(costs, suppressed, counts)
+
+
+def _value_costs(
+    name: ObjectiveName, attribute: AttributeGroups, level: int, records: Counts
+) -> Figures:
+    """Return the cost of one value of each group of a level, without the weight."""
+    if name == "precision":
+        return np.full(len(records), level / attribute.height)
+    if name == "loss":
+        domain = int(attribute.leaves(attribute.height)[0])
+        return (attribute.leaves(level) - 1) / max(domain - 1, 1)
+    # Bits that tell the value among all that the group covers, but for what is the same for all
+    # nodes: the bits of the values themselves.
+    return np.array([math.log2(max(count, 1)) for count in records.tolist()])

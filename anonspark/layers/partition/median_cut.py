@@ -1,0 +1,251 @@
+"""Mondrian's cut of one node from histograms: the twin of :mod:`anonspark.kernels.mondrian`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from anonspark.core.criteria import Counts, Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.kernels.mondrian import choose_boundaries, further_ranks
+from anonspark.layers.partition.counting import Histogram, Request
+from anonspark.layers.partition.cut_tree import Boundary
+from anonspark.layers.partition.cutting import counts_of_values, half, sides_satisfy, value_requests
+from anonspark.layers.partition.growing import (
+    Asking,
+    Cut,
+    Node,
+    Questions,
+    ask,
+    find_rank,
+    find_ranks,
+)
+
+__all__ = ["MedianCut"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class MedianCut:
+    """The cut rule of strict and relaxed Mondrian (DESIGN 4.1, 4.2).
+
+    Parameters
+    ----------
+    quasi_identifiers : sequence of QuasiIdentifier
+        In configuration order.
+    criteria : Criteria
+        What either side has to satisfy.
+    relaxed, balanced, cell : bool
+        As in :func:`anonspark.kernels.mondrian.cut_into_groups`, which gives the same cuts.
+    """
+
+    quasi_identifiers: Sequence[QuasiIdentifier]
+    criteria: Criteria
+    relaxed: bool
+    balanced: bool
+    cell: bool
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether cuts share equal records out."""
+        return self.relaxed
+
+    def __call__(self, node: Node) -> Questions:
+        """Ask for one node's histograms and return its cut, None where it cannot be cut.
+
+        Notes
+        -----
+        Two counting passes a node as a rule: one over all attributes, one that zooms in on the
+        median; one more for each attribute that turns out not to allow a cut, and one for each
+        boundary that has to satisfy more than k. Before a node of which more than k is required is
+        left whole, ``balanced`` asks for the boundaries further out: about two or three passes for
+        each attribute.
+        """
+        if node.rows < max(2 * self.criteria.k, 2):
+            return None
+        d = len(self.quasi_identifiers)
+        requests = [
+            Request(node.number, j, node.lowest[j], node.highest[j], node.rows) for j in range(d)
+        ]
+        answers = yield from ask([*requests, *value_requests(node, self.criteria)])
+        histograms = answers[:d]
+        values = counts_of_values(self.criteria, answers[d:])
+        lowest = [int(histogram.minima[0]) for histogram in histograms]
+        highest = [int(histogram.maxima.max()) for histogram in histograms]
+        node = replace(node, lowest=tuple(lowest), highest=tuple(highest))
+        if self.cell:
+            low = _tightened(lowest, node.cell_low)
+            high = _tightened(highest, node.cell_high)
+        else:
+            low, high = lowest, highest
+        widths = self._widths(low, high)
+        allowed = set(range(d))
+        while allowed:
+            chosen = max(sorted(allowed), key=lambda j: widths[j])
+            low[chosen], high[chosen] = lowest[chosen], highest[chosen]
+            allowed.remove(chosen)
+            if lowest[chosen] == highest[chosen]:
+                continue
+            node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
+            if self.relaxed:
+                keys = _wide_to_narrow(chosen, widths)
+                first = (requests[chosen], histograms[chosen])
+                boundary = yield from half(node, keys, first=first)
+                boundaries = [(boundary, node.rows // 2)]
+            else:
+                median, below, equal = yield from find_rank(
+                    requests[chosen], histograms[chosen], (node.rows + 1) // 2
+                )
+                boundaries = [
+                    (Boundary((chosen,), (median,), bool(equal_goes_left)), left_rows)
+                    for left_rows, equal_goes_left in choose_boundaries(
+                        below, equal, node.rows, self.criteria.k, self.balanced
+                    )
+                    if left_rows
+                ]
+            for boundary, left_rows in boundaries:
+                if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
+                    return _children(node, left_rows, boundary)
+        if not self.relaxed:
+            node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
+            wide_to_narrow = sorted(range(d), key=lambda j: -widths[j])
+            for chosen in wide_to_narrow if self.balanced and self.criteria.criteria else ():
+                if lowest[chosen] < highest[chosen]:
+                    first = (requests[chosen], histograms[chosen])
+                    cut = yield from _further_out(node, *first, self.criteria, values)
+                    if cut is not None:
+                        return cut
+            return None
+        if lowest != highest:
+            return None
+        # All records are equal in every quasi-identifier: cut by the tie order alone.
+        boundary = yield from half(node, range(d))
+        left_rows = node.rows // 2
+        if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
+            return _children(node, left_rows, boundary)
+        return None
+
+    def _widths(self, low: list[int], high: list[int]) -> list[float]:
+        widths = []
+        for quasi_identifier, *bounds in zip(self.quasi_identifiers, low, high, strict=True):
+            start, stop = quasi_identifier.positions(np.array(bounds, np.int64))
+            widths.append(float((stop - start) / quasi_identifier.unit))
+        return widths
+
+
+def _further_out(
+    node: Node,
+    request: Request,
+    histogram: Histogram,
+    criteria: Criteria,
+    values: Sequence[Counts],
+) -> Questions:
+    """Return the cut at the allowed boundary beside the further ranks nearest to equal halves.
+
+    Parameters
+    ----------
+    node : Node
+    request, histogram
+        The attribute's first request and its answer.
+    criteria : Criteria
+    values : sequence of int64 ndarray
+        Counts of the node's sensitive values.
+
+    Notes
+    -----
+    The passes that zoom in on the ranks, all at once, and one that counts the sensitive values of
+    every stretch between two boundaries; its answer has at most 255 rows for each value.
+    """
+    ranks = further_ranks(node.rows).tolist()
+    runs = yield from find_ranks(request, histogram, ranks)
+    boundaries: dict[int, Boundary] = {}
+    for value, below, equal in runs:
+        for left_rows, equal_goes_left in ((below, False), (below + equal, True)):
+            if min(left_rows, node.rows - left_rows) >= criteria.k:
+                own = Boundary((request.key,), (value,), equal_goes_left)
+                boundaries.setdefault(left_rows, own)
+    counts = yield from _values_before(node, list(boundaries.values()), criteria)
+    by_rows = dict(zip(boundaries, counts, strict=True))
+    # The lower boundary comes first, and of two equally good ones it stays there.
+    for left_rows in sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows)):
+        left = by_rows[left_rows]
+        right = [total - part for total, part in zip(values, left, strict=True)]
+        if criteria.satisfied_by(left_rows, left) and criteria.satisfied_by(
+            node.rows - left_rows, right
+        ):
+            return _children(node, left_rows, boundaries[left_rows])
+    return None
+
+
+def _values_before(
+    node: Node, boundaries: Sequence[Boundary], criteria: Criteria
+) -> Asking[list[list[Counts]]]:
+    """Count the sensitive values before each of some ascending boundaries of one attribute.
+
+    Each record lies in one stretch between two boundaries, so a pass over many boundaries lists no
+    more values than one over a single boundary.
+    """
+    if not boundaries:
+        return []
+    requests = []
+    (chosen,) = {boundary.keys[0] for boundary in boundaries}
+    first = node.lowest[chosen]
+    for boundary in boundaries:
+        last = _last_left(boundary)
+        requests += value_requests(node, criteria, where=(chosen, first, last))
+        first = last + 1
+    histograms = yield from ask(requests)
+    each = len(criteria.sensitive)
+    before = [np.zeros_like(part) for part in counts_of_values(criteria, histograms[:each])]
+    counts = []
+    for place in range(0, len(histograms), each):
+        own = counts_of_values(criteria, histograms[place : place + each])
+        before = [total + part for total, part in zip(before, own, strict=True)]
+        counts.append(before)
+    return counts
+
+
+def _last_left(boundary: Boundary) -> int:
+    """Return the largest code of the first key that may occur on the left side."""
+    return boundary.thresholds[0] if boundary.equal_goes_left else boundary.thresholds[0] - 1
+
+
+def _wide_to_narrow(chosen: int, widths: list[float]) -> list[int]:
+    """Return the chosen attribute and behind it the others by width."""
+    others = (j for j in range(len(widths)) if j != chosen)
+    return [chosen, *sorted(others, key=lambda j: -widths[j])]
+
+
+def _tightened(own: list[int], bounds: Sequence[int | None]) -> list[int]:
+    """Return the bounds of a cell, with the node's own extreme where that is the bound."""
+    pairs = zip(own, bounds, strict=True)
+    return [extreme if bound is None else bound for extreme, bound in pairs]
+
+
+def _children(node: Node, left_rows: int, boundary: Boundary) -> Cut:
+    """Return a cut's children with the bounds that are known without another look at the data."""
+    chosen, median = boundary.keys[0], boundary.thresholds[0]
+    equal_on_both_sides = len(boundary.keys) > 1
+    last_left = _last_left(boundary)
+    first_right = median if equal_on_both_sides or not boundary.equal_goes_left else median + 1
+
+    def put(values: tuple[_T, ...], value: _T) -> tuple[_T, ...]:
+        return (*values[:chosen], value, *values[chosen + 1 :])
+
+    left = replace(
+        node,
+        rows=left_rows,
+        highest=put(node.highest, last_left),
+        cell_high=put(node.cell_high, None),
+    )
+    right = replace(
+        node,
+        rows=node.rows - left_rows,
+        lowest=put(node.lowest, first_right),
+        cell_low=put(node.cell_low, None),
+    )
+    return Cut(boundary, left, right)

@@ -1,0 +1,95 @@
+"""Key matrices as few large values, which Spark passes on many times faster than many small ones.
+
+A counting pass looks at every record, but only at its keys. Row by row they cost more on the way
+from files to Python than to count; one value for a whole batch costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.spark.tasks import Batches
+from anonspark.staged.keys import key_columns, key_matrix, key_width
+from anonspark.staged.records import FIRST_NUMBER, ROWS, open_parcels
+
+__all__ = ["PACKED_SCHEMA", "PackedKeys"]
+
+PACKED_SCHEMA = f"{FIRST_NUMBER} long, {ROWS} long, bytes string, keys binary"
+"""One row a parcel: the number of its first record, its records, a digit for each key that is kept,
+the bytes that it takes in each record; and these keys, one after another."""
+
+_TYPES = (np.int8, np.int16, np.int32, np.int64)
+
+
+@dataclass(frozen=True)
+class PackedKeys:
+    """Which keys are packed: all but the records' numbers, which follow from the first one.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    criteria : Criteria
+    with_hashes : bool
+        Whether any cut looks at the records' hashes; they are 0 else.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    criteria: Criteria
+    with_hashes: bool
+
+    @property
+    def _places(self) -> list[int]:
+        d = len(self.quasi_identifiers)
+        hashes = [d] * self.with_hashes
+        return [*range(d), *hashes, *range(d + 2, key_width(d, self.criteria))]
+
+    def pack(self, parcels: Batches) -> Batches:
+        """Yield one row a parcel."""
+        names = key_columns(len(self.quasi_identifiers), self.criteria)
+        for first, records in open_parcels(parcels, names):
+            keys = key_matrix(records, self.quasi_identifiers, self.criteria)
+            columns = [keys[:, place] for place in self._places]
+            columns = [column.astype(_smallest_type(column)) for column in columns]
+            yield pa.RecordBatch.from_pydict(
+                {
+                    FIRST_NUMBER: pa.array([first]),
+                    ROWS: pa.array([len(keys)]),
+                    "bytes": pa.array(["".join(str(column.itemsize) for column in columns)]),
+                    "keys": pa.array(
+                        [b"".join(column.tobytes() for column in columns)], pa.binary()
+                    ),
+                }
+            )
+
+    def unpack(self, batches: Batches) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the key matrices that :meth:`pack` packed.
+
+        Yields
+        ------
+        int64 ndarray of shape (n, width)
+            See :func:`anonspark.staged.keys.key_matrix`.
+        """
+        d = len(self.quasi_identifiers)
+        for batch in batches:
+            for first, rows, sizes, packed in zip(*batch.columns, strict=True):
+                n, start, begin = rows.as_py(), first.as_py(), 0
+                keys = np.zeros((n, key_width(d, self.criteria)), np.int64)
+                keys[:, d + 1] = np.arange(start, start + n)
+                for place, size in zip(self._places, sizes.as_py(), strict=True):
+                    keys[:, place] = np.frombuffer(packed.as_buffer(), f"i{size}", n, begin)
+                    begin += n * int(size)
+                yield keys
+
+
+def _smallest_type(column: npt.NDArray[np.int64]) -> type[np.signedinteger]:
+    lowest, highest = column.min(), column.max()
+    return next(
+        one for one in _TYPES if np.iinfo(one).min <= lowest and highest <= np.iinfo(one).max
+    )

@@ -1,0 +1,254 @@
+"""The sensitive attributes that criteria are about: their values and how often each occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.criteria import Counts, Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.core.sensitive import SensitiveAttribute, comparable
+from anonspark.engine.spark.arrow import arrow_type
+from anonspark.engine.spark.instants import microseconds
+from anonspark.engine.spark.names import quoted
+from anonspark.errors import DataError, GuaranteeError
+from anonspark.staged.records import Records
+
+__all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
+
+# Tasks count every value of every node, and the driver adds them up.
+_MOST_VALUES = 50_000
+
+
+_PLAIN_TYPES = (
+    st.NumericType,
+    st.DateType,
+    st.TimestampType,
+    st.TimestampNTZType,
+    st.BooleanType,
+    *TEXT_TYPES,
+)
+
+
+def describe_criteria(
+    records: DataFrame,
+    privacy: PrivacyOptions,
+    columns: Mapping[str, str],
+    orders: Mapping[str, Sequence[str]],
+    hierarchies: Mapping[str, Hierarchy],
+) -> Criteria:
+    """Return what every class has to satisfy, with the values that occur in a table.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Records of the whole input.
+    privacy : PrivacyOptions
+    columns : mapping of str to str
+        The column of each sensitive attribute.
+    orders : mapping of str to sequence of str
+        Declared order of the values, of the attributes that have one.
+    hierarchies : mapping of str to Hierarchy
+        Of the attributes that have one.
+
+    Raises
+    ------
+    DataError
+        If an attribute has too many different values, or others than its order or hierarchy lists.
+
+    Notes
+    -----
+    One job and one shuffle of counts for each sensitive attribute of a criterion; the counts of
+    its values, at most 50,000, are collected.
+    """
+    criteria = privacy.criteria
+    names = list(dict.fromkeys(criterion.attribute for criterion in criteria))
+    sensitive = tuple(
+        _describe(
+            records,
+            name,
+            columns[name],
+            criteria,
+            orders.get(name),
+            hierarchies.get(name),
+        )
+        for name in names
+    )
+    return Criteria(privacy.k, criteria, sensitive)
+
+
+def _describe(
+    records: DataFrame,
+    name: str,
+    column: str,
+    criteria: Sequence[Criterion],
+    listed: Sequence[str] | None,
+    hierarchy: Hierarchy | None,
+) -> SensitiveAttribute:
+    where = f"attributes.{name}"
+    data_type = records.schema[column].dataType
+    if not isinstance(data_type, _PLAIN_TYPES):
+        raise DataError(
+            f"{where}: a criterion cannot be about a column of type {data_type.simpleString()}; "
+            "use a number, date, timestamp, boolean or text column"
+        )
+    plain, plain_type = plain_values(sf.col(quoted(column)), data_type)
+    rows = (
+        records.groupBy(plain.alias("value"))
+        .agg(sf.count(sf.lit(1)).alias("count"))
+        .orderBy(sf.col("value").asc_nulls_last())
+        .limit(_MOST_VALUES + 1)
+        .collect()
+    )
+    if len(rows) > _MOST_VALUES:
+        raise DataError(
+            f"{where}: more than {_MOST_VALUES:,} different values; l-diversity and t-closeness "
+            "need an attribute whose values repeat; make it coarser"
+        )
+    values = pa.array([row["value"] for row in rows], plain_type).cast(arrow_type(data_type))
+    counts = np.array([row["count"] for row in rows], np.int64)
+    kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
+    none = np.zeros(0, np.int64)
+    if "hierarchical distance" in kinds and hierarchy is not None:
+        missing = int(counts[values.is_null().to_numpy(zero_copy_only=False)].sum())
+        if missing:
+            raise DataError(
+                f"{where}: {missing:,} values are missing, for which its hierarchy has no place; "
+                "complete them, or choose another distance than hierarchical"
+            )
+        values, counts = _in_order(values, counts, hierarchy.leaves, f"{where}.hierarchy")
+        tree = hierarchy.tree()
+        return SensitiveAttribute(name, column, values, counts, tree.parents, tree.heights, True)
+    if listed is not None:
+        values, counts = _in_order(values, counts, listed, f"{where}.order")
+        return SensitiveAttribute(name, column, values, counts, none, none, True)
+    if "ordered distance" in kinds and isinstance(data_type, TEXT_TYPES):
+        raise DataError(
+            f"{where}: a text without an order, for which the ordered distance means nothing; "
+            f"declare {where}.order, or choose another distance"
+        )
+    return SensitiveAttribute(name, column, values, counts, none, none)
+
+
+def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]:
+    """Return a column as Python can hold it exactly, and the Arrow type that it has then.
+
+    Parameters
+    ----------
+    column : Column
+        Sensitive values.
+    data_type : DataType
+        Their type.
+    """
+    if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
+        return microseconds(column, data_type), pa.int64()
+    if isinstance(data_type, st.DateType):
+        return sf.unix_date(column), pa.int32()
+    if isinstance(data_type, TEXT_TYPES):
+        # Without a collation: values are told apart as they are published.
+        return column.cast("string"), pa.string()
+    return column, arrow_type(data_type)
+
+
+def _in_order(
+    values: pa.Array, counts: Counts, order: Sequence[str], where: str
+) -> tuple[pa.Array, Counts]:
+    """Return the listed values, missing last, and how often each occurs."""
+    texts = comparable(values, as_text=True).to_pylist()
+    listed: list[str | None] = list(dict.fromkeys(value.strip() for value in order))
+    if None in texts:
+        listed.append(None)
+    places = {value: place for place, value in enumerate(listed)}
+    lacking = len({value for value in texts if value not in places})
+    if lacking:
+        raise DataError(
+            f"{where}: lacks {lacking:,} of the column's {len(texts):,} different values; list all "
+            "of them"
+        )
+    in_order = np.zeros(len(listed), np.int64)
+    for value, count in zip(texts, counts.tolist(), strict=True):
+        in_order[places[value]] += count
+    return pa.array(listed, pa.string()), in_order
+
+
+def require_satisfiable(criteria: Criteria) -> None:
+    """Check that the whole input could be one class.
+
+    Raises
+    ------
+    GuaranteeError
+        If it violates a criterion: then no classes can satisfy it.
+    """
+    counts = [attribute.counts for attribute in criteria.sensitive]
+    if not counts:
+        return
+    violated = criteria.violated_by(int(counts[0].sum()), counts)
+    if violated is not None:
+        (own,) = (one.counts for one in criteria.sensitive if one.name == violated.attribute)
+        raise GuaranteeError(
+            f"privacy: the whole input violates {violated.describe()} on attribute "
+            f"{violated.attribute!r}, which has {np.count_nonzero(own):,} different values; so no "
+            "classes of it can satisfy the criterion; weaken it; nothing was published"
+        )
+
+
+@dataclass(frozen=True)
+class _CountValues:
+    """Counts the sensitive values of one partition in a Python worker."""
+
+    criteria: Criteria
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        counts = np.zeros(int(self.criteria.first_value[-1]), np.int64)
+        for batch in batches:
+            for first, attribute in zip(
+                self.criteria.first_value, self.criteria.sensitive, strict=False
+            ):
+                numbers = attribute.encode(batch.column(attribute.column))
+                counts += np.bincount(first + numbers, minlength=len(counts))
+        present = np.flatnonzero(counts)
+        yield pa.RecordBatch.from_pydict(
+            {"number": pa.array(present, pa.int64()), "count": pa.array(counts[present])}
+        )
+
+
+def count_values(records: Records, criteria: Criteria) -> list[Counts]:
+    """Count the sensitive values of staged records.
+
+    Parameters
+    ----------
+    records : Records
+    criteria : Criteria
+
+    Returns
+    -------
+    list of int64 ndarray
+        Records with each value of each sensitive attribute.
+
+    Notes
+    -----
+    One job with one shuffle of counts, which are collected; none where k is the only criterion.
+    """
+    if not criteria.sensitive:
+        return []
+    names = [attribute.column for attribute in criteria.sensitive]
+    rows: list[Any] = (
+        records.map_batches(_CountValues(criteria), "number long, count long", names)
+        .groupBy("number")
+        .agg(sf.sum("count").alias("count"))
+        .collect()
+    )
+    counts = np.zeros(int(criteria.first_value[-1]), np.int64)
+    for row in rows:
+        counts[row["number"]] = row["count"]
+    return np.split(counts, criteria.first_value[1:-1])

@@ -1,0 +1,69 @@
+"""Making a staged release the published one."""
+
+from __future__ import annotations
+
+import json
+
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import AnonsparkError, PublishingError
+from anonspark.layers.publish.paths import require_replaceable_release
+from anonspark.layers.publish.staging import Staging, restore_output
+from anonspark.release.manifest import MANIFEST
+
+__all__ = ["commit"]
+
+
+def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
+    """Rename a staged release to the output path, and its manifest into it last.
+
+    Where a rename moves one file after another, as object stores do, readers that ask for the
+    manifest first see a complete release or none.
+
+    Parameters
+    ----------
+    files : FileSystem
+    staging : Staging
+        Holds the complete, verified release.
+    overwrite : bool
+        Whether what is there is replaced. It is set aside by a rename and comes back should
+        anything go wrong; it is removed with the staging directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If something that is no release came to the output path during the run.
+    PublishingError
+        If the file system refuses, or another process has taken the run over; what was at the
+        output path is there again.
+    """
+    place, state = staging.place, staging.state
+    state.require_newest()
+    try:
+        # Should this process be killed, its half release can be told from other things by these.
+        names = [path for path, _ in files.files_below(staging.release)]
+        files.write_text(place.names, json.dumps(names))
+        files.write_text(f"{staging.release}/{place.mark_name}", "")
+        if files.exists(place.output) or files.is_link(place.output):
+            if not overwrite:
+                raise PublishingError(
+                    f"output.path: {place.output} appeared while the run was going on; nothing was "
+                    "published. Choose another path or set output.mode to overwrite"
+                )
+            # Once more: what came there since the run began would be removed with the release.
+            require_replaceable_release(files, place.output)
+            files.rename(place.output, place.replaced)
+        files.rename(staging.release, place.output)
+        # Where a rename takes long, another process may have taken the run over meanwhile.
+        state.require_newest()
+        files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
+    except BaseException as error:
+        # Ctrl-C, too, must not leave the output path empty; but what another process has taken
+        # over is its own.
+        if state.is_newest:
+            restore_output(files, place)
+        if isinstance(error, Exception) and not isinstance(error, AnonsparkError):
+            raise PublishingError(
+                f"output.path: the release could not be renamed to {place.output}; what was there "
+                "before is unchanged. Check permissions and free space"
+            ) from error
+        raise

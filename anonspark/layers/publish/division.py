@@ -1,0 +1,225 @@
+"""Which file of the release each record goes to, and where in it: by keyed hashes alone.
+
+A record's place must not tell of it what is not published: the round that finished its class, the
+task, the file of the input. So the names of the classes, which are random to whoever does not know
+the seed, are divided among the files, and in a file classes stand in the order of their names.
+Inside a class the order is that of the keyed hash of what is published of a record as it came. A
+class too large to leave files of about equal size is shared out among all files by that hash.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH, SIZE
+from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, open_parcels
+
+__all__ = ["Division", "EqualRecords", "divide"]
+
+Codes = npt.NDArray[np.int64]
+
+# What a file's records take before they are encoded, and how many they are, about: a task holds a
+# whole file. Not execution.task_rows: the files shall not tell what tasks a run had.
+_FILE_BYTES = 64 * 2**20
+_FILE_ROWS = 250_000
+
+# A class that has more than this part of the records of a file is shared out.
+_LARGE_CLASS = 8
+
+
+@dataclass(frozen=True)
+class EqualRecords:
+    """Some of a class's records that are equal in everything published, in one parcel.
+
+    Parameters
+    ----------
+    name, payload_hash : int
+        Of the class, and of each record.
+    total : int
+        So many there are in all parcels together.
+    before : int
+        So many of them are in parcels before this one.
+    """
+
+    name: int
+    payload_hash: int
+    total: int
+    before: int
+
+
+@dataclass(frozen=True)
+class Division:
+    """The files, and what is needed to tell a record's own.
+
+    Parameters
+    ----------
+    files : int
+    most : int
+        Records of a class that stay together in one file; and so many records of a larger class
+        that are equal in everything published.
+    large : tuple of int
+        Names of the classes with more.
+    equal : mapping of int to list of EqualRecords
+        By the number of a parcel's first record: more equal records than stay together.
+    """
+
+    files: int
+    most: int
+    large: tuple[int, ...]
+    equal: Mapping[int, list[EqualRecords]]
+
+    def files_of(self, names: Codes, hashes: Codes, first: int) -> npt.NDArray[np.int64]:
+        """Return the file of each record of a parcel.
+
+        Parameters
+        ----------
+        names : int64 ndarray of shape (n,)
+            Of the classes.
+        hashes : int64 ndarray of shape (n,)
+            Of what is published of the records as they came.
+        first : int
+            Number of the parcel's first record.
+
+        Returns
+        -------
+        int64 ndarray of shape (n,)
+            0, 1, ... below :attr:`files`.
+        """
+        # In the order of signed numbers, which classes stand in.
+        keys = names.view(np.uint64) ^ np.uint64(2**63)
+        if self.large:
+            shared_out = np.isin(names, np.array(self.large, np.int64))
+            keys = np.where(shared_out, (names ^ hashes).view(np.uint64), keys)
+        high = (keys >> np.uint64(32)).astype(np.int64)
+        found: npt.NDArray[np.int64] = high * self.files >> 32
+        for equal in self.equal.get(first, []):
+            own = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
+            # Equal, so it does not matter which of them go where, only how many.
+            pieces = min(self.files, -(-equal.total // self.most))
+            ranks = equal.before + np.arange(len(own))
+            found[own] = (found[own] + ranks * pieces // equal.total) % self.files
+        return found
+
+
+def divide(finished: Records, classes: Records, largest: int, suppressed: list[int]) -> Division:
+    """Decide on the files of a release.
+
+    Parameters
+    ----------
+    finished : Records
+        Of :func:`anonspark.models.model.finished_schema`.
+    classes : Records
+        Of :func:`anonspark.layers.generalize.figures.class_schema`.
+    largest : int
+        Records of the largest class, that of suppressed records among them.
+    suppressed : list of int
+        Name of that class, if there is one; it is not among the classes.
+
+    Returns
+    -------
+    Division
+        The same however the records were distributed among parcels and tasks.
+
+    Notes
+    -----
+    A job over two narrow columns of the parcels. Where a class is shared out, one over the classes
+    and one over two columns of the records, with a shuffle of the different records of such
+    classes; one more where too many of these are equal.
+    """
+    row = finished.parcels.agg(sf.sum(ROWS).alias(ROWS), sf.sum(BYTES).alias(BYTES)).first()
+    rows, taken = (row[ROWS] or 0, row[BYTES] or 0) if row is not None else (0, 0)
+    files = max(-(-rows // _FILE_ROWS), -(-taken // _FILE_BYTES), 1)
+    most = max(rows // files // _LARGE_CLASS, 1)
+    if files == 1 or largest <= most:
+        return Division(files, most, (), {})
+    found = classes.map_batches(_LargeClasses(most), f"{CLASS_ID} long", [CLASS_ID, SIZE])
+    names = tuple(sorted([row[CLASS_ID] for row in found.collect()] + suppressed))
+    return Division(files, most, names, _equal_records(finished, names, most))
+
+
+@dataclass(frozen=True)
+class _LargeClasses:
+    """Finds the names of large classes."""
+
+    most: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            sizes = batch.column(SIZE).to_numpy()
+            names = batch.column(CLASS_ID).filter(pa.array(sizes > self.most))
+            yield pa.RecordBatch.from_arrays([names], [CLASS_ID])
+
+
+@dataclass(frozen=True)
+class _CountEqual:
+    """Counts the equal records of some classes, parcel by parcel."""
+
+    names: tuple[int, ...]
+    only: frozenset[tuple[int, int]] | None = None
+
+    SCHEMA = f"{FIRST_NUMBER} long, {CLASS_ID} long, {PAYLOAD_HASH} long, {ROWS} long"
+
+    def __call__(self, parcels: Batches) -> Batches:
+        for first, records in open_parcels(parcels, [CLASS_ID, PAYLOAD_HASH]):
+            names = records.column(CLASS_ID).to_numpy()
+            hashes = records.column(PAYLOAD_HASH).to_numpy()
+            large = np.isin(names, np.array(self.names, np.int64))
+            order = np.lexsort((hashes[large], names[large]))
+            names, hashes = names[large][order], hashes[large][order]
+            new = (names[1:] != names[:-1]) | (hashes[1:] != hashes[:-1])
+            starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(names)]]).tolist()
+            runs = [
+                (int(names[start]), int(hashes[start]), stop - start)
+                for start, stop in pairwise(starts)
+                if stop > start
+                and (self.only is None or (int(names[start]), int(hashes[start])) in self.only)
+            ]
+            columns = zip(*runs, strict=True) if runs else ([], [], [])
+            arrays = [pa.array(column, pa.int64()) for column in columns]
+            firsts = pa.repeat(pa.scalar(first, pa.int64()), len(runs))
+            yield pa.RecordBatch.from_arrays(
+                [firsts, *arrays], [FIRST_NUMBER, CLASS_ID, PAYLOAD_HASH, ROWS]
+            )
+
+
+def _equal_records(
+    finished: Records, names: tuple[int, ...], most: int
+) -> dict[int, list[EqualRecords]]:
+    """Return where more equal records are than stay together, by parcel."""
+    counts = map_batches(finished.parcels, _CountEqual(names), _CountEqual.SCHEMA)
+    totals = {
+        (row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS]
+        for row in _summed(counts).where(sf.col(ROWS) > most).collect()
+    }
+    if not totals:
+        return {}
+    wanted = _CountEqual(names, frozenset(totals))
+    found = map_batches(finished.parcels, wanted, _CountEqual.SCHEMA).collect()
+    return _by_parcel(totals, [tuple(row) for row in found])
+
+
+def _by_parcel(
+    totals: Mapping[tuple[int, int], int], found: Iterable[tuple[int, int, int, int]]
+) -> dict[int, list[EqualRecords]]:
+    """Return where equal records are, numbered from parcel to parcel."""
+    before: dict[tuple[int, int], int] = defaultdict(int)
+    by_parcel: dict[int, list[EqualRecords]] = defaultdict(list)
+    for first, name, payload_hash, rows in sorted(found):
+        pair = name, payload_hash
+        by_parcel[first].append(EqualRecords(*pair, totals[pair], before[pair]))
+        before[pair] += rows
+    return dict(by_parcel)
+
+
+def _summed(counts: DataFrame) -> DataFrame:
+    return counts.groupBy(CLASS_ID, PAYLOAD_HASH).agg(sf.sum(ROWS).alias(ROWS))

@@ -1,0 +1,185 @@
+"""The tables of all runs: ``summary`` and ``rounds`` of every release, appended by date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyarrow import parquet
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
+
+from anonspark.config import Configuration
+from anonspark.core.schemas import HISTORY_SCHEMA, ROUNDS_SCHEMA
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.layers.publish.tables import parquet_file
+from anonspark.redaction import redact
+
+__all__ = ["append_to_history", "last_comparable_run", "require_history"]
+
+_TABLES = ("summary", "rounds")
+
+
+def require_history(files: FileSystem, path: str) -> None:
+    """Create the tables of all runs, if they are missing.
+
+    Parameters
+    ----------
+    files : FileSystem
+    path : str
+        Their directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If they cannot be created.
+    """
+    try:
+        for name in _TABLES:
+            files.make_directory(f"{path}/{name}")
+    except (Py4JError, PySparkException, OSError) as error:
+        raise ConfigurationError(
+            f"metrics.append_to: cannot create the tables below {path}; check that it can be "
+            "written"
+        ) from error
+
+
+def last_comparable_run(
+    files: FileSystem, configuration: Configuration, run_id: str, started: datetime
+) -> dict[str, Any] | None:
+    """Return the row of the last earlier run of the same job with the same settings.
+
+    Parameters
+    ----------
+    files : FileSystem
+    configuration : Configuration
+    run_id : str
+        Of this run: what it left in an earlier attempt is not compared with.
+    started : datetime
+        Of this run.
+
+    Returns
+    -------
+    dict or None
+        Of the table ``summary``, which exists; None where there is none.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read.
+
+    Notes
+    -----
+    One job over the small files of this month and the one before; one more over the whole table
+    where they hold no such run. One row reaches the driver.
+    """
+    path = f"{configuration.metrics.append_to}/summary"
+    month_before = started.replace(day=1) - timedelta(days=1)
+    recent = [
+        address
+        for month in (started, month_before)
+        for address in files.matches(f"{path}/date={month:%Y-%m}-*")
+    ]
+    with reading_input((path,), "metrics.append_to: "):
+        for paths in (recent, [path]):
+            if not paths:
+                continue
+            rows = (
+                files.spark.read.schema(HISTORY_SCHEMA)
+                .parquet(*paths)
+                .where(
+                    (sf.col("job") == redact(configuration.metrics.job))
+                    & (sf.col("settings_fingerprint") == configuration.settings_fingerprint())
+                    & (sf.col("started") < sf.lit(started))
+                    & (sf.col("run_id") != run_id)
+                )
+                .orderBy(sf.desc("started"))
+                .limit(1)
+                .collect()
+            )
+            if rows:
+                return rows[0].asDict()
+    return None
+
+
+def _is_of_run(files: FileSystem, path: str, run_id: str) -> bool:
+    """Return whether a file holds rows of a run and nothing else."""
+    try:
+        content = pa.py_buffer(files.read_part(path, 0, files.size(path)))
+        ids = parquet.read_table(pa.BufferReader(content), columns=["run_id"])["run_id"]
+    except (pa.ArrowException, KeyError, OSError, Py4JError, PySparkException):
+        return False
+    return set(ids.to_pylist()) == {run_id}
+
+
+def append_to_history(
+    files: FileSystem,
+    configuration: Configuration,
+    summary: dict[str, Any],
+    rounds: Sequence[dict[str, object]],
+) -> None:
+    """Add a release's rows to the tables of all runs; those of an earlier run of its id go.
+
+    Parameters
+    ----------
+    files : FileSystem
+    configuration : Configuration
+    summary : dict
+        The row of the table.
+    rounds : sequence of dict
+        The rows of the table.
+
+    Raises
+    ------
+    PublishingError
+        If they cannot be written, or another file is in their place. The release stands all the
+        same.
+
+    Notes
+    -----
+    No Spark job. Two small files, each renamed when it is complete, and a look for the run id in
+    every date of the table. The row of the summary is written last and deleted last: whatever
+    interrupts it, running the same id again tidies up.
+    """
+    root = configuration.metrics.append_to
+    run_id = summary["run_id"]
+    date = f"date={summary['started']:%Y-%m-%d}"
+    row = summary | {
+        "job": configuration.metrics.job,
+        "settings_fingerprint": configuration.settings_fingerprint(),
+    }
+    try:
+        addresses = [
+            address
+            for table in _TABLES
+            for address in files.matches(f"{root}/{table}/date=*/{run_id}.parquet")
+        ]
+        earlier = {address.split("/")[-2] for address in addresses if "/summary/date=" in address}
+        strange = [address for address in addresses if not _is_of_run(files, address, run_id)]
+        if strange:
+            raise PublishingError(
+                f"metrics.append_to: what is at {strange[0]} is no row of run {run_id}, so it is "
+                f"not replaced; move it elsewhere, and run again with --run-id {run_id}. The "
+                f"release at {configuration.output.path} is complete"
+            )
+        for table, content in (
+            ("rounds", parquet_file(files.spark, rounds, ROUNDS_SCHEMA)),
+            ("summary", parquet_file(files.spark, [row], HISTORY_SCHEMA)),
+        ):
+            files.make_directory(f"{root}/{table}/{date}")
+            files.replace(
+                f"{root}/{table}/{date}/{run_id}.parquet", content, f".{run_id}.parquet.writing"
+            )
+            for other in earlier - {date}:
+                files.delete(f"{root}/{table}/{other}/{run_id}.parquet")
+    except (Py4JError, PySparkException, OSError) as error:
+        raise PublishingError(
+            f"metrics.append_to: the release at {configuration.output.path} is complete, only its "
+            f"rows could not be appended below {root}; check that it can be written, and run "
+            f"again with --run-id {run_id}"
+        ) from error

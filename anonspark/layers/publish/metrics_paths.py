@@ -1,0 +1,81 @@
+"""Places for the metrics of all runs that must be refused before any work."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.config import Configuration
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError
+from anonspark.layers.publish.paths import require_no_link, require_reachable
+from anonspark.layers.publish.prometheus import local_path
+
+__all__ = ["require_usable_metrics"]
+
+_TEXTFILE_BEGINS = b"# HELP anonspark_"
+
+
+def require_usable_metrics(files: FileSystem, configuration: Configuration) -> None:
+    """Check that the metrics of all runs endanger neither input nor output.
+
+    Parameters
+    ----------
+    files : FileSystem
+    configuration : Configuration
+
+    Raises
+    ------
+    ConfigurationError
+        If a place lies inside input or output, or one of them inside it, or cannot be named; or
+        the text file would replace something that no run wrote.
+    """
+    table, textfile = configuration.metrics.append_to, configuration.metrics.prometheus_textfile
+    if table is not None:
+        if set(table) & set("*?[]{}"):
+            raise ConfigurationError(
+                f"metrics.append_to: {table} holds one of the characters * ? [ ] {{ }}, which "
+                "Spark would take for a pattern; choose another path"
+            )
+        # Directories are made below it: it may be a link itself, but not to nothing.
+        require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")
+        _require_apart(files, configuration, "metrics.append_to", table)
+    if textfile is not None:
+        local = local_path(textfile)
+        address = textfile if local is None else f"file:{local}"
+        require_no_link(files, "metrics.prometheus_textfile", address)
+        _require_apart(files, configuration, "metrics.prometheus_textfile", address)
+        _require_own_textfile(files, address, textfile)
+
+
+def _require_own_textfile(files: FileSystem, address: str, textfile: str) -> None:
+    """Check that a file that each run replaces is one that a run wrote, or empty."""
+    if not files.exists(address):
+        return
+    try:
+        head = files.read_part(address, 0, min(files.size(address), len(_TEXTFILE_BEGINS)))
+    except (Py4JError, PySparkException):  # a directory, for instance
+        head = b"?"
+    if head and head != _TEXTFILE_BEGINS:
+        raise ConfigurationError(
+            f"metrics.prometheus_textfile: what is at {textfile} was not written by a run, which "
+            "would replace it; choose another file, or remove it yourself"
+        )
+
+
+def _require_apart(files: FileSystem, configuration: Configuration, key: str, path: str) -> None:
+    target = files.resolved(path).rstrip("/")
+    places = [("input.path", one) for one in configuration.input.paths]
+    for other_key, other in [*places, ("output.path", configuration.output.path)]:
+        # A pattern is as good as the directory above it.
+        fixed = re.split(r"[*?\[{]", other)[0]
+        if fixed != other:
+            fixed = fixed.rpartition("/")[0]
+        place = files.resolved(fixed or ".").rstrip("/")
+        if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
+            raise ConfigurationError(
+                f"{key}: {path} and {other_key} {other} lie inside one another; choose a place "
+                "apart from both"
+            )

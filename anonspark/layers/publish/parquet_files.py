@@ -1,0 +1,324 @@
+"""Parquet files that tasks encode as a whole, and Spark writes as it writes text.
+
+Row by row, the way from Python to Java and into a file takes longer than encoding the file in
+Python. Spark's text writer puts the bytes of a value into a file as they are, and the line's end
+behind them; a Parquet file ends with the letters ``PAR1``, and what lies between its row groups
+belongs to nobody. So a file is some values, one a row group and the last one the footer, of a text
+whose lines end with ``PAR1``. Spark's own committers and file systems bring it where it belongs,
+also where a task is run again or twice at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import PublishingError
+from anonspark.layers.publish.files import PublishedFile
+
+__all__ = ["KIND", "VALUES", "Encoding", "find_encoding", "take_over_files", "write_values"]
+
+KIND = "kind"
+VALUES = f"{KIND} string, value string"
+"""What a task yields: row groups and footer of its file, and what is to be told of it."""
+
+_CONTENT, _DESCRIPTION = "content", "description"
+
+# The last bytes of a Parquet file, which Spark writes behind each value.
+_MAGIC = b"PAR1"
+
+# Spark's codec and level, as pyarrow has them.
+_CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "none": {"compression": "none"},
+        "uncompressed": {"compression": "none"},
+        "snappy": {"compression": "snappy"},
+        "gzip": {"compression": "gzip", "compression_level": 6},
+        "lz4_raw": {"compression": "lz4"},
+        "zstd": {"compression": "zstd", "compression_level": 3},
+    }
+)
+
+_PLAIN_TYPES = (
+    st.BinaryType,
+    st.BooleanType,
+    st.ByteType,
+    st.DateType,
+    st.DecimalType,
+    st.DoubleType,
+    st.FloatType,
+    st.IntegerType,
+    st.LongType,
+    st.ShortType,
+    st.StringType,
+    st.TimestampNTZType,
+    st.TimestampType,
+)
+
+# Settings with the values that the files have; None stands for not set. Spark's own writer knows
+# what to do with others.
+_HONOURED: Mapping[str, tuple[str | None, ...]] = MappingProxyType(
+    {
+        "spark.sql.parquet.writeLegacyFormat": (None, "false"),
+        "spark.sql.parquet.outputTimestampType": ("TIMESTAMP_MICROS",),
+        # EXCEPTION refuses old dates that the two calendars have different days for.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": (None, "CORRECTED", "EXCEPTION"),
+        "spark.sql.parquet.fieldId.write.enabled": (None, "true", "false"),
+        "spark.sql.parquet.output.committer.class": (
+            None,
+            "org.apache.parquet.hadoop.ParquetOutputCommitter",
+            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter",
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How tasks encode a Parquet file.
+
+    Parameters
+    ----------
+    schema : StructType
+        Of the table.
+    codec : str
+        As Spark calls it.
+    spark_version : str
+        Of the session: a reader looks there whether dates are those of today's calendar.
+    """
+
+    schema: st.StructType
+    codec: str
+    spark_version: str
+
+    def encode(self, row_groups: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Encode a file.
+
+        Parameters
+        ----------
+        row_groups : iterator of pyarrow.Table
+            Of the schema's columns.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            Of :data:`VALUES`, one row each; none where there is no row group.
+        """
+        schema = _nullable(self.schema)
+        columns = arrow_schema(schema)
+        sink = _Sink()
+        file = pa.PythonFile(sink, mode="w")
+        writer, rows = None, 0
+        for row_group in row_groups:
+            if writer is None:
+                writer = parquet.ParquetWriter(
+                    file,
+                    columns,
+                    # What only Arrow understands is left out.
+                    store_schema=False,
+                    store_decimal_as_integer=True,
+                    **_CODECS[self.codec],
+                )
+            # One chunk: what is encoded must not depend on how the records came here.
+            table = row_group.cast(columns).combine_chunks()
+            writer.write_table(table, row_group_size=max(len(table), 1))
+            rows += len(table)
+            file.write(_MAGIC)
+            yield _value(_CONTENT, sink.take())
+        if writer is None:
+            return
+        writer.add_key_value_metadata(
+            {
+                "org.apache.spark.version": self.spark_version,
+                "org.apache.spark.sql.parquet.row.metadata": schema.json(),
+            }
+        )
+        writer.close()
+        yield _value(_CONTENT, sink.take())
+        context = TaskContext.get()
+        told = {
+            "part": context.partitionId() if context else 0,
+            "bytes": sink.written,
+            "rows": rows,
+            "sha256": sink.digest.hexdigest(),
+        }
+        yield _value(_DESCRIPTION, json.dumps(told).encode())
+
+
+class _Sink:
+    """What is written to a file: hashed, counted, and kept until it is taken."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.written = 0
+        self._kept: list[bytes] = []
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        own = bytes(content)
+        self.digest.update(own)
+        self.written += len(own)
+        self._kept.append(own)
+        return len(own)
+
+    def take(self) -> bytes:
+        """Return what was written since the last time, less the magic bytes that Spark adds."""
+        taken = b"".join(self._kept)
+        self._kept.clear()
+        if not taken.endswith(_MAGIC):
+            raise ValueError("a part of a Parquet file has to end with its magic bytes")
+        return taken[: -len(_MAGIC)]
+
+    def tell(self) -> int:
+        return self.written
+
+    def flush(self) -> None:
+        """Do nothing: it is kept anyway."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _value(kind: str, content: bytes) -> pa.RecordBatch:
+    # No text, so nothing may look at it.
+    offsets = pa.array([0, len(content)], pa.int32()).buffers()[1]
+    value = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(content))
+    return pa.RecordBatch.from_arrays([pa.array([kind]), value], [KIND, "value"])
+
+
+def _nullable(schema: st.StructType) -> st.StructType:
+    """Return a schema whose values may all be null, as Spark writes it."""
+    described = json.loads(schema.json(), object_hook=_with_nulls)
+    return st.StructType.fromJson(described)
+
+
+def _with_nulls(described: dict[str, Any]) -> dict[str, Any]:
+    flags = ("nullable", "containsNull", "valueContainsNull")
+    return {key: key in flags or value for key, value in described.items()}
+
+
+def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
+    """Return how to encode a table, or why Spark's own writer has to.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        What it says of Parquet files is kept to.
+    schema : StructType
+
+    Returns
+    -------
+    Encoding or str
+        In words, the setting or the type of column that only Spark's writer knows.
+    """
+    odd = sorted({field.dataType.simpleString() for field in schema if not _is_plain(field)})
+    if odd:
+        return f"columns of type {', '.join(odd)}"
+    for key, honoured in _HONOURED.items():
+        found = spark.conf.get(key, None)
+        if found not in honoured:
+            return key
+    if int(spark.conf.get("spark.sql.maxConcurrentOutputFileWriters", "0") or 0) < 2:
+        # Spark would sort the values.
+        return "spark.sql.maxConcurrentOutputFileWriters"
+    hadoop = spark._jsparkSession.sessionState().newHadoopConf()
+    for key in sorted(map(str, hadoop.getPropsWithPrefix("parquet.").keySet())):
+        return f"parquet.{key}"
+    codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
+    if codec not in _CODECS:
+        return "spark.sql.parquet.compression.codec"
+    return Encoding(schema, codec, spark.version)
+
+
+def _is_plain(field: st.StructField) -> bool:
+    def is_plain(data_type: st.DataType) -> bool:
+        if isinstance(data_type, st.StructType):
+            return bool(data_type.fields) and all(is_plain(one.dataType) for one in data_type)
+        if isinstance(data_type, st.ArrayType):
+            return is_plain(data_type.elementType)
+        # Not those made of them, such as texts of a collation.
+        collated = data_type.simpleString().startswith("string collate")
+        return type(data_type) in _PLAIN_TYPES and not collated
+
+    return is_plain(field.dataType)
+
+
+def write_values(values: DataFrame, path: str) -> None:
+    """Write what tasks have encoded.
+
+    Parameters
+    ----------
+    values : DataFrame
+        Of :data:`VALUES`; a partition is a file.
+    path : str
+        Directory for :func:`take_over_files`.
+    """
+    writer = values.write.partitionBy(KIND).option("lineSep", _MAGIC.decode())
+    # Whatever the session says of text files.
+    writer.option("compression", "none").option("maxRecordsPerFile", 0).text(path)
+
+
+def take_over_files(
+    files: FileSystem, path: str, release: str, directory: str
+) -> list[PublishedFile]:
+    """Move the files that were written to a directory of a release, and name them.
+
+    Parameters
+    ----------
+    files : FileSystem
+    path : str
+        Where :func:`write_values` has written; it is removed.
+    release : str
+        The release's directory.
+    directory : str
+        Relative to it; is made.
+
+    Returns
+    -------
+    list of PublishedFile
+
+    Raises
+    ------
+    PublishingError
+        If files are not as the tasks that wrote them told.
+
+    Notes
+    -----
+    One small job, which reads what the tasks told. It lies beside the files, and the same attempt
+    of a task has written both.
+    """
+    reader = files.spark.read.schema("value string").option("lineSep", _MAGIC.decode())
+    rows = reader.text(f"{path}/{KIND}={_DESCRIPTION}").collect()
+    described = {told["part"]: told for told in (json.loads(row.value) for row in rows)}
+    content = f"{path}/{KIND}={_CONTENT}"
+    # As Spark names them: part-00000-...
+    sizes = {int(name.split("-")[1]): (name, size) for name, size in files.files_below(content)}
+    if len(described) != len(rows) or {part: size for part, (_, size) in sizes.items()} != {
+        part: told["bytes"] for part, told in described.items()
+    }:
+        raise PublishingError(
+            "output.path: the files in the staging directory are not as large as they were "
+            "written; nothing was published. Look whether something else writes there, then run "
+            "again"
+        )
+    files.make_directory(f"{release}/{directory}")
+    published = []
+    for number, part in enumerate(sorted(sizes)):
+        told = described[part]
+        name = f"{directory}/part-{number:05d}.parquet"
+        files.rename(f"{content}/{sizes[part][0]}", f"{release}/{name}")
+        published.append(PublishedFile(name, told["bytes"], told["rows"], told["sha256"]))
+    files.delete(path)
+    return published

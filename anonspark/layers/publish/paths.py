@@ -1,0 +1,181 @@
+"""Output paths that must be refused before any work."""
+
+from __future__ import annotations
+
+from anonspark.config import Configuration
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.release.layout import foreign_entries, named, published_names_of
+from anonspark.release.manifest import MANIFEST, read_manifest
+
+__all__ = [
+    "require_no_link",
+    "require_reachable",
+    "require_replaceable_output",
+    "require_replaceable_release",
+    "require_usable_output",
+]
+
+_GLOB_CHARACTERS = "*?[{"
+
+
+def require_no_link(files: FileSystem, key: str, path: str) -> None:
+    """Check that what is written or replaced at a path would lie there, and not elsewhere.
+
+    Parameters
+    ----------
+    files : FileSystem
+    key : str
+        What named the path, for the message.
+    path : str
+        Links among the directories above it are fine, unless one leads nowhere.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is a symbolic link itself, or one above it leads nowhere.
+    """
+    if files.is_link(path):
+        raise ConfigurationError(
+            f"{key}: {path} is a symbolic link, which would be replaced while what it leads to "
+            "stays as it is; name the place that it leads to, or remove the link"
+        )
+    require_reachable(files, key, path)
+
+
+def require_reachable(files: FileSystem, key: str, path: str) -> None:
+    """Check that no link above a path leads nowhere; parameters as :func:`require_no_link`.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    dangling = files.dangling_parent(path)
+    if dangling is not None:
+        raise ConfigurationError(
+            f"{key}: {path} cannot be made, for {dangling} is a symbolic link to a place that is "
+            "not there; make that place, or choose another path"
+        )
+
+
+def require_usable_output(files: FileSystem, configuration: Configuration) -> None:
+    """Check the output path against the input's and against what is there.
+
+    Raises
+    ------
+    ConfigurationError
+        If the output lies inside the input, holds it, exists and may not be replaced, is a
+        symbolic link, or cannot be named; or the staging path lies inside one of them.
+    DataError
+        If the input's path cannot be reached.
+    """
+    output = configuration.output.path
+    staging_path = configuration.execution.staging_path
+    written = {"output.path": output, "execution.staging_path": staging_path or ""}
+    problems = [
+        f"{key}: {path} holds one of the characters * ? [ ] {{ }}, which Spark would take for a "
+        "pattern; choose another path"
+        for key, path in written.items()
+        if set(path) & set(f"{_GLOB_CHARACTERS}]}}")
+    ]
+    if problems:
+        raise ConfigurationError(*problems)
+    require_no_link(files, "output.path", output)
+    if staging_path is not None:
+        # Directories are made below it: it may be a link itself, but not to nothing.
+        require_reachable(files, "execution.staging_path", f"{staging_path.rstrip('/')}/staged")
+    target = files.resolved(output).rstrip("/")
+    staging = None if staging_path is None else files.resolved(staging_path).rstrip("/")
+    for path in configuration.input.paths:
+        fixed = path
+        for character in _GLOB_CHARACTERS:
+            fixed = fixed.split(character)[0]
+        if fixed != path:
+            fixed = fixed.rpartition("/")[0] or "."
+        try:
+            source = files.resolved(fixed).rstrip("/")
+        except ConfigurationError as error:
+            raise DataError(f"input.path: {error}") from error
+        if target == source or target.startswith(f"{source}/") or source.startswith(f"{target}/"):
+            problems.append(
+                f"output.path: {output} and the input {path} lie inside one another; "
+                "choose an output directory apart from the input"
+            )
+        if staging is not None and f"{staging}/".startswith(f"{source}/"):
+            problems.append(
+                f"execution.staging_path: {staging_path} lies inside the input {path}; choose a "
+                "private directory apart from the input"
+            )
+    if staging is not None and f"{staging}/".startswith(f"{target}/"):
+        problems.append(
+            f"execution.staging_path: {staging_path} lies inside output.path; choose a private "
+            "directory apart from the output"
+        )
+    if not problems and configuration.output.mode == "error" and files.exists(output):
+        problems.append(
+            f"output.path: {output} exists already; choose another path, remove it, or set "
+            "output.mode to overwrite"
+        )
+    if problems:
+        raise ConfigurationError(*problems)
+
+
+def require_replaceable_output(files: FileSystem, configuration: Configuration) -> None:
+    """Check that what an overwriting run would replace is a release and nothing else.
+
+    Raises
+    ------
+    ConfigurationError
+        As :func:`require_replaceable_release`.
+    """
+    require_replaceable_release(files, configuration.output.path)
+
+
+def require_replaceable_release(files: FileSystem, output: str) -> None:
+    """Check that a directory may be replaced, which removes all that is in it.
+
+    Parameters
+    ----------
+    files : FileSystem
+    output : str
+        ``output.path``.
+
+    Raises
+    ------
+    ConfigurationError
+        If something is there that is not a release, or holds what its manifest does not list.
+
+    Notes
+    -----
+    No Spark job: the release is listed, no table is opened.
+    """
+    require_no_link(files, "output.path", output)
+    if not files.exists(output):
+        return
+    release = output.rstrip("/")
+    if not files.exists(f"{release}/{MANIFEST}"):
+        raise ConfigurationError(
+            f"output.path: what is at {output} is not a release (it has no {MANIFEST}), so it is "
+            "not overwritten; if a run was killed while it published, anonspark clean puts it "
+            "right; else choose another path or remove it yourself"
+        )
+    try:
+        manifest = read_manifest(files, release)
+    except (DataError, GuaranteeError) as error:
+        raise ConfigurationError(
+            f"output.path: what is at {output} is not a release, so it is not overwritten ({error})"
+        ) from error
+    foreign = foreign_entries(
+        files,
+        release,
+        files.tree(release),
+        published_names_of(manifest),
+        data_format=manifest["configuration"]["output"].get("format", "parquet"),
+        marks=(f".anonspark-{manifest.get('run_id', '')}",),
+    )
+    if foreign:
+        raise ConfigurationError(
+            f"output.path: what is at {output} is not overwritten, for with its release lies what "
+            f"does not belong to it: {named(foreign)}; move that elsewhere or remove it yourself, "
+            "or choose another path"
+        )

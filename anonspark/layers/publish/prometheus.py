@@ -1,0 +1,203 @@
+"""The last run for Prometheus: a text file for the node exporter's textfile collector."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonspark._version import __version__
+from anonspark.config import Configuration
+from anonspark.errors import ConfigurationError
+from anonspark.progress import Progress
+from anonspark.redaction import redact
+
+if TYPE_CHECKING:
+    # A run that failed because pyspark is broken is told of, too.
+    from pyspark.sql import SparkSession
+
+__all__ = ["exposition", "local_path", "write_textfile"]
+
+_LOGGER = logging.getLogger("anonspark")
+
+_FIGURES = {
+    "rows_in": "Rows of the input.",
+    "rows_dropped_missing": "Rows left out because a quasi-identifier is missing.",
+    "rows_published": "Rows of the release.",
+    "rows_suppressed": "Records that found no class.",
+    "rows_left_out": "Records that found no class and are not published.",
+    "classes": "Groups that the model formed.",
+    "published_classes": "Classes by published tuple.",
+    "published_min_class_size": "Records of the smallest class by published tuple.",
+    "mean_class_size": "Records per group.",
+    "aecs": "Mean class size divided by k.",
+    "dm": "Discernibility metric, in squared records.",
+    "gcp_total": "Global certainty penalty, summed over records and quasi-identifiers.",
+    "gcp": "Global certainty penalty as a share, from 0 (nothing lost) to 1.",
+    "loss": "Mean share of the domain that a published value covers, from 0 to 1.",
+    "utility_score": "100 (1 - loss).",
+}
+
+_Samples = Iterable[tuple[Mapping[str, str], float]]
+
+
+def exposition(
+    configuration: Configuration,
+    run_id: str,
+    *,
+    started: datetime,
+    ended: datetime,
+    exit_code: int,
+    seconds: Mapping[str, float],
+    summary: Mapping[str, Any] | None,
+) -> str:
+    """Describe a run in Prometheus' text format, version 0.0.4.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    run_id : str
+    started, ended : datetime
+        With a time zone.
+    exit_code : int
+        0 where all went well.
+    seconds : mapping of str to float
+        Of each stage.
+    summary : mapping or None
+        The row of the table; None where nothing was published.
+    """
+    job = {"job_name": configuration.metrics.job}
+    about = {
+        "run_id": run_id,
+        "model": configuration.model.name,
+        "k": str(configuration.privacy.k),
+        "version": __version__,
+    }
+    families: list[tuple[str, str, _Samples]] = [
+        ("run_info", "The last run; always 1.", [(about, 1)]),
+        ("run_success", "Whether the last run ended with exit code 0.", [({}, exit_code == 0)]),
+        ("run_exit_code", "Exit code of the last run.", [({}, exit_code)]),
+        ("run_start_timestamp_seconds", "Start of the last run.", [({}, started.timestamp())]),
+        ("run_end_timestamp_seconds", "End of the last run.", [({}, ended.timestamp())]),
+        (
+            "run_stage_seconds",
+            "Duration of each stage of the last run.",
+            [({"stage": stage}, duration) for stage, duration in seconds.items()],
+        ),
+    ]
+    for name, text in _FIGURES.items():
+        figure = None if summary is None else summary.get(name)
+        if figure is not None:
+            families.append((f"release_{name}", text, [({}, float(figure))]))
+    lines = []
+    for name, text, samples in families:
+        lines.append(f"# HELP anonspark_{name} {text}")
+        lines.append(f"# TYPE anonspark_{name} gauge")
+        lines += [
+            f"anonspark_{name}{{{_labels({**job, **labels})}}} {_number(value)}"
+            for labels, value in samples
+        ]
+    return redact("\n".join(lines) + "\n")
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    value = float(value)
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+
+def local_path(path: str) -> Path | None:
+    """Return where a path is on the driver's local disk, None for other file systems.
+
+    Parameters
+    ----------
+    path : str
+        Without a scheme it is local, whatever the cluster's default file system is: the node
+        exporter reads local files.
+    """
+    if path.startswith("file:"):
+        return Path("/" + path.removeprefix("file:").lstrip("/"))
+    return None if "://" in path else Path(path).absolute()
+
+
+def write_textfile(
+    configuration: Configuration,
+    progress: Progress,
+    *,
+    started: datetime,
+    exit_code: int,
+    summary: Mapping[str, Any] | None,
+    spark: SparkSession | None,
+) -> None:
+    """Write what the configuration asks for; a file that cannot be written is a warning.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    progress : Progress
+        Of the run: its name and the seconds of its stages.
+    started : datetime
+    exit_code : int
+    summary : mapping or None
+        The row of the table; None where nothing was published.
+    spark : SparkSession or None
+        None where Spark did not start: only a local file can be written then.
+    """
+    path = configuration.metrics.prometheus_textfile
+    if path is None:
+        return
+    text = exposition(
+        configuration,
+        progress.run_id or "",
+        started=started,
+        ended=datetime.now(UTC),
+        exit_code=exit_code,
+        seconds=progress.seconds,
+        summary=summary,
+    )
+    local = local_path(path)
+    # The collector takes every file whose name ends with .prom, hidden or not.
+    name = f".{path.rstrip('/').rpartition('/')[2]}.writing"
+    try:
+        if local is not None:
+            local.parent.mkdir(parents=True, exist_ok=True)
+            aside = local.with_name(name)
+            aside.write_text(text, encoding="utf-8")
+            # The collector is another user, and holds nothing secret from it; the umask may be 077.
+            aside.chmod(0o644)
+            aside.replace(local)
+        elif spark is not None:
+            _write_through_hadoop(spark, path, text, name)
+        else:
+            raise OSError("Spark did not start")
+    except (OSError, ConfigurationError):
+        _LOGGER.warning(
+            "metrics.prometheus_textfile: %s could not be written; check the path and its "
+            "permissions",
+            path,
+        )
+
+
+def _write_through_hadoop(spark: SparkSession, path: str, text: str, temporary: str) -> None:
+    """Write a file to another file system; raises OSError where that refuses."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from anonspark.engine.spark.filesystem import FileSystem
+
+    try:
+        FileSystem(spark).replace(path, text.encode(), temporary)
+    except (Py4JError, PySparkException) as error:
+        raise OSError("Hadoop cannot write it") from error

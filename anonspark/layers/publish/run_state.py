@@ -1,0 +1,248 @@
+"""What a run has finished, in files that appear as a whole: a killed run is continued by them.
+
+::
+
+    state/attempt-1.json            a process took the run over; created exclusively
+    state/attempt-1.ended           it has ended by itself
+    state/identity-input.txt, ...   fingerprints that the attempts have to agree in
+    state/round-1.json              the round's result and where it is staged
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.layers.evaluate.metrics import RoundResult
+
+__all__ = ["FinishedRound", "RunState", "is_at_work", "newest_attempt"]
+
+
+@dataclass(frozen=True)
+class FinishedRound:
+    """A round that is done.
+
+    Parameters
+    ----------
+    result : RoundResult
+    last : bool
+        Whether all its groups were kept whole, so that no round follows.
+    path : str
+        Where it is staged, below the directory of the rounds.
+    """
+
+    result: RoundResult
+    last: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The state of a run, shared by all attempts at it.
+
+    Parameters
+    ----------
+    files : FileSystem
+    directory : str
+        Of the state files.
+    attempt : int
+        1, 2, ...: which attempt this process is.
+    token : str
+        Of this process alone: the numbers begin anew where the directory was removed.
+    """
+
+    files: FileSystem
+    directory: str
+    attempt: int
+    token: str = ""
+
+    @classmethod
+    def claim(cls, files: FileSystem, directory: str) -> RunState:
+        """Become the newest attempt at a run; an older one that is still at work will give up.
+
+        Parameters
+        ----------
+        files : FileSystem
+        directory : str
+            Exists.
+
+        Raises
+        ------
+        PublishingError
+            If the newest attempt is at work on this machine, or another one was quicker.
+        """
+        newest = newest_attempt(files, directory)
+        if is_at_work(files, directory):
+            raise PublishingError(
+                f"run id: a process of this machine is at work on the run in {directory}; wait "
+                "until it has ended, or stop it"
+            )
+        claimed = cls(files, directory, newest + 1, uuid.uuid4().hex)
+        process = {
+            "token": claimed.token,
+            "host": socket.gethostname(),
+            "process": process_identity(os.getpid()),
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        try:
+            files.create_text(_attempt_file(directory, newest + 1), json.dumps(process))
+        except FileExistsError as error:
+            raise PublishingError(
+                f"run id: another process has taken over the run in {directory}; only one can"
+            ) from error
+        return claimed
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether no other process has taken the run over, nor removed its staging directory."""
+        if newest_attempt(self.files, self.directory) != self.attempt:
+            return False
+        text = self.files.read_text(_attempt_file(self.directory, self.attempt))
+        return self.token in text
+
+    def require_newest(self) -> None:
+        """Give up where another process has taken the run over.
+
+        Raises
+        ------
+        PublishingError
+        """
+        if not self.is_newest:
+            raise PublishingError(
+                "run id: another process has taken this run over, with --resume, or removed its "
+                "staging directory; this one ends and leaves the release to it"
+            )
+
+    def require_identity(self, identity: Mapping[str, str]) -> None:
+        """Check that the attempts before had the same configuration, input and version.
+
+        Parameters
+        ----------
+        identity : mapping of str to str
+            What it is to its fingerprint; compared as far as both know it, and kept.
+
+        Raises
+        ------
+        ConfigurationError
+            Naming what changed.
+        """
+        changed = []
+        for name, value in identity.items():
+            path = f"{self.directory}/identity-{name}.txt"
+            if not self.files.exists(path):
+                self.files.write_atomically(path, value)
+            elif self.files.read_text(path) != value:
+                changed.append(name)
+        if changed:
+            raise ConfigurationError(
+                f"--resume: found another {' and another '.join(changed)} than the run in "
+                f"{self.directory} was started with; expected the same, for its finished rounds "
+                "would not fit. Undo the change, or remove the run's staging with anonspark clean "
+                "and start anew"
+            )
+
+    def finished_round(self, number: int) -> FinishedRound | None:
+        """Return a round that an attempt has finished, None where none has."""
+        path = self._round_file(number)
+        if not self.files.exists(path):
+            return None
+        known = json.loads(self.files.read_text(path))
+        result: dict[str, Any] = known["result"]
+        for name in ("penalty", "penalty_if_last"):
+            result[name] = Decimal(result[name])
+        return FinishedRound(RoundResult(**result), known["last"], known["path"])
+
+    def forget_round(self, number: int) -> None:
+        """Compute a round again, whose records are not there."""
+        self.files.delete(self._round_file(number))
+
+    def finish_round(self, finished: FinishedRound) -> None:
+        """Keep a round: from now on no attempt computes it again.
+
+        Raises
+        ------
+        PublishingError
+            If another process has taken the run over.
+        """
+        self.require_newest()
+        text = json.dumps(asdict(finished), default=str, indent=2)
+        self.files.write_atomically(self._round_file(finished.result.number), text)
+
+    @property
+    def rounds_finished(self) -> int:
+        """Number of the rounds that no attempt computes again."""
+        number = 0
+        while self.files.exists(self._round_file(number + 1)):
+            number += 1
+        return number
+
+    def end(self) -> None:
+        """Note that this process is at work no longer."""
+        self.files.write_text(_ended_file(self.directory, self.attempt), "")
+
+    def _round_file(self, number: int) -> str:
+        return f"{self.directory}/round-{number}.json"
+
+
+def _attempt_file(directory: str, attempt: int) -> str:
+    return f"{directory}/attempt-{attempt}.json"
+
+
+def _ended_file(directory: str, attempt: int) -> str:
+    return f"{directory}/attempt-{attempt}.ended"
+
+
+def newest_attempt(files: FileSystem, directory: str) -> int:
+    """Return the number of the newest attempt, 0 where there is none."""
+    names = (path.rpartition("/")[2] for path in files.children(directory))
+    numbers = (
+        name.removeprefix("attempt-").removesuffix(".json")
+        for name in names
+        if name.startswith("attempt-") and name.endswith(".json")
+    )
+    return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+def is_at_work(files: FileSystem, directory: str) -> bool:
+    """Return whether the newest attempt is a process of this machine that has not ended.
+
+    Of processes of other machines nothing is known.
+    """
+    newest = newest_attempt(files, directory)
+    if not newest or files.exists(_ended_file(directory, newest)):
+        return False
+    try:
+        known = json.loads(files.read_text(_attempt_file(directory, newest)))
+    except ValueError:  # killed before it had written
+        return False
+    identity: str | None = known["process"]
+    if identity is None or known["host"] != socket.gethostname():
+        return False
+    return process_identity(int(identity.split()[1])) == identity
+
+
+def process_identity(process: int) -> str | None:
+    """Return what no other process of any machine has, now or later; None where it is not known.
+
+    Process ids come again after a restart, so the start of machine and process belong to it.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name in parentheses may hold blanks; the start is the 22nd field, the 20th behind it.
+    fields = status.rpartition(")")[2].split()
+    if fields[0] in "ZX":  # ended, and nobody has asked how
+        return None
+    return f"{boot} {process} {fields[19]}"

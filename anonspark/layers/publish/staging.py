@@ -1,0 +1,587 @@
+"""Where a run keeps what is not published yet: private, and removed at the end.
+
+The release is staged beside the output, so that a rename publishes it. Raw records and the run's
+state (:mod:`anonspark.layers.publish.run_state`) are staged in the same directory, or below
+``execution.staging_path``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import (
+    AnonsparkError,
+    ConfigurationError,
+    GuaranteeError,
+    PublishingError,
+)
+from anonspark.layers.publish.run_state import RunState, is_at_work, newest_attempt
+from anonspark.release.layout import foreign_entries, named
+from anonspark.release.manifest import MANIFEST
+
+__all__ = [
+    "Place",
+    "Staging",
+    "find_resumable",
+    "find_stagings",
+    "open_staging",
+    "place_of",
+    "remove_staging",
+    "restore_output",
+]
+
+_LOGGER = logging.getLogger("anonspark")
+
+_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+# Less than schedulers give a process between asking it to end and killing it.
+_PATIENCE_SECONDS = 8.0
+
+_MARK = ".anonspark-"
+
+_REPLACED = "replaced"
+_NAMES = "release-files.json"
+_PRIVATE = "raw-records-at.txt"
+
+# All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
+# adds checksums, and half-written files have the name of the whole one.
+_STAGED = re.compile(
+    r"state|rounds|(?:records|release|written|manifest)-\d+|"
+    rf"\.?(?:{'|'.join(map(re.escape, (_REPLACED, _NAMES, _PRIVATE)))})(?:\.writing)?(?:\.crc)?|"
+    rf"\.\.{re.escape(_PRIVATE)}\.writing\.crc"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run of an output is staged.
+
+    Parameters
+    ----------
+    output : str
+        Qualified output path.
+    run_id : str
+    root : str
+        Directory beside the output.
+    private : str
+        Directory of raw records and state; the same one without ``execution.staging_path``.
+    """
+
+    output: str
+    run_id: str
+    root: str
+    private: str
+
+    @property
+    def state(self) -> str:
+        """Directory of the run's state."""
+        return f"{self.private}/state"
+
+    @property
+    def replaced(self) -> str:
+        """What was at the output path before, while the new release takes its place."""
+        return f"{self.root}/{_REPLACED}"
+
+    @property
+    def mark(self) -> str:
+        """File in a release of this run that lacks its manifest: the run may take it back."""
+        return f"{self.output}/{self.mark_name}"
+
+    @property
+    def mark_name(self) -> str:
+        """Name of the file, the same while the release is staged."""
+        return f".anonspark-{self.run_id}"
+
+    @property
+    def names(self) -> str:
+        """File with the paths of all files of the release that is being published, as JSON."""
+        return f"{self.root}/{_NAMES}"
+
+    @property
+    def rounds(self) -> str:
+        """Directory of the rounds of all attempts; raw records, never published."""
+        return f"{self.private}/rounds"
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Addresses inside the staging directories, and the state of the run.
+
+    Parameters
+    ----------
+    place : Place
+    state : RunState
+    """
+
+    place: Place
+    state: RunState
+
+    @property
+    def records(self) -> str:
+        """Where this attempt keeps raw records; never published."""
+        return f"{self.place.private}/records-{self.state.attempt}"
+
+    @property
+    def rounds(self) -> str:
+        """Where the rounds of all attempts are kept; raw records, never published."""
+        return self.place.rounds
+
+    @property
+    def release(self) -> str:
+        """What becomes the output as a whole."""
+        return f"{self.place.root}/release-{self.state.attempt}"
+
+    @property
+    def written(self) -> str:
+        """Where jobs write tables of the release, whose files then get their names in it."""
+        return f"{self.place.root}/written-{self.state.attempt}"
+
+    @property
+    def manifest(self) -> str:
+        """Directory of the manifest, which is published last."""
+        return f"{self.place.root}/manifest-{self.state.attempt}"
+
+
+def place_of(files: FileSystem, output: str, run_id: str, staging_path: str | None) -> Place:
+    """Return where a run of an output is staged; parameters as of :func:`open_staging`."""
+    output = files.qualified(output).rstrip("/")
+    beside, _, name = output.rpartition("/")
+    root = f"{beside}/.{name}{_MARK}{run_id}"
+    if staging_path is None:
+        return Place(output, run_id, root, root)
+    return Place(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
+
+
+def _below(files: FileSystem, output: str, staging_path: str) -> str:
+    """Return how the private directories of an output begin, below ``execution.staging_path``."""
+    return f"{files.qualified(staging_path).rstrip('/')}/{_private_name(output)}"
+
+
+def _private_name(output: str) -> str:
+    # Outputs of the same name in different directories may share the path.
+    own = hashlib.sha256(output.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{output.rpartition('/')[2]}-{own}{_MARK}"
+
+
+def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> list[Place]:
+    """Return where runs of an output were staged and not removed: they were killed, or go on.
+
+    Parameters
+    ----------
+    files : FileSystem
+    output : str
+    staging_path : str or None
+        ``execution.staging_path``.
+
+    Returns
+    -------
+    list of Place
+        In the order of their run ids.
+    """
+    output = files.qualified(output).rstrip("/")
+    beginnings = {files.parent(output): f".{output.rpartition('/')[2]}{_MARK}"}
+    if staging_path is not None:
+        beginnings[files.qualified(staging_path)] = _private_name(output)
+    run_ids = {
+        path.rpartition("/")[2].removeprefix(beginning)
+        for directory, beginning in beginnings.items()
+        for path in files.children(directory)
+        if path.rpartition("/")[2].startswith(beginning)
+    }
+    places = [place_of(files, output, run_id, staging_path) for run_id in sorted(run_ids)]
+    # They may have been started with another staging path.
+    return [
+        replace(place, private=_told_private(files, place) or place.private) for place in places
+    ]
+
+
+def _private_file(place: Place) -> str:
+    return f"{place.root}/{_PRIVATE}"
+
+
+def _told_private(files: FileSystem, place: Place) -> str | None:
+    """Return where the run's first attempt put raw records, None where it did not say.
+
+    Raises
+    ------
+    PublishingError
+        If that is no place where a run of this output and id puts them: it would be removed.
+    """
+    path = _private_file(place)
+    if not files.exists(path):
+        return None
+    told = files.read_text(path)
+    if told != place.root and told.rpartition("/")[2] != (
+        _private_name(place.output) + place.run_id
+    ):
+        raise PublishingError(
+            f"output.path: {path} names no staging directory of this run, so nothing is removed; "
+            f"see where its raw records are, remove them and {place.root} yourself"
+        )
+    return told
+
+
+def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> str | None:
+    """Return the run id of the one run of an output that can be continued, None where none is.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are several.
+    """
+    there = [
+        place.run_id
+        for place in find_stagings(files, output, staging_path)
+        if files.exists(place.state)
+    ]
+    if len(there) > 1:
+        raise ConfigurationError(
+            f"--resume: found {len(there)} runs of {output} that were not finished: "
+            f"{', '.join(there)}; expected one; name it with --run-id, and remove the others with "
+            "anonspark clean"
+        )
+    return there[0] if there else None
+
+
+def remove_staging(files: FileSystem, place: Place) -> bool:
+    """Remove what a killed run left, after a look that it does not go on on this machine.
+
+    A release that it had set aside comes back, and a new one that it had not finished publishing
+    goes.
+
+    Returns
+    -------
+    bool
+        False where a process of this machine is at work on it: nothing is removed.
+
+    Raises
+    ------
+    PublishingError
+        If the file system refuses, or nobody can tell which of two releases is the right one.
+    """
+    if is_at_work(files, place.state):
+        return False
+    _delete(files, place)
+    return True
+
+
+def restore_output(files: FileSystem, place: Place) -> None:
+    """Undo a publication that did not come to its end, or end one that did: the manifest tells.
+
+    Raises
+    ------
+    PublishingError
+        If the file system refuses, or something that is not this run's is where an earlier release
+        was; nothing is deleted then.
+    """
+    with _putting_right(place):
+        # Of this run, as its mark is there; complete or not.
+        ours = files.exists(place.mark) and not files.is_link(place.output)
+        complete = files.exists(f"{place.output}/{MANIFEST}")
+        if ours and not complete:
+            _require_half_release(files, place)
+            files.delete(place.output)
+        if files.exists(place.replaced):
+            if ours and complete:
+                files.delete(place.replaced)
+            elif files.exists(place.output):
+                raise PublishingError(
+                    f"output.path: something else is at {place.output} since a run of it was "
+                    f"killed; the release that was there before is at {place.replaced}. Nothing is "
+                    "deleted: see which of the two is right (anonspark verify), remove the other "
+                    "or move it elsewhere, then run anonspark clean"
+                )
+            else:
+                files.rename(place.replaced, place.output)
+        if ours and complete:
+            files.delete(place.mark)
+
+
+def _require_half_release(files: FileSystem, place: Place) -> None:
+    """Check that nothing but files of the half-published release would be removed with it.
+
+    Raises
+    ------
+    PublishingError
+    """
+    # Written before the release is renamed, so it is whole where half a release lies.
+    names = json.loads(files.read_text(place.names)) if files.exists(place.names) else None
+    foreign = foreign_entries(
+        files, place.output, files.tree(place.output), names, marks=(place.mark_name,)
+    )
+    if foreign:
+        raise PublishingError(
+            f"output.path: a run was killed while it published, and since then {named(foreign)} "
+            f"came to {place.output}; nothing is deleted. Move that elsewhere, then run anonspark "
+            "clean"
+        )
+
+
+def _require_own_staging(files: FileSystem, place: Place) -> None:
+    """Check that nothing but what runs stage would be removed.
+
+    Raises
+    ------
+    PublishingError
+    """
+    for directory in dict.fromkeys((place.private, place.root)):
+        if files.is_link(directory):
+            raise PublishingError(
+                f"output.path: {directory} is a symbolic link, which no run makes; nothing is "
+                "deleted. Remove the link yourself"
+            )
+        inside = [path.rpartition("/")[2] for path in files.children(directory)]
+        foreign = [name for name in inside if not _STAGED.fullmatch(name)]
+        if foreign:
+            raise PublishingError(
+                f"output.path: {named(foreign)} in {directory} was not put there by a run; nothing "
+                "is deleted. Move that elsewhere, then run anonspark clean"
+            )
+
+
+def _delete(files: FileSystem, place: Place) -> None:
+    """Remove everything that is staged, the raw records before anything else can fail."""
+    with _putting_right(place):
+        _require_own_staging(files, place)
+        # First of all: what is left of a directory that is being deleted is not to be resumed.
+        files.delete(place.state)
+        kept = (_REPLACED, _NAMES, _PRIVATE)
+        for directory in dict.fromkeys((place.private, place.root)):
+            for path in files.children(directory):
+                if path.rpartition("/")[2] not in kept:
+                    files.delete(path)
+    restore_output(files, place)
+    with _putting_right(place):
+        for path in dict.fromkeys((place.private, place.root)):
+            files.delete(path)
+
+
+@contextmanager
+def _putting_right(place: Place) -> Iterator[None]:
+    """Translate what a file system refuses.
+
+    Raises
+    ------
+    PublishingError
+    """
+    try:
+        yield
+    except (OSError, Py4JError, PySparkException) as error:
+        raise PublishingError(
+            f"output.path: what a run has left in {place.root} cannot be put right; it may hold "
+            "raw records. Check permissions, then run anonspark clean"
+        ) from error
+
+
+@contextmanager
+def open_staging(
+    files: FileSystem,
+    output: str,
+    run_id: str,
+    *,
+    staging_path: str | None = None,
+    resume: bool = False,
+) -> Iterator[Staging]:
+    """Create a run's staging directory, and remove it at the end, however the run ends.
+
+    Parameters
+    ----------
+    files : FileSystem
+    output : str
+        The output path.
+    run_id : str
+        Tells concurrent runs apart.
+    staging_path : str or None
+        ``execution.staging_path``; None stages raw records beside the output, too.
+    resume : bool
+        Whether to continue a run that left its staging directory; and to leave it, with the rounds
+        that are finished, should this run fail in a way that another attempt may not.
+
+    Yields
+    ------
+    Staging
+
+    Raises
+    ------
+    PublishingError
+        If a directory cannot be created, is there already and the run is not resumed, or belongs
+        to a run that goes on.
+    """
+    place = place_of(files, output, run_id, staging_path)
+    if not resume:
+        for path in (place.root, place.private):
+            if files.exists(path):
+                raise PublishingError(
+                    f"output.path: {path} is there already: a run of this id is going on, or was "
+                    "killed and left raw records; continue it with --resume, or see to it that "
+                    f"none is going on and remove it with anonspark clean --run-id {run_id}"
+                )
+    created = _first_missing_parent(files, files.parent(place.root))
+    keep = False
+    state: RunState | None = None
+    try:
+        state = _open(files, place)
+        staging = Staging(place, state)
+        _remove_unfinished(files, staging)
+        with _stoppable_jobs(files.spark.sparkContext, f"anonspark-{run_id}"):
+            yield staging
+    except BaseException as error:
+        # Another attempt would meet the same classes.
+        keep = resume and not isinstance(error, GuaranteeError)
+        raise
+    finally:
+        _close(files, place, state, keep=keep)
+        if created is not None:
+            with _undisturbed(created):
+                files.delete_if_empty(created)
+
+
+def _open(files: FileSystem, place: Place) -> RunState:
+    """Create the directories, as far as they are not there, and take the run over."""
+    directory = place.root
+    try:
+        for directory in dict.fromkeys((place.root, place.private, place.state)):
+            files.make_private_directory(directory)
+        told = _told_private(files, place)
+        if told is None:
+            files.write_atomically(_private_file(place), place.private)
+        elif told != place.private:
+            raise ConfigurationError(
+                f"execution.staging_path: the run was started with raw records at {told}; expected "
+                "the same path, for its finished rounds are there. Undo the change, or begin anew "
+                "after anonspark clean"
+            )
+        return RunState.claim(files, place.state)
+    except AnonsparkError:
+        raise
+    except Exception as error:
+        key = "output.path" if directory == place.root else "execution.staging_path"
+        raise PublishingError(
+            f"{key}: cannot create the staging directory {directory}, or make it private; check "
+            "that its parent can be written and has room, and that nobody else has made it"
+        ) from error
+
+
+def _remove_unfinished(files: FileSystem, staging: Staging) -> None:
+    """Remove what earlier attempts did not finish, and make room for this one."""
+    place, state = staging.place, staging.state
+    restore_output(files, place)
+    with _putting_right(place):
+        for attempt in range(1, state.attempt + 1):
+            before = Staging(place, RunState(files, place.state, attempt))
+            for path in (before.records, before.release, before.manifest):
+                files.delete(path)
+        finished: dict[str, str] = {}
+        number = 1
+        while (one := state.finished_round(number)) is not None:
+            directory = f"{place.rounds}/round={number}"
+            if not files.exists(f"{directory}/{one.path}"):
+                # A process that was thought dead noted it down after all had been tidied up.
+                state.forget_round(number)
+                break
+            finished[f"round={number}"] = one.path
+            number += 1
+        for directory in files.children(place.rounds):
+            kept = finished.get(directory.rpartition("/")[2])
+            if kept is None:
+                files.delete(directory)
+                continue
+            for attempt_directory in files.children(directory):
+                if attempt_directory.rpartition("/")[2] != kept:
+                    files.delete(attempt_directory)
+        files.make_directory(staging.release)
+        files.make_directory(staging.manifest)
+
+
+def _close(files: FileSystem, place: Place, state: RunState | None, *, keep: bool) -> None:
+    """Remove the staging directories, or what cannot be of use to another attempt."""
+    with _undisturbed(place.private):
+        if newest_attempt(files, place.state) and (state is None or not state.is_newest):
+            # It belongs to another process.
+            return
+        finished = state.rounds_finished if keep and state is not None else 0
+        if state is None or not finished:
+            _delete(files, place)
+            return
+        staging = Staging(place, state)
+        for path in (staging.records, staging.release, staging.manifest):
+            files.delete(path)
+        state.end()
+        _LOGGER.warning(
+            "%s is kept, with raw records: %d finished rounds. Continue with --resume --run-id %s, "
+            "or remove it with anonspark clean",
+            place.private,
+            finished,
+            place.run_id,
+        )
+
+
+@contextmanager
+def _undisturbed(path: str) -> Iterator[None]:
+    """Clean up without hiding why the run ended."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - must not hide why the run ended
+        _LOGGER.error(  # noqa: TRY400 - a stack trace tells nothing more
+            "%s could not be removed; it may hold raw records: remove it", path
+        )
+
+
+def _first_missing_parent(files: FileSystem, path: str) -> str | None:
+    """Return the topmost directory above a path that does not exist yet."""
+    missing = None
+    while not files.exists(path):
+        missing = path
+        above = files.parent(path)
+        if above == path:
+            break
+        path = above
+    return missing
+
+
+@contextmanager
+def _stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
+    """Run Spark jobs that are stopped, and their tasks waited for, if the block is left early.
+
+    A task that went on would write records into the staging directory after its removal.
+    """
+    previous = {name: context.getLocalProperty(name) for name in _JOB_PROPERTIES}
+    context.setJobGroup(group, "anonspark")
+    try:
+        yield
+    except BaseException:
+        tracker = context.statusTracker()
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
+        if any(job is not None and job.status == "RUNNING" for job in jobs):
+            context.cancelJobGroup(group)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while _has_running_tasks(context, group) and time.monotonic() < end:
+            time.sleep(0.05)
+        raise
+    finally:
+        for name, value in previous.items():
+            context.setLocalProperty(name, value)  # type: ignore[arg-type]
+
+
+def _has_running_tasks(context: SparkContext, group: str) -> bool:
+    tracker = context.statusTracker()
+    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
+    stages = (
+        tracker.getStageInfo(stage)
+        for job in jobs
+        if job is not None and job.status != "SUCCEEDED"
+        for stage in job.stageIds
+    )
+    return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)

@@ -1,0 +1,199 @@
+"""What the figures of a run are made of: everything that may be told, and nothing else.
+
+Of a record that a release leaves out nothing may be told, unless it is one of many. So where the
+records left out could not be a class themselves, figures are those of the same release made of the
+published records alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.layers.evaluate.metrics import RoundResult, Totals, sum_up
+from anonspark.layers.evaluate.withholding import is_few
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.generalize.published import count_published, recode_classes, recode_records
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.pipeline.left_out import may_be_told
+from anonspark.pipeline.rounds import Residual, StagedRounds
+from anonspark.verification.criteria import Uncertainty
+
+__all__ = ["Basis", "basis_of_figures"]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What figures are made of.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+        As their values may be told.
+    rows : int
+        Records that figures are about, published or not.
+    missing : tuple of int
+        Missing values of each quasi-identifier, of the records that `missing` counts in the
+        snapshot or, where values are withheld, of the published ones.
+    rounds : StagedRounds
+    totals : list of Totals
+        Of the classes of each round.
+    criteria : Criteria
+        With the sensitive values that may be told.
+    left_out : int
+        Records without a class that are not published, whether told of or not.
+    uncertainty : mapping of str to Uncertainty or None
+        Of the sensitive attributes of distances, what the records left out may make different in
+        the whole input; None where figures may depend on the values of these records.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    rows: int
+    missing: tuple[int, ...]
+    rounds: StagedRounds
+    totals: list[Totals]
+    criteria: Criteria
+    left_out: int = 0
+    uncertainty: Mapping[str, Uncertainty] | None = None
+
+    @property
+    def values_told(self) -> bool:
+        """Whether figures may depend on the values of the records left out."""
+        return self.uncertainty is None
+
+    @property
+    def sensitive_values(self) -> dict[str, int]:
+        """Different values of the sensitive attributes of distances, which verification needs."""
+        named = {one.attribute for one in self.criteria.criteria if one.is_distance}
+        counts = {one.name: len(one.values) for one in self.criteria.sensitive if one.name in named}
+        return counts | {name: one.values for name, one in (self.uncertainty or {}).items()}
+
+
+def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Generalizer) -> Basis:
+    """Return what the figures of a run are made of.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    rounds : StagedRounds
+    generalizer : Generalizer
+        Of the run.
+
+    Notes
+    -----
+    One job that sums up classes (:func:`anonspark.layers.evaluate.metrics.sum_up`). Where values of
+    records left out are withheld and hierarchies come from rules or values are missing, the two of
+    :func:`anonspark.layers.generalize.published.count_published` before.
+    """
+    residual = rounds.residual
+    left_out = 0 if residual is None or residual.published else residual.rows
+    if residual is None or not left_out or may_be_told(residual, snapshot.criteria):
+        return Basis(
+            snapshot.quasi_identifiers,
+            snapshot.rows,
+            snapshot.missing,
+            rounds,
+            sum_up(rounds.classes, snapshot.quasi_identifiers),
+            snapshot.criteria,
+            left_out,
+        )
+    quasi_identifiers, missing, rounds = _without_values(snapshot, rounds, residual, generalizer)
+    totals = sum_up(rounds.classes, quasi_identifiers)
+    # Their number may be told where they are many.
+    k = snapshot.criteria.k
+    untold = left_out if is_few(left_out, k) else 0
+    criteria = _without_sensitive_values(snapshot.criteria, residual)
+    results = _without_records(rounds.results, totals, untold, quasi_identifiers)
+    rounds = replace(rounds, results=results, residual=None if untold else residual)
+    return Basis(
+        quasi_identifiers,
+        snapshot.rows - untold,
+        missing,
+        rounds,
+        totals,
+        criteria,
+        left_out,
+        _uncertainty(criteria, snapshot.rows - left_out, k - 1 if untold else left_out),
+    )
+
+
+def _without_values(
+    snapshot: Snapshot, rounds: StagedRounds, residual: Residual, generalizer: Generalizer
+) -> tuple[tuple[QuasiIdentifier, ...], tuple[int, ...], StagedRounds]:
+    """Return domain, missing values and rounds as the published records alone make them."""
+    before = snapshot.quasi_identifiers
+    if all(one.name in snapshot.hierarchies and not one.has_missing for one in before):
+        return before, snapshot.missing, rounds
+    values = count_published(
+        snapshot.records, residual.records, before, tuple(snapshot.hierarchies)
+    )
+    missing = tuple(
+        published if one.has_missing else own
+        for one, published, own in zip(before, values.missing, snapshot.missing, strict=True)
+    )
+    rounds = replace(
+        rounds,
+        finished=recode_records(rounds.finished, generalizer.columns(), values),
+        classes=recode_classes(rounds.classes, values),
+    )
+    return values.after, missing, rounds
+
+
+def _without_records(
+    results: Sequence[RoundResult],
+    totals: Sequence[Totals],
+    untold: int,
+    quasi_identifiers: Sequence[QuasiIdentifier],
+) -> list[RoundResult]:
+    """Return the results of rounds without some of the records that all of them left over."""
+    weights = sum(Decimal(str(one.weight)) for one in quasi_identifiers)
+    found = []
+    so_far = Decimal(0)
+    for result, own in zip(results, totals, strict=True):
+        penalty = sum(
+            (Decimal(str(one.quasi_identifier.weight)) * one.penalty for one in own.attributes),
+            Decimal(0),
+        )
+        so_far += penalty
+        left_over = result.left_over - untold
+        found.append(
+            replace(
+                result,
+                rows=result.rows - untold,
+                left_over=left_over,
+                penalty=penalty,
+                penalty_if_last=so_far + left_over * weights,
+            )
+        )
+    return found
+
+
+def _without_sensitive_values(criteria: Criteria, residual: Residual) -> Criteria:
+    """Return criteria that know the sensitive values of the published records alone."""
+    sensitive = []
+    for one, own in zip(criteria.sensitive, residual.counts, strict=True):
+        counts = one.counts - own
+        # Those that a declared order or a hierarchy lists are known without the data.
+        known = (counts > 0) | (one.as_text & np.asarray(one.values.is_valid()))
+        if len(one.parents):
+            known[:] = True
+        values = one.values.filter(pa.array(known))
+        sensitive.append(replace(one, values=values, counts=counts[known]))
+    return replace(criteria, sensitive=tuple(sensitive))
+
+
+def _uncertainty(criteria: Criteria, published: int, most: int) -> dict[str, Uncertainty]:
+    """Return what some records at most, of which nothing is told, may make different."""
+    share = most / max(published + most, 1)
+    named = {one.attribute for one in criteria.criteria if one.is_distance}
+    return {
+        one.name: Uncertainty(share, len(one.values) + (1 if one.as_text else most))
+        for one in criteria.sensitive
+        if one.name in named
+    }

@@ -1,0 +1,115 @@
+"""Columns that are published as they are, and whose values single people out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+
+from anonspark.config import Configuration
+from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
+from anonspark.release.published import value_of
+
+__all__ = ["count_published_values", "published_value_hashes", "published_value_warnings"]
+
+# From this share of the records on a column tells who is who, as an identifier would.
+_IDENTIFIES = 0.5
+
+
+def published_value_hashes(table: DataFrame, columns: Mapping[str, str]) -> dict[str, Column]:
+    """Return a hash of each column's values; missing is a value like any other.
+
+    Parameters
+    ----------
+    table : DataFrame
+    columns : mapping of str to str
+        Attribute to the column that holds it.
+    """
+    return {
+        name: content_hash([value_of(column, table.schema[column].dataType)])
+        for name, column in columns.items()
+    }
+
+
+def published_value_warnings(
+    sizes: Mapping[str, ValueSizes], configuration: Configuration
+) -> list[ReleaseWarning]:
+    """Warn of columns with values that fewer than k records have.
+
+    Parameters
+    ----------
+    sizes : mapping of str to ValueSizes
+        Of attributes that are published as they are.
+    configuration : Configuration
+
+    Returns
+    -------
+    list of ReleaseWarning
+        One for each column with such a value. Its figures are counts of the table that was given:
+        of a release they tell what everybody can count in it.
+    """
+    k = configuration.privacy.k
+    found = []
+    for name, own in sizes.items():
+        rare = own.records_below(max(k, 2))
+        if not rare:
+            continue
+        unique = own.records_below(2)
+        role = configuration.attributes[name].role
+        fewer = f"fewer than k = {k:,} records have" if k > 1 else "no other record has"
+        text = (
+            f"published as it is ({role}): {share_of_records(rare, own.records, k)} have a value "
+        )
+        text += f"that {fewer}"
+        if unique and k > 1:
+            text += f", {share_of_records(unique, own.records, k)} one that no other record has"
+        text += ". Whoever knows it of a person finds the record, whatever its class. "
+        identifies = rare >= _IDENTIFIES * own.records
+        if identifies:
+            text += (
+                "Is it an identifier? Give it that role, or leave it out. Is it a measurement, an "
+                "income for instance? Make it coarser, or a quasi_identifier"
+            )
+        else:
+            text += "If others can know it, make it coarser, or a quasi_identifier"
+        found.append(
+            ReleaseWarning(
+                "column_identifies" if identifies else "rare_values",
+                text,
+                name,
+                {
+                    "records": own.records,
+                    "values": own.values,
+                    "unique_records": unique,
+                    "unique_share": unique / own.records,
+                    "records_below_k": rare,
+                    "share_below_k": rare / own.records,
+                    "exact": own.is_exact,
+                },
+            )
+        )
+    return found
+
+
+def count_published_values(
+    table: DataFrame, configuration: Configuration, records: int
+) -> dict[str, ValueSizes]:
+    """Count the values of the columns that are published as they are.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Published records, read from their files.
+    configuration : Configuration
+    records : int
+        Their number.
+
+    Notes
+    -----
+    The job of :func:`anonspark.engine.spark.value_sizes.count_value_sizes`, for all columns
+    together.
+    """
+    columns = {name: name for name in configuration.published_as_is}
+    return count_value_sizes(table, published_value_hashes(table, columns), records)

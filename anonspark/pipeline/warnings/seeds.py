@@ -1,0 +1,53 @@
+"""Warnings about the seed; none quotes it."""
+
+from __future__ import annotations
+
+import secrets
+
+from anonspark.config import Configuration
+from anonspark.config.seed import is_readable_by_others
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+
+__all__ = ["seed_warnings"]
+
+# So many can be tried in minutes, against the fingerprint that the manifest holds.
+_GUESSABLE = 2**32
+
+
+def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
+    """Warn of a seed that others know, could guess, or can read.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Of a run that is not the demo.
+
+    Notes
+    -----
+    The seed that is proposed is in the log alone, and drawn anew each time.
+    """
+    execution = configuration.execution
+    found = []
+    if abs(execution.seed) < _GUESSABLE:
+        what = "is 0, the default, which everybody knows"
+        if execution.seed:
+            what = "is a small number, which can be found by trying"
+        proposed = secrets.randbits(64) - 2**63
+        found.append(
+            ReleaseWarning(
+                "guessable_seed",
+                f"execution.seed {what}: with it guesses can be tested about who was put where. "
+                "For real data draw one at random from the whole range, and keep it secret in a "
+                "file that execution.seed_file names",
+                advice=f"; for instance {proposed}, which was drawn now and is in this log alone",
+            )
+        )
+    if execution.seed_file is not None and is_readable_by_others(execution.seed_file):
+        found.append(
+            ReleaseWarning(
+                "seed_file_readable",
+                "execution.seed_file: others than its owner may read the file, and so test guesses "
+                "about who was put where; take the right from them (chmod 600)",
+            )
+        )
+    return found

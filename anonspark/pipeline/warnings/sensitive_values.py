@@ -1,0 +1,169 @@
+"""Sensitive values that differ in how they are written, and would meet a criterion by that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from anonspark.config import Configuration
+from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.value_sizes import ValueSizes
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.staged.columns import payload_column
+from anonspark.verification.merged import (
+    MergedFigures,
+    describe_merged,
+    measure_merged,
+    merge_values,
+)
+from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+
+__all__ = ["sensitive_value_warnings", "warn_of_sensitive_values"]
+
+
+def sensitive_value_warnings(
+    kept: DataFrame,
+    configuration: Configuration,
+    sensitive: Sequence[SensitiveValues],
+    sizes: Mapping[str, ValueSizes],
+) -> list[ReleaseWarning]:
+    """Warn of values of the input that say the same, or are missing, before anything is done.
+
+    Parameters
+    ----------
+    kept : DataFrame
+        The records that are kept, under the names of staged columns.
+    configuration : Configuration
+    sensitive : sequence of SensitiveValues
+        Of the attributes that criteria are about; of these alone missing values matter.
+    sizes : mapping of str to ValueSizes
+        Of all attributes that are published as they are.
+
+    Notes
+    -----
+    One small job for each other sensitive attribute with texts, of at most 50,000 different values.
+    """
+    found = []
+    required = {one.name for one in sensitive}
+    columns = {
+        name: payload_column(index) for index, name in enumerate(configuration.published_as_is)
+    }
+    others = []
+    for name in _others(kept, configuration, required, sizes, columns):
+        described = describe_values(kept, columns[name])
+        if described is not None:
+            others.append(replace(described, name=name))
+    for attribute in (*sensitive, *others):
+        merged = merge_values(attribute, configuration.input.missing_markers)
+        figures = {"values": merged.values, "merged_values": merged.merged}
+        if merged.merged < merged.values:
+            found.append(
+                ReleaseWarning(
+                    "equal_values",
+                    f"its {merged.values:,} different values are {merged.merged:,} but for case, "
+                    "blanks, Unicode form and markers of missing values, and each would count for "
+                    "l-diversity and the other criteria; write equal values alike",
+                    attribute.name,
+                    figures,
+                )
+            )
+        elif merged.has_missing and attribute.name in required:
+            found.append(
+                ReleaseWarning(
+                    "missing_values",
+                    "values are missing, and missing counts for l-diversity and the other criteria "
+                    "as one more value; complete them, or ask for a larger l",
+                    attribute.name,
+                    figures,
+                )
+            )
+    return found
+
+
+def _others(
+    table: DataFrame,
+    configuration: Configuration,
+    required: Collection[str],
+    sizes: Mapping[str, ValueSizes],
+    columns: Mapping[str, str],
+) -> list[str]:
+    """Return the sensitive attributes without a criterion whose texts are few enough to be read."""
+    return [
+        name
+        for name in configuration.sensitive
+        if name not in required
+        and isinstance(table.schema[columns[name]].dataType, TEXT_TYPES)
+        and sizes[name].values <= MOST_VALUES
+    ]
+
+
+def warn_of_sensitive_values(
+    table: DataFrame,
+    quasi_identifiers: Sequence[str],
+    configuration: Configuration,
+    staged: Sequence[SensitiveValues],
+    sizes: Mapping[str, ValueSizes],
+) -> list[ReleaseWarning]:
+    """Say what a release would have of its criteria if values that say the same were one.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Published records, read from their files.
+    quasi_identifiers : sequence of str
+        Published columns that form the classes.
+    configuration : Configuration
+    staged : sequence of SensitiveValues
+        Of the attributes that criteria are about, the values of the whole input; it saves looking
+        at those in which there is nothing to find.
+    sizes : mapping of str to ValueSizes
+        Of the published columns.
+
+    Notes
+    -----
+    For each sensitive attribute with texts a small job that counts its values; none for those with
+    a criterion if no value of the input says the same as another or is missing. Where there is
+    something to find, one job that measures, about as much as the measuring of a criterion.
+    """
+    found = []
+    markers = configuration.input.missing_markers
+    orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
+    required = {one.name for one in staged}
+    columns = {name: name for name in configuration.published_as_is}
+    for name in (
+        *(one.name for one in staged if not merge_values(one, markers).is_plain),
+        *_others(table, configuration, required, sizes, columns),
+    ):
+        # What is told is about published records alone.
+        published = describe_values(table, name, order=orders.get(name))
+        values = None if published is None else merge_values(published, markers)
+        if values is None or values.is_plain:
+            continue
+        criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
+        figures = measure_merged(table, quasi_identifiers, criteria, values)
+        told = describe_merged(figures)
+        if told is not None:
+            code, text = told
+            found.append(ReleaseWarning(code, text, name, _figures(figures)))
+    return found
+
+
+def _figures(figures: MergedFigures) -> dict[str, object]:
+    return {
+        "values": figures.values,
+        "merged_values": figures.merged,
+        "distinct": figures.distinct_published,
+        "distinct_merged": figures.distinct,
+        "distinct_present": figures.distinct_present,
+        "criteria": [
+            {
+                "criterion": one.kind,
+                "required": one.bound,
+                "merged": None if math.isinf(measured) else measured,
+            }
+            for one, measured in figures.criteria.items()
+        ],
+    }

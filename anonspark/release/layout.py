@@ -1,0 +1,166 @@
+"""What may lie in a release: the files that its manifest lists, or those of the known layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.release.manifest import MANIFEST
+
+__all__ = [
+    "REPORT",
+    "checksum_header_is_sound",
+    "foreign_entries",
+    "looks_like_report",
+    "named",
+    "published_names_of",
+]
+
+REPORT = "report.html"
+"""Name of the report beside the data of a release."""
+
+_MOST_NAMES = 5
+
+# Releases of earlier versions do not list their files; in them only these names are known.
+_TABLES = r"(?:data|metrics/(?:summary|rounds|classes|attributes|privacy|risk)|left_out)"
+_KNOWN = re.compile(rf"{_TABLES}/(?:_SUCCESS|part-[^/]*)|{re.escape(REPORT)}")
+# Delta's log lies beside the records.
+_KNOWN_OF_DELTA = re.compile(
+    r"data/_delta_log/(?:_last_checkpoint|\d{20}\.(?:json|crc|checkpoint\.parquet))"
+)
+
+_HEAD_BYTES = 1024
+_REPORT_BEGINS, _REPORT_TITLE = b"<!doctype html>", b"<title>Anonymization report"
+
+_CHECKSUM = re.compile(r"(?P<folder>(?:.*/)?)\.(?P<name>[^/]+)\.crc")
+_CHECKSUM_MAGIC = b"crc\0"
+_CHECKSUM_HEADER = 8
+
+
+def published_names_of(manifest: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the paths of the files that a manifest lists, None where it lists none."""
+    if "files" not in manifest:
+        return None
+    return frozenset(file["path"] for file in manifest["files"])
+
+
+def foreign_entries(
+    files: FileSystem,
+    release: str,
+    entries: Sequence[Entry],
+    listed: Collection[str] | None,
+    *,
+    data_format: str = "parquet",
+    marks: Collection[str] = (),
+) -> list[str]:
+    """Return what lies in a release and does not belong to it.
+
+    Parameters
+    ----------
+    files : FileSystem
+    release : str
+        Its directory.
+    entries : sequence of Entry
+        All that lies there.
+    listed : collection of str or None
+        The files that belong to it; None where nobody listed them, and the names of the known
+        layout count.
+    data_format : str
+        ``output.format``.
+    marks : collection of str
+        Names of empty files that a run may have left there.
+
+    Returns
+    -------
+    list of str
+        Paths with what is wrong about them. A directory belongs to a release if a file of it lies
+        there; a checksum of Hadoop's local file system, if the file that it is of does.
+
+    Notes
+    -----
+    No Spark job; the first bytes of each checksum are read.
+    """
+    sizes = {entry.path: entry.bytes for entry in entries if entry.kind == "file"}
+
+    def belongs(path: str) -> bool:
+        if path == MANIFEST or (path in marks and not sizes.get(path)):
+            return True
+        if listed is not None:
+            return path in listed
+        if path.endswith("/_SUCCESS") and sizes[path]:
+            return False
+        known = _KNOWN.fullmatch(path)
+        return bool(known or (data_format == "delta" and _KNOWN_OF_DELTA.fullmatch(path)))
+
+    own = {path for path in sizes if belongs(path)}
+    folders = {
+        path[:place] for path in own for place, sign in enumerate(path) if sign == "/"
+    }  # fmt: skip
+    foreign = []
+    for entry in entries:
+        match entry.kind:
+            case "link":
+                foreign.append(f"{entry.path} (a symbolic link)")
+            case "other":
+                foreign.append(f"{entry.path} (no file)")
+            case "directory" if entry.path not in folders:
+                foreign.append(f"{entry.path}/ (a directory)")
+            case "file" if entry.path not in own:
+                checked = _CHECKSUM.fullmatch(entry.path)
+                of = checked["folder"] + checked["name"] if checked else ""
+                if of not in own or not checksum_header_is_sound(
+                    files, f"{release}/{entry.path}", entry.bytes, sizes[of]
+                ):
+                    foreign.append(entry.path)
+    return foreign
+
+
+def checksum_header_is_sound(files: FileSystem, path: str, size: int, content: int) -> bool:
+    """Return whether a file is as large as a checksum of Hadoop's is, and begins like one.
+
+    Hadoop passes over a checksum that does not begin so, and compares every other one with the
+    content whenever it reads that: so nothing else can hide in it.
+
+    Parameters
+    ----------
+    files : FileSystem
+    path : str
+    size : int
+        Its bytes.
+    content : int
+        Bytes of the file that it is of.
+    """
+    local = files.local_path(path)
+    if local is None or size < _CHECKSUM_HEADER:
+        # No other file system has them.
+        return False
+    try:
+        with open(local, "rb") as file:  # noqa: PTH123 - the name may be no text
+            header = file.read(_CHECKSUM_HEADER)
+    except OSError:
+        return False
+    chunk = int.from_bytes(header[4:], "big")
+    if header[:4] != _CHECKSUM_MAGIC or not 0 < chunk < 2**31:
+        return False
+    return size == _CHECKSUM_HEADER + 4 * -(-content // chunk)
+
+
+def looks_like_report(files: FileSystem, path: str) -> bool:
+    """Return whether a file begins as every report does."""
+    try:
+        head = files.read_part(path, 0, min(files.size(path), _HEAD_BYTES))
+    except (Py4JError, PySparkException):  # a directory, for instance
+        return False
+    return head.startswith(_REPORT_BEGINS) and _REPORT_TITLE in head
+
+
+def named(paths: Sequence[str]) -> str:
+    """Write some of several paths for a message."""
+    told = ", ".join(paths[:_MOST_NAMES])
+    more = len(paths) - _MOST_NAMES
+    return f"{told} and {more:,} more" if more > 0 else told

@@ -1,0 +1,680 @@
+"""Published quasi-identifiers read back as regions: the values that a label leaves possible.
+
+Labels of this package are read exactly: :mod:`anonspark.core.labels` and
+:mod:`anonspark.core.hierarchies.rules` backwards. Of other tools' labels those are read whose
+meaning is plain: half-open intervals (``[20-25[``, ``[20, 25)``), intervals without brackets, and
+``*``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import pairwise, zip_longest
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.kinds import Kind
+from anonspark.errors import ConfigurationError, DataError
+
+__all__ = [
+    "CategoryRegion",
+    "Interval",
+    "Leaves",
+    "Number",
+    "OrderedRegion",
+    "PublishedAttribute",
+    "Rule",
+    "UnreadableLabelError",
+    "code_key",
+    "leaves_by_label",
+    "published_attributes",
+    "read_day",
+    "read_label",
+    "read_moment",
+    "read_regions",
+    "require_readable",
+]
+
+Integers = npt.NDArray[np.int64]
+
+Number = int | float | Decimal
+"""Value of an ordered attribute: dates are days, timestamps microseconds since 1970-01-01 UTC."""
+
+Rule = Literal["intervals", "prefix", "calendar"]
+"""How a hierarchy was made: its labels tell of values that the release does not hold, too."""
+
+Leaves = Mapping[str, Collection[str]]
+"""A hierarchy: the values that each of its labels stands for, as text."""
+
+_MISSING = "missing"
+_OR_MISSING = " or missing"
+_EVERYTHING = "*"
+
+_DAYS_OF_400_YEARS = 146_097
+
+_INTEGER = re.compile(r"[+-]?\d+")
+# No longer than what a column can hold, so that a damaged label costs nothing.
+_NUMBER = r"[+-]?(?:\d{1,400}(?:\.\d{1,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?"
+# Years before 1 and after 9999 have a sign or more digits.
+_YEAR = r"[+-]?\d{4,7}"
+_DATE = _YEAR + r"-\d{2}-\d{2}"
+_TIMESTAMP = _DATE + r"(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?"
+_PERIOD = re.compile(rf"(?P<year>{_YEAR})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d{{2}}))?")
+_MASKED = re.compile(r"(?P<prefix>[^*]*)(?P<mask>\**)")
+_MEMBER = re.compile(r'[^{}\[\]",]+')
+
+
+def _interval_pattern(value: str, dividers: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<left>[\[(\]]?)\s*(?P<low>{value})\s*(?:{dividers})\s*(?P<high>{value})\s*"
+        rf"(?P<right>[\])\[]?)"
+    )
+
+
+_NUMBERS = (re.compile(_NUMBER), _interval_pattern(_NUMBER, r"-|/|,|;|\.\."))
+_DATES = (re.compile(_DATE), _interval_pattern(_DATE, r"/|,|;|\.\."))
+_TIMESTAMPS = (re.compile(_TIMESTAMP), _interval_pattern(_TIMESTAMP, r"/|,|;|\.\."))
+
+# Which bracket leaves its end out.
+_LEFT_INCLUDED = {"[": True, "": True, "(": False, "]": False}
+_RIGHT_INCLUDED = {"]": True, "": True, ")": False, "[": False}
+
+
+class UnreadableLabelError(ValueError):
+    """A label that is not one of its kind; holds no value of the data."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All values from one to another; not empty.
+
+    Parameters
+    ----------
+    low, high : int, float, Decimal or str
+        Ends; of masked codes the keys that :func:`code_key` makes.
+    low_included, high_included : bool
+        Whether the ends belong to it.
+    """
+
+    low: Number | str
+    high: Number | str
+    low_included: bool = True
+    high_included: bool = True
+
+
+@dataclass(frozen=True)
+class OrderedRegion:
+    """What a class leaves possible of a number, date, timestamp or masked code.
+
+    Parameters
+    ----------
+    intervals : tuple of Interval or None
+        Present values, in any order, overlapping or not; None for all values.
+    missing : bool
+        Whether the value may be missing.
+    """
+
+    intervals: tuple[Interval, ...] | None
+    missing: bool
+
+
+@dataclass(frozen=True)
+class CategoryRegion:
+    """What a class leaves possible of a category or boolean.
+
+    Parameters
+    ----------
+    values : tuple of str or None
+        Present values, sorted, each once; None for all values.
+    missing : bool
+        Whether the value may be missing.
+    """
+
+    values: tuple[str, ...] | None
+    missing: bool
+
+
+@dataclass(frozen=True)
+class PublishedAttribute:
+    """A quasi-identifier and the columns that tell of it.
+
+    Parameters
+    ----------
+    name : str
+        Of the attribute.
+    kind : Kind
+        What its values are.
+    style : str
+        ``output.style`` of the release.
+    columns : tuple of str
+        Published columns: ``(name,)``, or lowest and highest value and, perhaps, whether values
+        are missing.
+    type : str or None
+        Arrow type of the raw column, as the manifest writes it; ``float`` numbers have 32 bits.
+    rule : Rule or None
+        What made its hierarchy: ``intervals`` goes with a number as kind, ``calendar`` with
+        ``date``, ``prefix`` with ``category``.
+    weight : float
+        What its loss counts.
+    """
+
+    name: str
+    kind: Kind
+    style: str
+    columns: tuple[str, ...]
+    type: str | None = None
+    rule: Rule | None = None
+    weight: float = 1.0
+
+    @property
+    def is_category(self) -> bool:
+        """Whether its regions are sets of texts."""
+        return self.kind in ("category", "boolean") and self.rule is None
+
+
+def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribute, ...]:
+    """Return the quasi-identifiers of a release.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Of the release; read are ``configuration.output.style``, the rules of hierarchies in
+        ``configuration.attributes``, ``published.quasi_identifiers`` and
+        ``published.quasi_identifier_columns``.
+
+    Raises
+    ------
+    DataError
+        If the manifest's columns are not those of its quasi-identifiers.
+    """
+    style = str(manifest["configuration"]["output"]["style"])
+    columns = list(manifest["published"]["quasi_identifier_columns"])
+    attributes = []
+    for described in manifest["published"]["quasi_identifiers"]:
+        name = str(described["name"])
+        expected = [name, f"{name}_missing"]
+        if style == "bounds" and described["kind"] not in ("category", "boolean"):
+            expected = [f"{name}_min", f"{name}_max", f"{name}_missing"]
+        # Columns stand in the order of the attributes.
+        own = []
+        for found, wanted in zip_longest(columns[: len(expected)], expected):
+            if found != wanted:
+                break
+            own.append(wanted)
+        if len(own) < len(expected) - 1:
+            raise DataError(f"manifest.json: lacks the published columns of {name!r}")
+        del columns[: len(own)]
+        configured = manifest["configuration"].get("attributes", {}).get(name) or {}
+        rule = _rule_of(configured.get("hierarchy"))
+        attributes.append(
+            PublishedAttribute(
+                name,
+                _KIND_OF_RULE[rule] if rule else described["kind"],
+                style,
+                tuple(own),
+                None if rule else described.get("type"),
+                rule,
+                float(configured.get("weight", 1.0)),
+            )
+        )
+    return tuple(attributes)
+
+
+_KIND_OF_RULE: dict[Rule, Kind] = {
+    "intervals": "decimal",
+    "prefix": "category",
+    "calendar": "date",
+}
+
+
+def _rule_of(hierarchy: object) -> Rule | None:
+    """Return the rule that a configured hierarchy names, None for a file or none."""
+    if not isinstance(hierarchy, Mapping):
+        return None
+    return next((rule for rule in _KIND_OF_RULE if hierarchy.get(rule) is not None), None)
+
+
+class _Level(Protocol):
+    @property
+    def starts(self) -> Sequence[int]: ...
+
+    @property
+    def labels(self) -> Sequence[str]: ...
+
+
+class _Hierarchy(Protocol):
+    @property
+    def leaves(self) -> Sequence[str]: ...
+
+    @property
+    def levels(self) -> Sequence[_Level]: ...
+
+
+def leaves_by_label(hierarchy: _Hierarchy) -> dict[str, Sequence[str]]:
+    """Return what each label of a hierarchy stands for.
+
+    Parameters
+    ----------
+    hierarchy : anonspark.core.hierarchies.hierarchy.Hierarchy
+        Or anything with its ``leaves`` and ``levels``.
+
+    Returns
+    -------
+    dict of str to sequence of str
+        Leaves in tree order; leaves stand for themselves.
+    """
+    labels: dict[str, Sequence[str]] = {leaf: (leaf,) for leaf in hierarchy.leaves}
+    for level in hierarchy.levels:
+        bounds = pairwise([*level.starts, len(hierarchy.leaves)])
+        for label, (start, stop) in zip(level.labels, bounds, strict=True):
+            labels[label] = hierarchy.leaves[start:stop]
+    return labels
+
+
+def require_readable(attributes: Iterable[PublishedAttribute]) -> None:
+    """Check that the style of a release tells its regions.
+
+    Raises
+    ------
+    ConfigurationError
+        If it publishes means, which say nothing of the other values of a class.
+    """
+    names = [
+        attribute.name
+        for attribute in attributes
+        if attribute.style == "mean" and not attribute.is_category and attribute.rule is None
+    ]
+    if names:
+        raise ConfigurationError(
+            "output.style: 'mean' hides the regions of "
+            f"{', '.join(map(repr, names))}, so that nothing can be matched with them; "
+            "use 'interval' or 'bounds'"
+        )
+
+
+def read_label(
+    label: str, attribute: PublishedAttribute, leaves: Leaves | None = None
+) -> OrderedRegion | CategoryRegion:
+    """Read one label.
+
+    Parameters
+    ----------
+    label : str
+    attribute : PublishedAttribute
+        Its kind and type count.
+    leaves : mapping of str to collection of str, or None
+        What the labels of the attribute's hierarchy stand for; they win over other readings.
+
+    Raises
+    ------
+    UnreadableLabelError
+        If it is no label of this kind.
+
+    Notes
+    -----
+    ``*`` is every present value, and without a hierarchy missing ones as well: then it is a value
+    that was suppressed. A category ``*`` cannot be told from it.
+    """
+    own, missing = label, False
+    if not attribute.is_category or leaves is not None:
+        own, missing = label.removesuffix(_OR_MISSING), label.endswith(_OR_MISSING)
+    if attribute.rule is None and leaves is None and own == _EVERYTHING:
+        missing = True
+    if own == _MISSING:
+        return CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
+    if not attribute.is_category:
+        intervals = None if own == _EVERYTHING else _intervals(own.strip(), attribute, leaves)
+        return OrderedRegion(intervals, missing)
+    values, among = _category_values(own, leaves)
+    return CategoryRegion(values, missing or among)
+
+
+def read_regions(
+    columns: Sequence[pa.Array | pa.ChunkedArray],
+    attribute: PublishedAttribute,
+    leaves: Leaves | None = None,
+) -> tuple[list[OrderedRegion] | list[CategoryRegion], Integers]:
+    """Read the published columns of one quasi-identifier, one row a class.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        ``attribute.columns``: labels, sets (lists of texts, null for missing), values of their own
+        type, or bounds.
+    attribute : PublishedAttribute
+    leaves : mapping of str to collection of str, or None
+        See :func:`read_label`.
+
+    Returns
+    -------
+    regions : list of OrderedRegion or list of CategoryRegion
+        The different regions.
+    numbers : int64 ndarray of shape (rows,)
+        The region of each row.
+
+    Raises
+    ------
+    DataError
+        If labels cannot be read: which column and how many different ones.
+    ConfigurationError
+        See :func:`require_readable`.
+
+    Notes
+    -----
+    Python time for each different label, none for repeated ones, except for sets.
+    """
+    require_readable([attribute])
+    arrays = [
+        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        for column in columns
+    ]
+    cells, numbers = _distinct_cells(arrays, attribute)
+    read = _cell_reader(arrays, attribute, leaves)
+    regions: list[Any] = []
+    unreadable = 0
+    for cell in cells:
+        try:
+            regions.append(read(cell))
+        except UnreadableLabelError:
+            unreadable += 1
+    if unreadable:
+        raise DataError(
+            f"release: {unreadable:,} of {len(cells):,} different entries of the published "
+            f"column{'s' if len(columns) > 1 else ''} {', '.join(map(repr, attribute.columns))} "
+            f"cannot be read as values of kind {attribute.kind}; if they are labels of a "
+            "hierarchy, name it"
+        )
+    return regions, numbers
+
+
+def _distinct_cells(
+    arrays: Sequence[pa.Array], attribute: PublishedAttribute
+) -> tuple[list[tuple[Any, ...]], Integers]:
+    """Return the different rows of some columns as plain values, and which one each row is."""
+    if len(arrays) == 1 and pa.types.is_nested(arrays[0].type):
+        places: dict[tuple[Any, ...], int] = {}
+        rows = (None if row is None else tuple(row) for row in arrays[0].to_pylist())
+        own = [places.setdefault((row,), len(places)) for row in rows]
+        return list(places), np.array(own, np.int64)
+    indices, dictionaries = [], []
+    for array in arrays:
+        encoded = array.dictionary_encode(null_encoding="encode")
+        indices.append(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64))
+        dictionaries.append(_plain_values(encoded.dictionary, attribute))
+    matrix = np.stack(indices, axis=1)
+    distinct, numbers = np.unique(matrix, axis=0, return_inverse=True)
+    cells = [
+        tuple(dictionary[index] for dictionary, index in zip(dictionaries, row, strict=True))
+        for row in distinct.tolist()
+    ]
+    return cells, numbers.reshape(-1).astype(np.int64)
+
+
+def _plain_values(values: pa.Array, attribute: PublishedAttribute) -> list[Any]:
+    """Return dates as days and timestamps as microseconds, all others as they are."""
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    elif attribute.is_category and not pa.types.is_nested(values.type):
+        values = values.cast(pa.string())
+    return list(values.to_pylist())
+
+
+def _cell_reader(
+    arrays: Sequence[pa.Array], attribute: PublishedAttribute, leaves: Leaves | None
+) -> Callable[[tuple[Any, ...]], OrderedRegion | CategoryRegion]:
+    """Return what reads one row of the published columns."""
+    if len(arrays) > 1 and attribute.columns[0] != attribute.name:
+        return lambda cell: _read_bounds(*cell)
+    if pa.types.is_nested(arrays[0].type):
+        if attribute.is_category:
+            return lambda cell: _set_region(cell[0], leaves)
+        return lambda cell: _ordered_set_region(cell[0], attribute, leaves)
+    if pa.types.is_string(arrays[0].type) or pa.types.is_large_string(arrays[0].type):
+        nothing = CategoryRegion((), True) if attribute.is_category else OrderedRegion((), True)
+        return lambda cell: nothing if cell[0] is None else read_label(cell[0], attribute, leaves)
+    if attribute.is_category:
+        return lambda cell: (
+            CategoryRegion((), True) if cell[0] is None else CategoryRegion((cell[0],), False)
+        )
+    return lambda cell: _read_bounds(cell[0], cell[0], cell[0] is None)
+
+
+def _read_bounds(
+    low: Number | None, high: Number | None, missing: bool | None = False
+) -> OrderedRegion:
+    if low is None and high is None:
+        return OrderedRegion((), True)
+    if low is None or high is None or not low <= high:
+        raise UnreadableLabelError("bounds are not in order")
+    return OrderedRegion((Interval(low, high),), bool(missing))
+
+
+def _intervals(
+    label: str, attribute: PublishedAttribute, leaves: Leaves | None
+) -> tuple[Interval, ...]:
+    """Read the present values of an ordered attribute."""
+    if leaves is not None and label in leaves:
+        points = sorted({_read_value(leaf.strip(), attribute) for leaf in leaves[label]})
+        return tuple(Interval(point, point) for point in points)
+    if attribute.rule == "prefix":
+        return (_masked_code(label),)
+    if attribute.rule == "calendar" and (period := _PERIOD.fullmatch(label)):
+        return (_days_of(period),)
+    single, several = _patterns(attribute)
+    if single.fullmatch(label):
+        value = _read_value(label, attribute)
+        return (Interval(value, value),)
+    match = several.fullmatch(label)
+    if match is None or bool(match["left"]) != bool(match["right"]):
+        raise UnreadableLabelError("not a value, not an interval")
+    low, high = _read_value(match["low"], attribute), _read_value(match["high"], attribute)
+    low_included, high_included = _LEFT_INCLUDED[match["left"]], _RIGHT_INCLUDED[match["right"]]
+    if not (low < high or (low == high and low_included and high_included)):
+        raise UnreadableLabelError("an empty interval")
+    return (Interval(low, high, low_included, high_included),)
+
+
+def code_key(code: str) -> str:
+    """Return what codes are ordered by, so that those with one mask are neighbours: the length."""
+    return f"{len(code):06d}{code}"
+
+
+def _masked_code(label: str) -> Interval:
+    """Read a code whose last characters may be masked, as in ``061**``: the length is known."""
+    if label.startswith('"'):
+        label = _json_text(label, 0)[0].strip(" ")
+    match = _MASKED.fullmatch(label)
+    if match is None:
+        raise UnreadableLabelError("a mask inside a code")
+    prefix, masked = match["prefix"], len(match["mask"])
+    first = code_key(label)[: 6 + len(prefix)]
+    return Interval(first, first + "\U0010ffff" * masked)
+
+
+def _days_of(period: re.Match[str]) -> Interval:
+    """Read a month, quarter or year."""
+    year = int(period["year"])
+    first, last = 1, 12
+    if period["quarter"]:
+        last = 3 * int(period["quarter"])
+        first = last - 2
+    elif period["month"]:
+        first = last = int(period["month"])
+    following = (year, last + 1) if last < 12 else (year + 1, 1)
+    return Interval(_day_number(year, first, 1), _day_number(*following, 1) - 1)
+
+
+def _day_number(year: int, month: int, day: int) -> int:
+    """Return the days since 1970-01-01 of a day in any year; Python knows those from 1 to 9999."""
+    cycles, year = divmod(year - 2000, 400)
+    try:
+        moved = date(2000 + year, month, day)
+    except ValueError:
+        raise UnreadableLabelError("not a day") from None
+    return (moved - date(1970, 1, 1)).days + cycles * _DAYS_OF_400_YEARS
+
+
+def _patterns(attribute: PublishedAttribute) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    match attribute.kind:
+        case "date":
+            return _DATES
+        case "timestamp":
+            return _TIMESTAMPS
+        case _:
+            return _NUMBERS
+
+
+def _read_value(text: str, attribute: PublishedAttribute) -> Number:
+    """Read one present value of an ordered attribute."""
+    if not _patterns(attribute)[0].fullmatch(text):
+        raise UnreadableLabelError("not a value of its kind")
+    match attribute.kind:
+        case "date":
+            return read_day(text)
+        case "timestamp":
+            return read_moment(text)
+        case "float":
+            # A number of 32 bits is written with its own few digits.
+            return float(np.float32(text)) if attribute.type == "float" else float(text)
+        case _:
+            return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+
+
+def read_day(text: str) -> int:
+    """Return a day, written as in ISO 8601, as days since 1970-01-01.
+
+    Raises
+    ------
+    UnreadableLabelError
+        If it is none.
+    """
+    if not _DATES[0].fullmatch(text):
+        raise UnreadableLabelError("not a day")
+    year, month, day = text.rsplit("-", 2)
+    return _day_number(int(year), int(month), int(day))
+
+
+def read_moment(text: str) -> int:
+    """Return a time, written as in ISO 8601, as microseconds since 1970-01-01.
+
+    Raises
+    ------
+    UnreadableLabelError
+        If it is none.
+    """
+    if not _TIMESTAMPS[0].fullmatch(text):
+        raise UnreadableLabelError("not a time")
+    day, _, clock = text.replace("T", " ").partition(" ")
+    try:
+        moment = time.fromisoformat(clock or "00:00")
+    except ValueError:
+        raise UnreadableLabelError("not a time") from None
+    since_midnight = datetime.combine(date(1970, 1, 1), moment) - datetime(1970, 1, 1)
+    return read_day(day) * 86_400_000_000 + since_midnight // timedelta(microseconds=1)
+
+
+def _category_values(label: str, leaves: Leaves | None) -> tuple[tuple[str, ...] | None, bool]:
+    """Return the values of a label, None for all, and whether missing is one of them."""
+    if label == _EVERYTHING:
+        return None, False
+    quoted = _quoted_value(label)
+    # Quoted ones first: a label that looks like a quoted one is itself published in quotes.
+    for own in (quoted, label):
+        if leaves is not None and own is not None and own in leaves:
+            return tuple(sorted(set(leaves[own]))), False
+    if quoted is not None:
+        return (quoted,), False
+    if label.startswith('"'):
+        raise UnreadableLabelError("not a quoted value")
+    if leaves is None and label.startswith("{"):
+        region = _set_region(_set_members(label), None)
+        return region.values, region.missing
+    return (label,), False
+
+
+def _quoted_value(label: str) -> str | None:
+    """Return the value that a label quotes as a whole, None where it does not."""
+    if not label.startswith('"'):
+        return None
+    try:
+        value, end = _json_text(label, 0)
+    except UnreadableLabelError:
+        return None
+    return value if end == len(label) else None
+
+
+def _set_region(members: Sequence[str | None] | None, leaves: Leaves | None) -> CategoryRegion:
+    """Return the region of a set; each member may be a label of the hierarchy."""
+    if members is None:
+        return CategoryRegion((), True)
+    if not members:
+        raise UnreadableLabelError("a set without members")
+    values: set[str] = set()
+    for member in members:
+        if member is not None:
+            values.update(leaves[member] if leaves is not None and member in leaves else (member,))
+    return CategoryRegion(tuple(sorted(values)), None in members)
+
+
+def _ordered_set_region(
+    members: Sequence[str | None] | None, attribute: PublishedAttribute, leaves: Leaves | None
+) -> OrderedRegion:
+    """Return the region of a set of values of an ordered attribute."""
+    if members is None:
+        return OrderedRegion((), True)
+    if not members:
+        raise UnreadableLabelError("a set without members")
+    intervals = [
+        interval
+        for member in members
+        if member is not None
+        for interval in _intervals(member.strip(), attribute, leaves)
+    ]
+    return OrderedRegion(tuple(intervals), None in members)
+
+
+def _set_members(label: str) -> list[str | None]:
+    """Return the members of ``{a, b}``, None for missing."""
+    if not label.endswith("}"):
+        raise UnreadableLabelError("a set without end")
+    members: list[str | None] = []
+    place, end = 1, len(label) - 1
+    while True:
+        while place < end and label[place] == " ":
+            place += 1
+        if label.startswith('"', place):
+            value, place = _json_text(label, place)
+            members.append(value)
+        else:
+            match = _MEMBER.match(label, place, end)
+            if match is None:
+                raise UnreadableLabelError("a set with an empty member")
+            place = match.end()
+            value = match[0].rstrip(" ")
+            members.append(None if value == _MISSING else value)
+        while place < end and label[place] == " ":
+            place += 1
+        if place == end:
+            return members
+        if label[place] != ",":
+            raise UnreadableLabelError("a set without a comma")
+        place += 1
+
+
+def _json_text(label: str, place: int) -> tuple[str, int]:
+    """Return the JSON string that begins at a place, and where it ends."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(label, place)
+    except ValueError:
+        raise UnreadableLabelError("a quoted value without end") from None
+    return str(value), end

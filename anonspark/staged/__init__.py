@@ -1,0 +1,1 @@
+"""Records between input and release: their columns, their batches and their keys."""

@@ -1,0 +1,90 @@
+"""Names of the columns of staged tables.
+
+Staged columns are numbered, so that no name of the input (dots, blanks, clashes) can break a plan.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = [
+    "CLASS_ID",
+    "HASH_KEY",
+    "PART",
+    "PAYLOAD_HASH",
+    "PENALTY",
+    "RECORD_HASH",
+    "ROUND",
+    "SIZE",
+    "WHOLE_PENALTY",
+    "Part",
+    "identifier_column",
+    "is_payload",
+    "payload_column",
+    "quasi_identifier_column",
+]
+
+RECORD_HASH = "record_hash"
+"""64-bit keyed hash of a record's whole content."""
+
+HASH_KEY = "hash_key"
+"""The seed, or what is made of it, while a hash is computed; not staged."""
+
+_PAYLOAD = "payload_"
+
+PAYLOAD_HASH = "hash_of_payload"
+"""64-bit keyed hash of what is published of a record as it came."""
+
+PART = "part"
+"""Which part of a round's result a row belongs to; one of :class:`Part`."""
+
+CLASS_ID = "class_id"
+"""64-bit name of a finished class, made from the round and the path in the tree."""
+
+ROUND = "round"
+"""The round that a class was finished in."""
+
+SIZE = "size"
+"""Records of a class."""
+
+PENALTY = "penalty"
+"""What a parcel's classes add to ``gcp_total``."""
+
+WHOLE_PENALTY = "whole_penalty"
+"""The same, had the groups that the classes were taken from been kept whole."""
+
+WHOLE_SQUARES = "whole_squares"
+"""Sum of the squared sizes of these groups."""
+
+
+class Part(StrEnum):
+    """The parts of a round's result, staged side by side."""
+
+    FINISHED = "finished"
+    """Records of finished classes, generalized."""
+    LEFT_OVER = "left_over"
+    """Records of the next round, as they came."""
+    CLASSES = "classes"
+    """One row a finished class, with its figures."""
+    SUPPRESSED = "suppressed"
+    """Records that no round found a class for, all their quasi-identifiers suppressed."""
+
+
+def quasi_identifier_column(index: int) -> str:
+    """Return the staged column of a quasi-identifier's raw values."""
+    return f"quasi_identifier_{index}"
+
+
+def identifier_column(index: int) -> str:
+    """Return the column of an identifier while records are counted by it; it is never staged."""
+    return f"identifier_{index}"
+
+
+def payload_column(index: int) -> str:
+    """Return the staged column of a sensitive or insensitive attribute."""
+    return f"{_PAYLOAD}{index}"
+
+
+def is_payload(name: str) -> bool:
+    """Return whether a staged column holds an attribute that is published as it came."""
+    return name.startswith(_PAYLOAD)

@@ -1,0 +1,121 @@
+"""What a release tells less than the input, in bits: entropy and divergence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.engine.spark.names import quoted
+from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.verification.presence import count_regions
+
+__all__ = ["Information", "measure_information"]
+
+
+@dataclass(frozen=True)
+class Information:
+    """What is lost.
+
+    Parameters
+    ----------
+    entropy : tuple of float
+        Of each quasi-identifier, the bits that tell every record's value among those that its
+        published value covers, by how frequent they are in the input: non-uniform entropy, from 0
+        to the entropy of the column, summed over the records (Gionis and Tassa 2009).
+    divergence : float
+        Kullback-Leibler divergence, in bits, of the input's quasi-identifiers from what the
+        release tells of them, when every class is spread evenly over the values that it covers and
+        each record is looked for in its own class: exact where classes do not overlap, otherwise
+        an upper bound.
+    """
+
+    entropy: tuple[float, ...]
+    divergence: float
+
+
+def measure_information(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    records: DataFrame,
+    left_out: int,
+    hierarchies: Mapping[str, Leaves],
+    missing_markers: Iterable[str],
+) -> Information:
+    """Measure entropy and divergence.
+
+    Parameters
+    ----------
+    release : DataFrame
+        Published records.
+    attributes : sequence of PublishedAttribute
+        Its quasi-identifiers.
+    records : DataFrame
+        The input, with a column of each attribute's name, missing values null.
+    left_out : int
+        Records of the input that are not published: they are one class that covers everything.
+    hierarchies : mapping of str to (mapping of str to collection of str)
+        Of attributes generalized by the hierarchy of a file; see
+        :func:`~anonspark.verification.presence.measure_presence`.
+    missing_markers : iterable of str
+
+    Raises
+    ------
+    ConfigurationError, DataError
+        As :func:`~anonspark.verification.presence.measure_presence`.
+
+    Notes
+    -----
+    Two jobs and the two of :func:`~anonspark.verification.presence.count_regions` twice for each
+    quasi-identifier, two more for all together. The different labels of each are collected.
+    """
+    rows = records.count()
+    markers = list(missing_markers)
+    entropy = []
+    # Of the distribution that the release tells: logarithms of the values that a label covers.
+    covered = []
+    for attribute in attributes:
+        column = sf.col(quoted(attribute.name))
+        bits_of_values, different = _bits(records, [attribute.name])
+        everywhere = count_regions(
+            release, [attribute], records, hierarchies, missing_markers=markers
+        )
+        among = _weighted(everywhere.released, everywhere.population)
+        # Rounding must not make less than nothing of it.
+        lost = among + left_out * math.log2(rows) - bits_of_values
+        entropy.append(max(lost, 0.0))
+        each_once = count_regions(
+            release,
+            [attribute],
+            records.select(column).distinct(),
+            hierarchies,
+            missing_markers=markers,
+        )
+        covered.append(_weighted(each_once.released, each_once.population))
+        covered.append(left_out * math.log2(different))
+    tuples, _ = _bits(records, [attribute.name for attribute in attributes])
+    published = [column for attribute in attributes for column in attribute.columns]
+    classes, _ = _bits(release, published)
+    alone = left_out * math.log2(left_out) if left_out else 0.0
+    divergence = math.fsum([tuples, -classes, -alone, *covered]) / rows
+    return Information(tuple(entropy), divergence)
+
+
+def _weighted(released: Iterable[int], population: Iterable[int]) -> float:
+    """Return the logarithm of what each record is hidden among, summed over the records."""
+    pairs = zip(released, population, strict=True)
+    return math.fsum(int(n) * math.log2(int(among)) for n, among in pairs)
+
+
+def _bits(table: DataFrame, names: Sequence[str]) -> tuple[float, int]:
+    """Return the sum of n log2 n over groups of n equal records, and the number of groups."""
+    # Numbered, so that no name clashes with ours.
+    keys = [sf.col(quoted(name)).alias(f"key_{place}") for place, name in enumerate(names)]
+    groups = table.select(*keys).groupBy(*(f"key_{place}" for place in range(len(names))))
+    counted = groups.agg(sf.count(sf.lit(1)).alias("n"))
+    sizes = counted.groupBy("n").agg(sf.count(sf.lit(1)).alias("groups")).collect()
+    total = math.fsum(row["groups"] * row["n"] * math.log2(row["n"]) for row in sizes)
+    return total, sum(row["groups"] for row in sizes)
