@@ -50,12 +50,12 @@ smoke:  ## one release on the oldest and on the newest Spark, with the fingerpri
 
 # Each in its own folder: of a common one both remove the oldest.
 $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
-	.venv-spark-$*/bin/python -m pytest --basetemp .venv-spark-$*/temporary tests/spark/test_spark_versions.py
+	.venv-spark-$*/bin/python -m pytest --basetemp .venv-spark-$*/temporary tests/systems/test_spark_versions.py
 
 # For the night: half an hour on two cores. The ordinary tests draw few documents.
 EXAMPLES ?= 10000
 fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exit code 1: EXAMPLES=10000
-	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/unit/test_fuzzed_documents.py
+	ANONSPARK_FUZZ=$(EXAMPLES) $(RUN)/python -m pytest --numprocesses 2 --timeout 0 tests/guarantees/test_fuzzed_documents.py
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 

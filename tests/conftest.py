@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from places import REPOSITORY
 
 from anonspark.engine.spark.java import installed_spark_version
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 # Continuous integration judges a change, so it draws the same examples every time; developers'
 # machines look for new ones. How long one takes is no matter of a test: the machine may be busy.

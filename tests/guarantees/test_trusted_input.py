@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from places import REPOSITORY
 
 from anonspark.config import load_configuration
 from anonspark.config.loading import _Loader
 from anonspark.errors import ConfigurationError
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = {
     path: ast.parse(path.read_text(encoding="utf-8"))
     for folder in ("anonspark", "jobs")

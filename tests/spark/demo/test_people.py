@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from places import REPOSITORY
 from pyspark.sql import functions as F  # noqa: N812
 
 from anonspark.demo.people import EDUCATION_ORDER, generate_people, write_people
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 10_000
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,12 @@ import json
 import re
 import runpy
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-
-REPOSITORY = Path(__file__).resolve().parents[2]
+from places import REPOSITORY
 
 # What allows use and passing on in a program under Apache 2.0, as packages write it.
 ALLOWED = re.compile(

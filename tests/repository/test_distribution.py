@@ -17,10 +17,10 @@ from hatchling.builders.wheel import WheelBuilder
 from numba.core import caching
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from places import REPOSITORY
 
 from anonspark.kernels import machine_code
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "anonspark"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from places import REPOSITORY
 
 from anonspark.config import json_schema, parse_configuration
 from anonspark.core.schemas import (
@@ -26,7 +27,6 @@ from anonspark.errors import (
     PublishingError,
 )
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(
     [

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from places import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 service = pytest.mark.parametrize("service", COMPOSE["services"].values(), ids=COMPOSE["services"])

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from places import REPOSITORY
+
 from anonspark.kernels.machine_code import folder_of_kernels
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 DISTRIBUTION = REPOSITORY / "distribution"
 FOLDER = REPOSITORY / "build" / "packed"
 

@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from places import REPOSITORY
 
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.layers.evaluate.metrics import class_table
@@ -307,7 +308,7 @@ def run_planted(folder: Path) -> Ran:
     )
     log = folder / "spark.log"
     (folder / "conf" / "log4j2.properties").write_text(LOG4J.format(path=log))
-    script = Path(__file__).with_name("planted_run.py")
+    script = REPOSITORY / "tests" / "support" / "planted_run.py"
     finished = subprocess.run(
         [sys.executable, str(script), str(folder / "cases.json")],
         capture_output=True,

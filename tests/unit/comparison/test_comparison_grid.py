@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from places import REPOSITORY
 
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Grid, load_grid
@@ -18,7 +19,6 @@ from anonspark.comparison.table import axis_column, comparison_rows
 from anonspark.core.schemas import SUMMARY_SCHEMA
 from anonspark.errors import ConfigurationError
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 EXPERIMENTS = REPOSITORY / "conf" / "experiments"
 
 BASE: dict[str, Any] = {

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from places import REPOSITORY
 
 from anonspark.cli.application import application
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SCHEDULES = REPOSITORY / "schedules"
 NIGHTLY = SCHEDULES / "cron" / "anonspark-nightly"
 

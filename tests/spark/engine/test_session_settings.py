@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, write_table
+from places import REPOSITORY
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -25,7 +26,6 @@ from anonspark.engine.spark.java import find_java
 from anonspark.engine.spark.session import SQL_SETTINGS
 from anonspark.errors import DataError
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 ROWS = 150
 
 # Together they have every setting that was found to matter, each in the value that is not ours.

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from chispa import assert_df_equality
+from places import REPOSITORY
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 CONFIG: dict[str, Any] = {
     "attributes": {"age": "quasi_identifier", "pay": "quasi_identifier", "sickness": "sensitive"},

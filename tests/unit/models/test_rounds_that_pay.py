@@ -1,7 +1,7 @@
 """Rounds never lose more than none, with the defaults: in drawn tables and on five public ones.
 
-Models run over one block, without a cluster; tests/spark/test_auto.py has it that runs make the
-same releases.
+Models run over one block, without a cluster; tests/spark/models/test_auto.py has it that runs make
+the same releases.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
+from places import REPOSITORY
 
 from anonspark import __version__
 from anonspark.cli import doctor
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 ATTRIBUTES = {
     "age": "quasi_identifier",

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.csv as pc
 import pytest
 from lattice_tables import quasi_identifier, tuples_of
+from places import HIERARCHIES
 
 from anonspark.core.criteria import Criteria
 from anonspark.layers.partition.lattice.domain import Domain, domain_of
@@ -15,7 +16,6 @@ from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.search import walk
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples
 
-HIERARCHIES = Path(__file__).resolve().parents[2] / "conf" / "hierarchies" / "adult-vural-2017"
 NAMES = (
     "age",
     "sex",

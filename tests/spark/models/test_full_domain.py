@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers import command, metrics, published, summary
+from places import HIERARCHIES
 
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, GuaranteeError
@@ -28,7 +29,6 @@ from anonspark.verification.audit import verify_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HIERARCHIES = Path(__file__).resolve().parents[2] / "conf" / "hierarchies" / "adult-vural-2017"
 NAMES = (
     "age",
     "sex",
