@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from anonspark.comparison.runner import Comparison
     from anonspark.config import Configuration
     from anonspark.config.loading import TextReader
-    from anonspark.pipeline.run import Plan, Release
+    from anonspark.pipeline.plan import Plan
+    from anonspark.pipeline.run import Release
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.audit import Verification
 
@@ -301,9 +302,9 @@ def check(
     def inspect(
         spark: SparkSession, configuration: Configuration
     ) -> tuple[Configuration, dict[str, Any]]:
-        from anonspark.pipeline import run as pipeline
+        from anonspark.pipeline.plan import check_input
 
-        return configuration, pipeline.check(spark, configuration)
+        return configuration, check_input(spark, configuration)
 
     configuration, found = _load_then_on_spark(
         config, _configuration(config, overrides), master, inspect
@@ -339,9 +340,9 @@ def plan(
     from anonspark.cli.display import show_plan
 
     def look_ahead(spark: SparkSession, configuration: Configuration) -> Plan:
-        from anonspark.pipeline import run as pipeline
+        from anonspark.pipeline.plan import plan_run
 
-        return pipeline.plan(spark, configuration)
+        return plan_run(spark, configuration)
 
     planned = _load_then_on_spark(config, _configuration(config, overrides), master, look_ahead)
     show_plan(_OUT, planned)

@@ -11,7 +11,8 @@ from rich.table import Table
 from anonspark.core.utility_score import describe_utility
 
 if TYPE_CHECKING:
-    from anonspark.pipeline.run import Plan, Release
+    from anonspark.pipeline.plan import Plan
+    from anonspark.pipeline.run import Release
 
 __all__ = ["show_plan", "show_records", "show_release", "titled_table"]
 

@@ -68,6 +68,12 @@ class Basis:
         return self.uncertainty is None
 
     @property
+    def without_class(self) -> int:
+        """Records that no round found a class for, whether published, told of, or neither."""
+        residual = self.rounds.residual
+        return residual.rows if residual is not None and residual.published else self.left_out
+
+    @property
     def sensitive_values(self) -> dict[str, int]:
         """Different values of the sensitive attributes of distances, which verification needs."""
         named = {one.attribute for one in self.criteria.criteria if one.is_distance}

@@ -1,4 +1,4 @@
-"""A run from the first layer to the last, and the two ways to look before it: check and plan."""
+"""A run from the first layer to the last."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import logging
 import re
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import reduce
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,10 +16,7 @@ from pyspark.sql import functions as sf
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.models import AutoOptions
-from anonspark.config.schema import ExecutionOptions, MetricsOptions, RiskOptions
-from anonspark.core.criteria import Criteria
-from anonspark.core.decision_rules import Baseline, decide, decide_gain
-from anonspark.core.encoding import QuasiIdentifier
+from anonspark.config.schema import ExecutionOptions, MetricsOptions
 from anonspark.core.schemas import (
     ATTRIBUTES_SCHEMA,
     PRIVACY_SCHEMA,
@@ -28,19 +24,15 @@ from anonspark.core.schemas import (
     ROUNDS_SCHEMA,
     SUMMARY_SCHEMA,
 )
-from anonspark.core.utility_score import utility_score
 from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.evaluate.drift import Drift, measure_drift, require_no_drift
-from anonspark.layers.evaluate.gates import GateResult, check_gates, require_passed
-from anonspark.layers.evaluate.metrics import Totals, class_table, round_rows
-from anonspark.layers.evaluate.withholding import told_counts, told_missing
-from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.evaluate.gates import check_gates, require_passed
+from anonspark.layers.evaluate.metrics import class_table
 from anonspark.layers.prepare.snapshot import (
     Snapshot,
-    inspect_input,
     require_criteria,
     take_snapshot,
 )
@@ -51,19 +43,21 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.layers.publish.staging import find_resumable, open_staging, place_of, remove_staging
 from anonspark.layers.publish.tables import write_rows, write_table
-from anonspark.layers.publish.writing import published_names, write_records
-from anonspark.models.choosing import candidates, choose_model
-from anonspark.models.model import Model, Task, finished_schema, suppressed_class
+from anonspark.layers.publish.writing import write_records
+from anonspark.models.choosing import choose_model
+from anonspark.models.model import finished_schema, suppressed_class
 from anonspark.models.registry import create_model
 from anonspark.pipeline.basis import Basis, basis_of_figures
+from anonspark.pipeline.description import describe_release, release_manifest
+from anonspark.pipeline.figures import Measured, make_figures
 from anonspark.pipeline.left_out import write_left_out
 from anonspark.pipeline.rounds import Residual, run_rounds
+from anonspark.pipeline.tasks import generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.identifiers import (
     count_identifiers,
     identifier_warnings,
     withheld_warnings,
 )
-from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
     published_value_warnings,
@@ -74,7 +68,7 @@ from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_value
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.formats import open_published, require_known_format
-from anonspark.release.manifest import MANIFEST, read_manifest, versions, write_manifest
+from anonspark.release.manifest import MANIFEST, read_manifest, write_manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.staged.columns import quasi_identifier_column
 from anonspark.verification.classes import PublishedClasses, count_published_classes
@@ -87,11 +81,8 @@ from anonspark.verification.population import (
     measure_delta_presence,
     require_population,
 )
-from anonspark.verification.presence import Presence
-from anonspark.verification.risk import attacks, attacks_with_population, risk_row
-from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = ["Plan", "Purpose", "Release", "check", "plan", "prepare", "run"]
+__all__ = ["Purpose", "Release", "prepare", "run"]
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -137,120 +128,6 @@ class Release(Redacted):
     risk: list[dict[str, object]]
     seconds: dict[str, float]
     warnings: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, repr=False)
-class Plan(Redacted):
-    """What a run would do.
-
-    Parameters
-    ----------
-    rows : int
-        Rows of the input.
-    rows_dropped : int
-        Of them, those that the policy for missing values drops.
-    quasi_identifiers : tuple of QuasiIdentifier
-    levels : int
-        Levels of the tree that are cut on the cluster in the first round, where all cuts halve.
-    tasks : int
-        Tasks of the first round at least.
-    rounds : int
-        Rounds at most.
-    nodes : int or None
-        Nodes of the lattice that a round searches; None for models that cut a tree.
-    columns : list of str
-        Columns of the release.
-    output : str
-        Absolute address of the output.
-    """
-
-    rows: int
-    rows_dropped: int
-    quasi_identifiers: tuple[QuasiIdentifier, ...]
-    levels: int
-    tasks: int
-    rounds: int
-    nodes: int | None
-    columns: list[str]
-    output: str
-
-
-def check(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
-    """Validate configuration and data without anonymizing.
-
-    Parameters
-    ----------
-    spark : SparkSession
-    configuration : Configuration
-
-    Returns
-    -------
-    dict
-        Counts of the inspection: rows, rows kept, missing values; and ``warnings``, a list of
-        mappings as in the manifest, which are in the log, too.
-
-    Raises
-    ------
-    ConfigurationError
-        If the output path, or a place for the metrics of all runs, cannot be used.
-    DataError
-        With everything that is wrong with the data.
-
-    Notes
-    -----
-    One or two passes over the input, one for each sensitive attribute of a criterion, and one with
-    a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are; nothing is written.
-    """
-    files = FileSystem(spark)
-    require_usable_output(files, configuration)
-    require_known_format(spark, configuration.output.format)
-    require_usable_metrics(files, configuration)
-    with reading_input(configuration.input.paths):
-        inspection = inspect_input(spark, configuration)
-    require_replaceable_output(files, configuration)
-    # A model may refuse what only the data show, such as levels that a hierarchy has not.
-    _model(
-        configuration,
-        _generalizer(configuration, inspection.quasi_identifiers),
-        Criteria(configuration.privacy.k),
-    )
-    with reading_input(configuration.input.paths):
-        warnings = warn_of_input(
-            inspection.kept,
-            configuration,
-            inspection.found["kept"],
-            _sensitive_values(inspection.criteria),
-        )
-    tell_warnings(warnings)
-    return inspection.found | {"warnings": [one.as_dict() for one in warnings]}
-
-
-def plan(spark: SparkSession, configuration: Configuration) -> Plan:
-    """Tell what a run would do, without anonymizing; costs and errors as :func:`check`."""
-    files = FileSystem(spark)
-    require_usable_output(files, configuration)
-    require_known_format(spark, configuration.output.format)
-    require_usable_metrics(files, configuration)
-    with reading_input(configuration.input.paths):
-        inspection = inspect_input(spark, configuration)
-    found, quasi_identifiers = inspection.found, inspection.quasi_identifiers
-    require_replaceable_output(files, configuration)
-    generalizer = _generalizer(configuration, quasi_identifiers)
-    model = _model(configuration, generalizer, Criteria(configuration.privacy.k))
-    rows, task_rows = found["kept"], configuration.execution.task_rows
-    tasks = -(-rows // task_rows)
-    return Plan(
-        rows=found["rows"],
-        rows_dropped=found["rows"] - rows,
-        quasi_identifiers=quasi_identifiers,
-        levels=(tasks - 1).bit_length(),
-        tasks=tasks,
-        rounds=model.rounds,
-        nodes=model.nodes,
-        columns=published_names(configuration, generalizer),
-        output=files.qualified(configuration.output.path),
-    )
 
 
 def prepare(
@@ -400,8 +277,8 @@ def run(
             repeated = identifier_warnings(identifiers, configuration.privacy.k)
             tell_warnings(repeated)
         require_replaceable_output(files, configuration)
-        generalizer = _generalizer(configuration, snapshot.quasi_identifiers)
-        task = _task(configuration, generalizer, snapshot.criteria)
+        generalizer = generalizer_of(configuration, snapshot.quasi_identifiers)
+        task = task_of(configuration, generalizer, snapshot.criteria)
         options, choice = configuration.model, None
         if isinstance(options, AutoOptions):
             with progress.stage("choose a model", rows=snapshot.rows):
@@ -409,7 +286,7 @@ def run(
             options = choice.options
             _LOGGER.info("%s", choice.describe())
         model = create_model(options, task)
-        description = _describe_release(configuration, generalizer)
+        description = describe_release(configuration, generalizer)
         if configuration.privacy.delta_presence is not None:
             # Before the work, for what can be known before.
             require_population(
@@ -428,8 +305,8 @@ def run(
         with progress.stage("evaluate"):
             basis = basis_of_figures(snapshot, staged, generalizer)
             staged = basis.rounds
-            generalizer = _generalizer(configuration, basis.quasi_identifiers)
-            description = _describe_release(configuration, generalizer)
+            generalizer = generalizer_of(configuration, basis.quasi_identifiers)
+            description = describe_release(configuration, generalizer)
         with progress.stage("publish", rows=snapshot.rows):
             division = _divide(basis, configuration.execution.seed)
             listed = write_records(
@@ -440,7 +317,7 @@ def run(
             table = open_published(spark, staging.release, description)
             published = count_published_classes(table, names)
             measured = measure_criteria(
-                table, names, snapshot.criteria.criteria, _sensitive_values(snapshot.criteria)
+                table, names, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
             )
             _require_promises(
                 published,
@@ -486,43 +363,19 @@ def run(
                 # Of records that were left out nothing is told.
                 warnings += repeated if not basis.left_out else withheld_warnings(identifiers)
                 warnings += _warn_of_release(table, names, configuration, basis, published)
-        information = None
+        measurement = Measured(published, measured, presence)
         if configuration.evaluate.information:
             with progress.stage("information"):
                 information = _information(
                     table, snapshot, configuration, description, basis, residual
                 )
-        counts = {
-            "rows_in": snapshot.rows_read,
-            "rows_dropped_missing": snapshot.rows_read - snapshot.rows,
-            "rows_suppressed": residual.rows if residual is not None else 0,
-            "rows_left_out": basis.left_out,
-        }
-        summary = _summary(configuration, model, snapshot, basis, published) | {
-            **told_counts(counts, configuration.privacy.k),
-            "run_id": run_id,
-            "started": started,
-        }
-        if information is not None:
-            summary["entropy"] = sum(information.entropy)
-            summary["kl_divergence"] = information.divergence
-        rounds = [row | {"run_id": run_id} for row in round_rows(staged.results, basis.totals)]
-        attributes = [
-            row | {"run_id": run_id}
-            for row in _attribute_rows(
-                configuration, basis, counts["rows_dropped_missing"], information
-            )
-        ]
-        risk = [
-            row | {"run_id": run_id}
-            for row in _risk_rows(configuration.evaluate.risk, basis.totals, published, presence)
-        ]
-        privacy = [
-            row | {"run_id": run_id}
-            for row in _privacy_rows(configuration, published, measured, presence)
-        ]
+            measurement = replace(measurement, information=information)
+        figures = make_figures(
+            configuration, model, snapshot, basis, measurement, run_id=run_id, started=started
+        )
+        summary = figures.summary
         gates = check_gates(
-            configuration.gates, summary, attributes, risk, counts | _missing_by_gate(basis)
+            configuration.gates, summary, figures.attributes, figures.risk, figures.counted
         )
         require_passed(gates)
         drifts = _drifts(files, configuration, summary, progress)
@@ -537,13 +390,15 @@ def run(
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows, schema in (
                 ("summary", [summary], SUMMARY_SCHEMA),
-                ("rounds", rounds, ROUNDS_SCHEMA),
-                ("attributes", attributes, ATTRIBUTES_SCHEMA),
-                ("privacy", privacy, PRIVACY_SCHEMA),
-                ("risk", risk, RISK_SCHEMA),
+                ("rounds", figures.rounds, ROUNDS_SCHEMA),
+                ("attributes", figures.attributes, ATTRIBUTES_SCHEMA),
+                ("privacy", figures.privacy, PRIVACY_SCHEMA),
+                ("risk", figures.risk, RISK_SCHEMA),
             ):
                 listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
-            manifest = _manifest(spark, description, basis, summary, gates, drifts, progress)
+            manifest = release_manifest(
+                spark.version, description, basis, summary, gates, drifts, progress
+            )
             manifest["attempt"] = staging.state.attempt
             if choice is not None:
                 manifest["chosen_model"] = choice.as_dict()
@@ -553,14 +408,14 @@ def run(
             write_manifest(files, staging.manifest, manifest)
         commit(files, staging, overwrite=configuration.output.mode == "overwrite")
     if configuration.metrics.append_to is not None:
-        append_to_history(files, configuration, summary, rounds)
+        append_to_history(files, configuration, summary, figures.rounds)
     return Release(
         configuration.output.path,
         summary,
-        rounds,
-        attributes,
-        privacy,
-        risk,
+        figures.rounds,
+        figures.attributes,
+        figures.privacy,
+        figures.risk,
         progress.seconds,
         [one.as_dict() for one in warnings],
     )
@@ -577,7 +432,7 @@ def _warn_of_release(
     sizes = count_published_values(table, configuration, published.rows)
     found = published_value_warnings(sizes, configuration)
     found += warn_of_sensitive_values(
-        table, names, configuration, _sensitive_values(basis.criteria), sizes
+        table, names, configuration, sensitive_values(basis.criteria), sizes
     )
     tell_warnings(found)
     return found
@@ -624,45 +479,6 @@ def _released_before(
     )
 
 
-def _generalizer(
-    configuration: Configuration, quasi_identifiers: tuple[QuasiIdentifier, ...]
-) -> Generalizer:
-    return Generalizer(
-        quasi_identifiers,
-        configuration.output.style,
-        tell_missing=configuration.missing == "category",
-    )
-
-
-def _task(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Task:
-    execution = configuration.execution
-    return Task(generalizer, criteria, execution.seed, execution.task_rows)
-
-
-def _model(configuration: Configuration, generalizer: Generalizer, criteria: Criteria) -> Model:
-    """Return the model as far as it is known without the data: of ``auto`` the first candidate."""
-    options = configuration.model
-    if isinstance(options, AutoOptions):
-        options = candidates(options.objective)[0]
-    return create_model(options, _task(configuration, generalizer, criteria))
-
-
-def _sensitive_values(criteria: Criteria) -> list[SensitiveValues]:
-    """Return the sensitive values of the whole input as the verification knows them."""
-    return [
-        SensitiveValues(
-            one.name,
-            one.values,
-            one.shares,
-            one.parents,
-            one.heights,
-            as_text=one.as_text,
-            is_ordered=True,
-        )
-        for one in criteria.sensitive
-    ]
-
-
 def _with_told_distances(
     table: DataFrame, names: Sequence[str], measured: Sequence[MeasuredCriterion], basis: Basis
 ) -> list[MeasuredCriterion]:
@@ -675,7 +491,7 @@ def _with_told_distances(
         table,
         names,
         [one.criterion for one in distances],
-        _sensitive_values(basis.criteria),
+        sensitive_values(basis.criteria),
         basis.uncertainty,
     )
     by_criterion = {one.criterion: one for one in shown}
@@ -714,166 +530,6 @@ def _divide(basis: Basis, seed: int) -> Division:
     )
 
 
-def _total(basis: Basis) -> Totals:
-    """Return the figures of all rounds and of the records that found no class."""
-    residual = basis.rounds.residual
-    suppressed = residual.rows if residual else 0
-    return replace(reduce(Totals.__add__, basis.totals), suppressed=suppressed)
-
-
-def _summary(
-    configuration: Configuration,
-    model: Model,
-    snapshot: Snapshot,
-    basis: Basis,
-    published: PublishedClasses,
-) -> dict[str, Any]:
-    total = _total(basis)
-    k = configuration.privacy.k
-    summary: dict[str, Any] = {
-        "model": configuration.model.name,
-        "k": k,
-        "rho": model.rounds,
-        "rounds": len(basis.rounds.results),
-        "rows_published": published.rows,
-        "classes": total.classes,
-        "published_classes": published.classes,
-        "dm": total.discernibility,
-        "gcp_total": total.certainty_penalty,
-        "gcp": total.global_certainty_penalty,
-        "iloss": total.information_loss,
-        "aecs": total.mean_class_size / k,
-        "mean_class_size": total.mean_class_size,
-        "mean_class_size_with_suppressed": total.mean_class_size_with_suppressed,
-        "precision": total.precision,
-        "loss": total.loss,
-        "utility_score": utility_score(total.loss),
-        "min_class_size": total.smallest,
-        "max_class_size": total.largest,
-        "published_min_class_size": published.smallest,
-        "configuration_fingerprint": configuration.fingerprint(),
-        "input_fingerprint": snapshot.fingerprint,
-        "output_fingerprint": published.fingerprint,
-        "version": __version__,
-    }
-    if model.rounds > 1:
-        first = basis.totals[0]
-        gain = decide_gain(
-            (first.classes, basis.rounds.results[0].left_over, first.smallest),
-            (total.classes, total.suppressed, total.smallest),
-        )
-        summary |= {
-            "rule_gain_utility": gain.utility,
-            "rule_gain_risk": gain.risk,
-            "rule_gain": gain.gain,
-        }
-    if model.rounds > 1 or configuration.evaluate.compare_baseline:
-        summary |= _beside_baseline(total, _without_outlier_handling(model, basis))
-    return summary
-
-
-def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
-    """Return the figures of the same model without outlier handling: one round, all kept."""
-    result, own = basis.rounds.results[0], basis.totals[0]
-    if model.leaves_residual:
-        # Its records left over are suppressed.
-        own = replace(own, suppressed=result.left_over)
-    elif len(basis.totals) > 1:
-        penalty = float(result.penalty_if_last)
-        return Baseline(own.classes, result.squares_if_whole, penalty, result.rows / own.classes)
-    return Baseline(own.classes, own.discernibility, own.certainty_penalty, own.mean_class_size)
-
-
-def _beside_baseline(total: Totals, baseline: Baseline) -> dict[str, Any]:
-    """Return the figures without outlier handling, and whether it paid."""
-    rules = decide(
-        (total.discernibility, baseline.discernibility),
-        (total.mean_class_size, baseline.mean_class_size),
-        (total.certainty_penalty, baseline.certainty_penalty),
-    )
-    return {
-        "baseline_classes": baseline.classes,
-        "baseline_dm": baseline.discernibility,
-        "baseline_gcp_total": baseline.certainty_penalty,
-        "baseline_mean_class_size": baseline.mean_class_size,
-        "rule_a": rules.a,
-        "rule_b": rules.b,
-        "rule_c": rules.c,
-    }
-
-
-def _privacy_rows(
-    configuration: Configuration,
-    published: PublishedClasses,
-    measured: Sequence[MeasuredCriterion],
-    presence: Presence | None,
-) -> list[dict[str, object]]:
-    size: dict[str, object] = {
-        "criterion": "k",
-        "required": float(configuration.privacy.k),
-        "measured": float(published.smallest),
-    }
-    rows: list[dict[str, object]] = [size]
-    for one in measured:
-        rows.append(
-            {
-                "attribute": one.criterion.attribute,
-                "criterion": one.criterion.kind,
-                "required": one.criterion.bound,
-                "c": one.criterion.c if one.criterion.kind == "recursive" else None,
-                "measured": one.measured,
-            }
-        )
-    wanted = configuration.privacy.delta_presence
-    if presence is not None and wanted is not None:
-        rows += [
-            {
-                "criterion": "smallest presence",
-                "required": wanted.min,
-                "measured": presence.smallest,
-            },
-            {"criterion": "largest presence", "required": wanted.max, "measured": presence.largest},
-        ]
-    return rows
-
-
-def _attribute_rows(
-    configuration: Configuration, basis: Basis, dropped: int, information: Information | None
-) -> list[dict[str, object]]:
-    total = _total(basis)
-    missing = told_missing(
-        basis.missing, dropped if configuration.missing == "drop" else None, configuration.privacy.k
-    )
-    rows: list[dict[str, object]] = []
-    for index, quasi_identifier in enumerate(basis.quasi_identifiers):
-        own = total.of_attribute(index)
-        rows.append(
-            {
-                "position": index + 1,
-                "attribute": quasi_identifier.name,
-                "kind": quasi_identifier.kind,
-                "weight": quasi_identifier.weight,
-                "missing_rows": missing[index],
-                "generalized_rows": own.generalized,
-                "generalized_share": own.generalized / basis.rows,
-                "ncp_total": float(own.penalty),
-                "ncp": float(own.penalty) / basis.rows,
-                "iloss": float(own.iloss) / basis.rows,
-                "loss": float(own.loss) / basis.rows,
-                "height": quasi_identifier.height,
-                "precision": 1.0 - float(own.lifted) / basis.rows,
-                "entropy": None if information is None else information.entropy[index],
-            }
-        )
-    return rows
-
-
-def _missing_by_gate(basis: Basis) -> dict[str, int]:
-    """Return the missing values of quasi-identifiers under the names that gates have for them."""
-    pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
-    return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
-
-
 def _information(
     table: DataFrame,
     snapshot: Snapshot,
@@ -903,26 +559,6 @@ def _information(
     )
 
 
-def _risk_rows(
-    options: RiskOptions,
-    totals: Sequence[Totals],
-    published: PublishedClasses,
-    presence: Presence | None,
-) -> list[dict[str, object]]:
-    """Return the risk of each round's classes, and of the release by published tuple."""
-    rows: list[dict[str, object]] = []
-    for number, own in enumerate(totals, start=1):
-        found = attacks(own.sizes, options.threshold)
-        rows += [{"round": number, **risk_row(attack, options)} for attack in found]
-    found = attacks(published.sizes, options.threshold)
-    if presence is not None:
-        counts = presence.counts
-        found = attacks_with_population(counts.released, counts.population, options.threshold)
-    return rows + [
-        {"population": presence is not None, **risk_row(attack, options)} for attack in found
-    ]
-
-
 def _drifts(
     files: FileSystem,
     configuration: Configuration,
@@ -938,59 +574,3 @@ def _drifts(
     if before is None:
         _LOGGER.info("no earlier run of job %r to compare with", configuration.metrics.job)
     return measure_drift(bounds, summary, before)
-
-
-def _describe_release(configuration: Configuration, generalizer: Generalizer) -> dict[str, Any]:
-    """Return what a manifest says of a release before anything is counted."""
-    return {
-        "configuration": configuration.public_dict(),
-        "published": {
-            "columns": published_names(configuration, generalizer),
-            "quasi_identifier_columns": [column.name for column in generalizer.columns()],
-            "quasi_identifiers": [
-                quasi_identifier.describe() for quasi_identifier in generalizer.quasi_identifiers
-            ],
-        },
-    }
-
-
-def _manifest(
-    spark: SparkSession,
-    description: dict[str, Any],
-    basis: Basis,
-    summary: dict[str, Any],
-    gates: Sequence[GateResult],
-    drifts: Sequence[Drift],
-    progress: Progress,
-) -> dict[str, Any]:
-    return {
-        "run_id": summary["run_id"],
-        "started": summary["started"].isoformat(timespec="seconds"),
-        "seconds": {name: round(seconds, 3) for name, seconds in progress.seconds.items()},
-        "versions": versions(spark.version),
-        "configuration": description["configuration"],
-        "fingerprints": {
-            name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
-        },
-        "published": {
-            "rows": summary["rows_published"],
-            "rows_left_out": summary["rows_left_out"],
-            "sensitive_values": basis.sensitive_values,
-            "left_out_values": "told" if basis.values_told else "withheld",
-            **description["published"],
-        },
-        "summary": {
-            name: value
-            for name, value in summary.items()
-            if not name.endswith("_fingerprint") and name not in ("run_id", "started")
-        },
-        "gates": [
-            {name: value for name, value in asdict(gate).items() if name != "within"}
-            for gate in gates
-        ],
-        # A count that is withheld is judged by the least that it can be, and stays withheld.
-        "drift": [
-            asdict(drift) | ({"found": None} if summary.get(drift.metric) is None else {})
-            for drift in drifts
-        ],
-    }

@@ -19,6 +19,7 @@ from anonspark.cli.application import application
 from anonspark.config import parse_configuration
 from anonspark.errors import AnonsparkError
 from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.plan import plan_run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -241,7 +242,7 @@ def test_a_run_with_credentials_everywhere(
     configuration = parse_configuration(document)
     require_untold(f"{configuration} {configuration!r}", "the configuration")
     require_untold(repr(pipeline.run(spark, configuration)), "the release")
-    require_untold(repr(pipeline.plan(spark, configuration)), "the plan")
+    require_untold(repr(plan_run(spark, configuration)), "the plan")
     made = anonspark.anonymize(spark.read.parquet(original), document, staging=f"{MOUNTED}/own")
     require_untold(f"{made!r} {made.verify()!r}", "the interface's release")
     assert PLANTED in made.path

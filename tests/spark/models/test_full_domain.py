@@ -24,6 +24,7 @@ from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish import division
 from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.plan import check_input
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -717,7 +718,7 @@ def test_a_level_that_the_hierarchy_has_not(spark: SparkSession, tmp_path: Path,
     with pytest.raises(ConfigurationError, match=rf"model\.{key}\.city: found 3, .* levels 0 to 2"):
         run(spark, document)
     with pytest.raises(ConfigurationError, match=rf"model\.{key}\.city"):
-        pipeline.check(spark, parse_configuration(document))
+        check_input(spark, parse_configuration(document))
     assert not (tmp_path / "release").exists()
 
 

@@ -1,0 +1,296 @@
+"""The figures of a run: the rows of the tables of metrics, made of what may be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+from anonspark._version import __version__
+from anonspark.config import Configuration
+from anonspark.config.schema import RiskOptions
+from anonspark.core.decision_rules import Baseline, decide, decide_gain
+from anonspark.core.utility_score import utility_score
+from anonspark.layers.evaluate.metrics import Totals, round_rows
+from anonspark.layers.evaluate.withholding import told_counts, told_missing
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.models.model import Model
+from anonspark.pipeline.basis import Basis
+from anonspark.redaction import Redacted
+from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.information import Information
+from anonspark.verification.presence import Presence
+from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+
+__all__ = ["Figures", "Measured", "make_figures"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured in the files of the staged release.
+
+    Parameters
+    ----------
+    published : PublishedClasses
+    criteria : sequence of MeasuredCriterion
+        As they may be told.
+    presence : Presence or None
+        None without delta-presence.
+    information : Information or None
+        None where the configuration does not ask for it.
+    """
+
+    published: PublishedClasses
+    criteria: Sequence[MeasuredCriterion]
+    presence: Presence | None = None
+    information: Information | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Figures(Redacted):
+    """The rows of the tables of metrics.
+
+    Parameters
+    ----------
+    summary : dict
+        The one row of its table; ``seconds`` is added when it is written.
+    rounds, attributes, privacy, risk : list of dict
+    counted : dict
+        Counts that the tables may withhold as they are, by the name that gates have for them:
+        for the gates alone, never written.
+    """
+
+    summary: Row
+    rounds: list[Row]
+    attributes: list[Row]
+    privacy: list[Row]
+    risk: list[Row]
+    counted: dict[str, int]
+
+
+def make_figures(
+    configuration: Configuration,
+    model: Model,
+    snapshot: Snapshot,
+    basis: Basis,
+    measured: Measured,
+    *,
+    run_id: str,
+    started: datetime,
+) -> Figures:
+    """Return the figures of a run.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    model : Model
+    snapshot : Snapshot
+    basis : Basis
+        What figures are made of.
+    measured : Measured
+    run_id : str
+    started : datetime
+        With a time zone.
+    """
+    dropped = snapshot.rows_read - snapshot.rows
+    counts = {
+        "rows_in": snapshot.rows_read,
+        "rows_dropped_missing": dropped,
+        "rows_suppressed": basis.without_class,
+        "rows_left_out": basis.left_out,
+    }
+    summary = _summary(configuration, model, snapshot, basis, measured.published) | {
+        **told_counts(counts, configuration.privacy.k),
+        "run_id": run_id,
+        "started": started,
+    }
+    if measured.information is not None:
+        summary["entropy"] = sum(measured.information.entropy)
+        summary["kl_divergence"] = measured.information.divergence
+    own = {"run_id": run_id}
+    attributes = _attribute_rows(configuration, basis, dropped, measured.information)
+    risk = _risk_rows(configuration.evaluate.risk, basis.totals, measured)
+    return Figures(
+        summary,
+        rounds=[row | own for row in round_rows(basis.rounds.results, basis.totals)],
+        attributes=[row | own for row in attributes],
+        privacy=[row | own for row in _privacy_rows(configuration, measured)],
+        risk=[row | own for row in risk],
+        counted=counts | _missing_by_gate(basis),
+    )
+
+
+def _total(basis: Basis) -> Totals:
+    """Return the figures of all rounds and of the records that found no class."""
+    residual = basis.rounds.residual
+    suppressed = residual.rows if residual else 0
+    return replace(reduce(Totals.__add__, basis.totals), suppressed=suppressed)
+
+
+def _summary(
+    configuration: Configuration,
+    model: Model,
+    snapshot: Snapshot,
+    basis: Basis,
+    published: PublishedClasses,
+) -> Row:
+    total = _total(basis)
+    k = configuration.privacy.k
+    summary: Row = {
+        "model": configuration.model.name,
+        "k": k,
+        "rho": model.rounds,
+        "rounds": len(basis.rounds.results),
+        "rows_published": published.rows,
+        "classes": total.classes,
+        "published_classes": published.classes,
+        "dm": total.discernibility,
+        "gcp_total": total.certainty_penalty,
+        "gcp": total.global_certainty_penalty,
+        "iloss": total.information_loss,
+        "aecs": total.mean_class_size / k,
+        "mean_class_size": total.mean_class_size,
+        "mean_class_size_with_suppressed": total.mean_class_size_with_suppressed,
+        "precision": total.precision,
+        "loss": total.loss,
+        "utility_score": utility_score(total.loss),
+        "min_class_size": total.smallest,
+        "max_class_size": total.largest,
+        "published_min_class_size": published.smallest,
+        "configuration_fingerprint": configuration.fingerprint(),
+        "input_fingerprint": snapshot.fingerprint,
+        "output_fingerprint": published.fingerprint,
+        "version": __version__,
+    }
+    if model.rounds > 1:
+        first = basis.totals[0]
+        gain = decide_gain(
+            (first.classes, basis.rounds.results[0].left_over, first.smallest),
+            (total.classes, total.suppressed, total.smallest),
+        )
+        summary |= {
+            "rule_gain_utility": gain.utility,
+            "rule_gain_risk": gain.risk,
+            "rule_gain": gain.gain,
+        }
+    if model.rounds > 1 or configuration.evaluate.compare_baseline:
+        summary |= _beside_baseline(total, _without_outlier_handling(model, basis))
+    return summary
+
+
+def _without_outlier_handling(model: Model, basis: Basis) -> Baseline:
+    """Return the figures of the same model without outlier handling: one round, all kept."""
+    result, own = basis.rounds.results[0], basis.totals[0]
+    if model.leaves_residual:
+        # Its records left over are suppressed.
+        own = replace(own, suppressed=result.left_over)
+    elif len(basis.totals) > 1:
+        penalty = float(result.penalty_if_last)
+        return Baseline(own.classes, result.squares_if_whole, penalty, result.rows / own.classes)
+    return Baseline(own.classes, own.discernibility, own.certainty_penalty, own.mean_class_size)
+
+
+def _beside_baseline(total: Totals, baseline: Baseline) -> Row:
+    """Return the figures without outlier handling, and whether it paid."""
+    rules = decide(
+        (total.discernibility, baseline.discernibility),
+        (total.mean_class_size, baseline.mean_class_size),
+        (total.certainty_penalty, baseline.certainty_penalty),
+    )
+    return {
+        "baseline_classes": baseline.classes,
+        "baseline_dm": baseline.discernibility,
+        "baseline_gcp_total": baseline.certainty_penalty,
+        "baseline_mean_class_size": baseline.mean_class_size,
+        "rule_a": rules.a,
+        "rule_b": rules.b,
+        "rule_c": rules.c,
+    }
+
+
+def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]:
+    size = {
+        "criterion": "k",
+        "required": float(configuration.privacy.k),
+        "measured": float(measured.published.smallest),
+    }
+    rows: list[Row] = [size]
+    for one in measured.criteria:
+        rows.append(
+            {
+                "attribute": one.criterion.attribute,
+                "criterion": one.criterion.kind,
+                "required": one.criterion.bound,
+                "c": one.criterion.c if one.criterion.kind == "recursive" else None,
+                "measured": one.measured,
+            }
+        )
+    wanted, presence = configuration.privacy.delta_presence, measured.presence
+    if presence is not None and wanted is not None:
+        rows += [
+            {
+                "criterion": "smallest presence",
+                "required": wanted.min,
+                "measured": presence.smallest,
+            },
+            {"criterion": "largest presence", "required": wanted.max, "measured": presence.largest},
+        ]
+    return rows
+
+
+def _attribute_rows(
+    configuration: Configuration, basis: Basis, dropped: int, information: Information | None
+) -> list[Row]:
+    total = _total(basis)
+    missing = told_missing(
+        basis.missing, dropped if configuration.missing == "drop" else None, configuration.privacy.k
+    )
+    rows: list[Row] = []
+    for index, quasi_identifier in enumerate(basis.quasi_identifiers):
+        own = total.of_attribute(index)
+        rows.append(
+            {
+                "position": index + 1,
+                "attribute": quasi_identifier.name,
+                "kind": quasi_identifier.kind,
+                "weight": quasi_identifier.weight,
+                "missing_rows": missing[index],
+                "generalized_rows": own.generalized,
+                "generalized_share": own.generalized / basis.rows,
+                "ncp_total": float(own.penalty),
+                "ncp": float(own.penalty) / basis.rows,
+                "iloss": float(own.iloss) / basis.rows,
+                "loss": float(own.loss) / basis.rows,
+                "height": quasi_identifier.height,
+                "precision": 1.0 - float(own.lifted) / basis.rows,
+                "entropy": None if information is None else information.entropy[index],
+            }
+        )
+    return rows
+
+
+def _missing_by_gate(basis: Basis) -> dict[str, int]:
+    """Return the missing values of quasi-identifiers under the names that gates have for them."""
+    pairs = zip(basis.quasi_identifiers, basis.missing, strict=True)
+    return {f"attributes.{one.name}.missing_rows": missing for one, missing in pairs}
+
+
+def _risk_rows(options: RiskOptions, totals: Sequence[Totals], measured: Measured) -> list[Row]:
+    """Return the risk of each round's classes, and of the release by published tuple."""
+    rows: list[Row] = []
+    for number, own in enumerate(totals, start=1):
+        found = attacks(own.sizes, options.threshold)
+        rows += [{"round": number, **risk_row(attack, options)} for attack in found]
+    found = attacks(measured.published.sizes, options.threshold)
+    presence = measured.presence
+    if presence is not None:
+        counts = presence.counts
+        found = attacks_with_population(counts.released, counts.population, options.threshold)
+    return rows + [
+        {"population": presence is not None, **risk_row(attack, options)} for attack in found
+    ]

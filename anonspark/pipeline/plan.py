@@ -1,0 +1,138 @@
+"""The two ways to look before a run: check and plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from anonspark.config import Configuration
+from anonspark.core.criteria import Criteria
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.prepare.snapshot import Inspection, inspect_input
+from anonspark.layers.publish.metrics_paths import require_usable_metrics
+from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
+from anonspark.layers.publish.writing import published_names
+from anonspark.models.model import Model
+from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values
+from anonspark.pipeline.warnings.input_warnings import warn_of_input
+from anonspark.pipeline.warnings.release_warning import tell_warnings
+from anonspark.redaction import Redacted
+from anonspark.release.formats import require_known_format
+
+__all__ = ["Plan", "check_input", "plan_run"]
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Redacted):
+    """What a run would do.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the input.
+    rows_dropped : int
+        Of them, those that the policy for missing values drops.
+    quasi_identifiers : tuple of QuasiIdentifier
+    levels : int
+        Levels of the tree that are cut on the cluster in the first round, where all cuts halve.
+    tasks : int
+        Tasks of the first round at least.
+    rounds : int
+        Rounds at most.
+    nodes : int or None
+        Nodes of the lattice that a round searches; None for models that cut a tree.
+    columns : list of str
+        Columns of the release.
+    output : str
+        Absolute address of the output.
+    """
+
+    rows: int
+    rows_dropped: int
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    levels: int
+    tasks: int
+    rounds: int
+    nodes: int | None
+    columns: list[str]
+    output: str
+
+
+def check_input(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
+    """Validate configuration and data without anonymizing.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    configuration : Configuration
+
+    Returns
+    -------
+    dict
+        Counts of the inspection: rows, rows kept, missing values; and ``warnings``, a list of
+        mappings as in the manifest, which are in the log, too.
+
+    Raises
+    ------
+    ConfigurationError
+        If the output path, or a place for the metrics of all runs, cannot be used.
+    DataError
+        With everything that is wrong with the data.
+
+    Notes
+    -----
+    One or two passes over the input, one for each sensitive attribute of a criterion, and one with
+    a shuffle of hashes that counts who is singled out by identifiers and by columns that are
+    published as they are; nothing is written.
+    """
+    inspection, _, _ = _look(spark, configuration)
+    with reading_input(configuration.input.paths):
+        warnings = warn_of_input(
+            inspection.kept,
+            configuration,
+            inspection.found["kept"],
+            sensitive_values(inspection.criteria),
+        )
+    tell_warnings(warnings)
+    return inspection.found | {"warnings": [one.as_dict() for one in warnings]}
+
+
+def plan_run(spark: SparkSession, configuration: Configuration) -> Plan:
+    """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
+    inspection, generalizer, model = _look(spark, configuration)
+    found = inspection.found
+    rows, task_rows = found["kept"], configuration.execution.task_rows
+    tasks = -(-rows // task_rows)
+    return Plan(
+        rows=found["rows"],
+        rows_dropped=found["rows"] - rows,
+        quasi_identifiers=inspection.quasi_identifiers,
+        levels=(tasks - 1).bit_length(),
+        tasks=tasks,
+        rounds=model.rounds,
+        nodes=model.nodes,
+        columns=published_names(configuration, generalizer),
+        output=FileSystem(spark).qualified(configuration.output.path),
+    )
+
+
+def _look(
+    spark: SparkSession, configuration: Configuration
+) -> tuple[Inspection, Generalizer, Model]:
+    """Look at the output, the input, and at what a model would make of it."""
+    files = FileSystem(spark)
+    require_usable_output(files, configuration)
+    require_known_format(spark, configuration.output.format)
+    require_usable_metrics(files, configuration)
+    with reading_input(configuration.input.paths):
+        inspection = inspect_input(spark, configuration)
+    require_replaceable_output(files, configuration)
+    generalizer = generalizer_of(configuration, inspection.quasi_identifiers)
+    # A model may refuse what only the data show, such as levels that a hierarchy has not.
+    model = first_model(configuration, generalizer, Criteria(configuration.privacy.k))
+    return inspection, generalizer, model
