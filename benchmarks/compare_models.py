@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from data_sets import ADULT, ADULT_BY_HIERARCHIES, DATA_SETS
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
@@ -30,16 +31,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "microaggregation": {},
 }
 
-ADULT_NUMBERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
-ADULT_HIERARCHIES = (
-    "age", "workclass", "education", "marital-status", "occupation", "race", "sex",
-    "native-country",
-)  # fmt: skip
-DIABETES = (
-    "time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications",
-    "number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses",
-)  # fmt: skip
-
 Row = Mapping[str, object]
 
 
@@ -53,7 +44,7 @@ def adult(data: Path, attributes: dict[str, Any]) -> dict[str, Any]:
 def with_hierarchies(data: Path, sensitive: str) -> dict[str, Any]:
     """Return Adult's attributes with hierarchies; one of them may be the sensitive one instead."""
     attributes: dict[str, Any] = {}
-    for name in ADULT_HIERARCHIES:
+    for name in ADULT_BY_HIERARCHIES.quasi_identifiers:
         file = str(data / "hierarchies" / f"adult_hierarchy_{name}.csv")
         role = "sensitive" if name == sensitive else "quasi_identifier"
         attributes[name] = {"role": role, "hierarchy": file}
@@ -181,7 +172,7 @@ def main() -> None:
     ):
         comparison = Comparison(spark, f"{directory}/release")
         if "adult" in options.tables:
-            attributes = dict.fromkeys(ADULT_NUMBERS, "quasi_identifier") | {"income": "sensitive"}
+            attributes = ADULT.roles()
             variants = [
                 one for one in (*queries, *rounds, *relaxed) if one["name"] in options.models
             ]
@@ -197,8 +188,10 @@ def main() -> None:
             )
         if "diabetes" in options.tables:
             chosen = [one for one in queries if one["name"] in options.models]
-            document = adult(data, dict.fromkeys(DIABETES, "quasi_identifier"))
-            document["input"]["path"] = str(data / "diabetic_data.csv.gz")
+            diabetes = DATA_SETS["Diabetes"]
+            roles = dict.fromkeys(diabetes.quasi_identifiers, "quasi_identifier")
+            document = adult(data, roles)
+            document["input"]["path"] = str(data / diabetes.file)
             print_table(
                 "Diabetes, eight counts", numeric(comparison, document, (10, 50), [*plain, *chosen])
             )

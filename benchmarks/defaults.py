@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from data_sets import DATA_SETS
 from pyspark.sql import SparkSession
 from tables import PAYLOAD, QUASI_IDENTIFIERS, people
 
@@ -28,27 +29,6 @@ KS = (5, 10, 50)
 PEOPLE = 1_000_000
 
 CSV = {"format": "csv", "options": {"header": "true", "inferSchema": "true"}}
-
-# File, quasi-identifiers, sensitive attribute of each table.
-FILES: dict[str, tuple[str, str, str | None]] = {
-    "Adult": (
-        "adult.csv", "age fnlwgt capital-gain capital-loss hours-per-week", "income"
-    ),
-    "Diabetes": (
-        "diabetic_data.csv.gz",
-        "time_in_hospital num_lab_procedures num_procedures num_medications number_outpatient "
-        "number_emergency number_inpatient number_diagnoses", "readmitted"
-    ),
-    "FARS": (
-        "fars.csv", "iage irace ideathmon ideathday isex ihispanic istatenum", "iinjury"
-    ),
-    "KDD Cup 99": (
-        "kddcup99_10_percent.csv.gz",
-        "duration protocol_type service flag src_bytes dst_bytes count srv_count same_srv_rate "
-        "dst_host_count", None
-    ),
-    "Poker": ("poker_hand_train.csv", "S1 C1 S2 C2 S3 C3 S4 C4 S5 C5", "CLASS"),
-}  # fmt: skip
 
 MODELS: dict[str, dict[str, Any]] = {
     "smondrian": {"name": "smondrian"},
@@ -71,11 +51,8 @@ def document_of(table: str, data: Path, generated: str) -> dict[str, Any]:
         roles = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
         roles |= dict.fromkeys(PAYLOAD, "insensitive") | {"diagnosis": "sensitive"}
         return {"input": {"path": generated}, "attributes": roles}
-    file, quasi_identifiers, sensitive = FILES[table]
-    roles = dict.fromkeys(quasi_identifiers.split(), "quasi_identifier")
-    if sensitive is not None:
-        roles[sensitive] = "sensitive"
-    return {"input": {"path": str(data / file), **CSV}, "attributes": roles}
+    data_set = DATA_SETS[table]
+    return {"input": {"path": str(data / data_set.file), **CSV}, "attributes": data_set.roles()}
 
 
 def rows(
@@ -126,8 +103,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--tables", nargs="+", choices=(*FILES, "People"),
-                        default=(*FILES, "People"))  # fmt: skip
+    parser.add_argument("--tables", nargs="+", choices=(*DATA_SETS, "People"),
+                        default=(*DATA_SETS, "People"))  # fmt: skip
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--ks", nargs="+", type=int, default=list(KS))
     options = parser.parse_args()

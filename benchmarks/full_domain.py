@@ -25,13 +25,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import yaml
+from data_sets import ADULT_OF_ARX
 from measuring import IDENTITY, measured
 
 HIERARCHIES = Path(__file__).resolve().parents[1] / "conf" / "hierarchies" / "adult-vural-2017"
-NAMES = (
-    "age", "sex", "race", "marital-status", "education", "native-country", "workclass",
-    "occupation", "salary-class",
-)  # fmt: skip
+NAMES = ADULT_OF_ARX.quasi_identifiers
 ANONSPARK = str(Path(sys.executable).with_name("anonspark"))
 
 EDUCATION = {
@@ -69,7 +67,7 @@ def adult(options: argparse.Namespace) -> None:
             output = f"{folder}/{number}"
             configuration = {
                 "input": {
-                    "path": str(options.data / "adult_arx.csv"),
+                    "path": str(options.data / ADULT_OF_ARX.file),
                     "format": "csv",
                     "options": {"header": True, "sep": ";"},
                 },
@@ -118,7 +116,7 @@ def search(options: argparse.Namespace) -> None:
 
     text = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     separator = pc.ParseOptions(delimiter=";")
-    path = options.data / "adult_arx.csv"
+    path = options.data / ADULT_OF_ARX.file
     table = pc.read_csv(path, parse_options=separator, convert_options=text)
     print(
         "| attributes | nodes | tuples | objective | limit | exhaustive | pruned | nodes scored |"

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow.csv as pc
+from data_sets import ADULT
 from printed_figures import VERDICTS, Figure, Place, verdicts
 
 from anonspark.comparison.cells import CellResult
@@ -34,7 +35,6 @@ EXPERIMENTS = REPOSITORY / "conf" / "experiments"
 PAGE = REPOSITORY / "docs" / "reproduction.md"
 COPIES = 10
 AGAIN = "5, remainders left out"
-NUMBERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 
 Results = list[CellResult]
 Line = tuple[str, dict[str, Figure]]
@@ -380,7 +380,7 @@ def relaxed_cells(records: Numbers, k: int) -> tuple[int, float, float]:
 def cells_table(data: Path, printed: Mapping[Place, Mapping[str, str]]) -> Iterator[str]:
     """Compare relaxed GCP in cells with the print."""
     table = pc.read_csv(data / "adult.csv")
-    columns = [table[name].to_numpy().astype(np.float64) for name in NUMBERS]
+    columns = [table[name].to_numpy().astype(np.float64) for name in ADULT.quasi_identifiers]
     records = np.column_stack(columns)
     yield "| k | printed GCP | in cells | difference | the same classes, in their records |"
     yield "| --- | --- | --- | --- | --- |"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from defaults import FILES
+from data_sets import DATA_SETS
 
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements
@@ -118,7 +118,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
     options = parser.parse_args()
-    tables = [Columns.of(options.data / file, names.split()) for file, names, _ in FILES.values()]
+    tables = [
+        Columns.of(options.data / each.file, list(each.quasi_identifiers))
+        for each in DATA_SETS.values()
+    ]
     print("| price | reference | best round | all five |\n| --- | --- | --- | --- |")
     for price in (None, *PRICES):
         for reference in ("lof", "density"):

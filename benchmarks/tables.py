@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from data_sets import ADULT
+
 from anonspark.demo.people import generate_people
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ QUASI_IDENTIFIERS = (
     "birth_date", "postal_code", "income", "capital_gain", "hours_per_week"
 )  # fmt: skip
 PAYLOAD = ("diagnosis", "sex", "city", "marital_status", "visits")
-ADULT = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 ADULT_ROWS = 30_162
 
 _ROWS_PER_FILE = 500_000
@@ -107,7 +108,7 @@ def adult(spark: SparkSession, rows: int) -> DataFrame:
     from pyspark.sql import functions as sf
 
     table = spark.read.csv(str(DATA / "adult.csv"), header=True, inferSchema=True)
-    table = table.select(*ADULT, "income")
+    table = table.select(*ADULT.roles())
     if rows == ADULT_ROWS:
         return table.coalesce(1)
     copies = -(-rows // ADULT_ROWS)
@@ -157,7 +158,7 @@ TABLES = {
     "many-columns": Table(
         many_columns, _roles(QUASI_IDENTIFIERS, (*PAYLOAD, *_named("column", 195)))
     ),
-    "adult": Table(adult, _roles(ADULT, ("income",))),
+    "adult": Table(adult, ADULT.roles()),
 }
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from data_sets import ADULT
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
@@ -30,7 +31,6 @@ QUERIES = "microaggregation, queries"
 RECODING = ("full-domain", "rho-gain")
 KS = (5, 10, 50)
 
-NUMBERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 CATEGORIES = ("workclass", "education", "marital-status", "occupation", "race", "sex")
 
 Row = dict[str, str]
@@ -38,7 +38,7 @@ Row = dict[str, str]
 
 def numbers() -> dict[str, Any]:
     """Return the attributes of Adult that papers on Mondrian take."""
-    return dict.fromkeys(NUMBERS, "quasi_identifier") | {"income": "sensitive"}
+    return dict(ADULT.roles())
 
 
 def categories(data: Path) -> dict[str, Any]:

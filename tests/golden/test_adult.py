@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from data_sets import ADULT
 
 from anonspark.config import parse_configuration
 from anonspark.pipeline import run as pipeline
@@ -17,7 +18,6 @@ from anonspark.pipeline import run as pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUASI_IDENTIFIERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 ROWS = 30_162
 
 ONE_TASK = 10**9
@@ -31,7 +31,7 @@ RELAXED = {"split": "relaxed", "span": "data", "separation": "always"}
 @pytest.fixture(scope="module")
 def adult(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("adult") / "adult.parquet"
-    table = pc.read_csv(adult_path).select([*QUASI_IDENTIFIERS, "income"])
+    table = pc.read_csv(adult_path).select(list(ADULT.roles()))
     assert table.num_rows == ROWS
     pq.write_table(table, path)
     return path
@@ -58,8 +58,7 @@ def anonymize(spark: SparkSession, tmp_path: Path) -> Any:
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         document = {
             "input": {"path": str(table)},
-            "attributes": dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
-            | {"income": "sensitive"},
+            "attributes": ADULT.roles(),
             "privacy": {"k": k, **privacy},
             "model": {"name": name, **options},
             "output": {"path": str(tmp_path / "release"), "mode": "overwrite"},
@@ -89,7 +88,7 @@ def assert_tables_agree(
     lost = sum(row["size"] * row["ncp"] for row in classes)
     assert summary["gcp_total"] == pytest.approx(lost, rel=1e-9)
     assert summary["gcp_total"] == pytest.approx(rounds[-1]["gcp_total_cumulative"], rel=1e-12)
-    assert summary["gcp"] == pytest.approx(lost / (len(QUASI_IDENTIFIERS) * sum(sizes)))
+    assert summary["gcp"] == pytest.approx(lost / (len(ADULT.quasi_identifiers) * sum(sizes)))
     assert summary["published_min_class_size"] >= summary["k"]
     for earlier, later in pairwise(rounds):
         assert later["rows"] == earlier["outlier_rows"]

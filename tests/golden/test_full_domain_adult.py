@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv as pc
 import pytest
+from data_sets import ADULT_OF_ARX
 from lattice_tables import quasi_identifier, tuples_of
 from places import HIERARCHIES
 
@@ -16,22 +17,12 @@ from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.search import walk
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples
 
-NAMES = (
-    "age",
-    "sex",
-    "race",
-    "marital-status",
-    "education",
-    "native-country",
-    "workclass",
-    "occupation",
-    "salary-class",
-)
+NAMES = ADULT_OF_ARX.quasi_identifiers
 
 
 @pytest.fixture(scope="module")
 def columns(data_directory: Path) -> dict[str, list[str]]:
-    path = data_directory / "adult_arx.csv"
+    path = data_directory / ADULT_OF_ARX.file
     options = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     table = pc.read_csv(path, parse_options=pc.ParseOptions(delimiter=";"), convert_options=options)
     return {name: table.column(name).to_pylist() for name in NAMES}

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from data_sets import ADULT
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
@@ -687,14 +688,13 @@ class ReleaseFigures:
         self.certainty_penalty += float((sizes * (spans / table.units).sum(axis=1)).sum())
 
 
-ADULT_ATTRIBUTES = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
-
-
 @lru_cache(maxsize=1)
 def read_adult(path: Path) -> Table:
     """Read Adult with its five numeric quasi-identifiers; every record has a hash of its own."""
     with path.open(encoding="utf-8") as file:
-        rows = [[int(row[name]) for name in ADULT_ATTRIBUTES] for row in csv.DictReader(file)]
+        rows = [
+            [int(row[name]) for name in ADULT.quasi_identifiers] for row in csv.DictReader(file)
+        ]
     columns = np.array(rows, np.int64)
     hashes = np.random.default_rng(0).integers(INT64.min, INT64.max, len(columns))
     return table_of(list(columns.T), hashes)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from data_sets import ADULT
 from helpers import summary
 
 from anonspark.config import parse_configuration
@@ -19,7 +20,7 @@ from anonspark.verification.audit import verify_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NUMBERS = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
+NUMBERS = ADULT.quasi_identifiers
 
 
 @pytest.fixture(scope="module")

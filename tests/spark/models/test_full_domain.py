@@ -17,6 +17,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from data_sets import ADULT_OF_ARX
 from helpers import command, metrics, published, summary
 from places import HIERARCHIES
 
@@ -30,17 +31,7 @@ from anonspark.verification.audit import verify_release
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAMES = (
-    "age",
-    "sex",
-    "race",
-    "marital-status",
-    "education",
-    "native-country",
-    "workclass",
-    "occupation",
-    "salary-class",
-)
+NAMES = ADULT_OF_ARX.quasi_identifiers
 HEIGHTS = {
     "age": 4,
     "sex": 1,
@@ -60,7 +51,7 @@ CLOSE = {"t_closeness": {"attribute": "native-country", "t": 0.2}}
 def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = pc.ConvertOptions(column_types=dict.fromkeys(NAMES, "string"))
     table = pc.read_csv(
-        data_directory / "adult_arx.csv",
+        data_directory / ADULT_OF_ARX.file,
         parse_options=pc.ParseOptions(delimiter=";"),
         convert_options=options,
     )

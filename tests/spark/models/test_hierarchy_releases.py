@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
+from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
@@ -23,16 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-ADULT = (
-    "age",
-    "workclass",
-    "education",
-    "marital-status",
-    "occupation",
-    "race",
-    "sex",
-    "native-country",
-)
+ADULT = ADULT_BY_HIERARCHIES.quasi_identifiers
 
 
 class Groups:

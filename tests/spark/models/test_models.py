@@ -16,6 +16,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 from conftest import require_data
+from data_sets import DATA_SETS
 from helpers import metrics, published, summary
 
 from anonspark.config import parse_configuration
@@ -24,18 +25,8 @@ from anonspark.pipeline import run as pipeline
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ADULT = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
-
-DIABETES = (
-    "time_in_hospital",
-    "num_lab_procedures",
-    "num_procedures",
-    "num_medications",
-    "number_outpatient",
-    "number_emergency",
-    "number_inpatient",
-    "number_diagnoses",
-)
+ADULT = DATA_SETS["Adult"].quasi_identifiers
+DIABETES = DATA_SETS["Diabetes"].quasi_identifiers
 
 MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 WITH_ROUNDS = ("su-mondrian", "u-canon")

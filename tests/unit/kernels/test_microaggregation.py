@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
 from collections import Counter
@@ -19,8 +18,6 @@ from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.microaggregation import form_groups, microaggregate, refine_groups
 from anonspark.kernels.order_cutting import cut_order
 from anonspark.kernels.space_filling_curve import hilbert_keys
-
-ADULT_ATTRIBUTES = ("age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week")
 
 Codes = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]
@@ -424,11 +421,8 @@ def test_huge_groups() -> None:
 
 @pytest.fixture(scope="module")
 def adult(adult_path: Path) -> tuple[Codes, Points]:
-    with adult_path.open(newline="", encoding="utf-8") as file:
-        rows = [[int(row[name]) for name in ADULT_ATTRIBUTES] for row in csv.DictReader(file)]
-    codes = np.array(rows, np.int64)
-    low, high = codes.min(axis=0), codes.max(axis=0)
-    return codes, (codes - low) / (high - low)
+    table = references.read_adult(adult_path)
+    return table.codes, (table.positions - table.origins) / table.units
 
 
 @pytest.mark.parametrize(

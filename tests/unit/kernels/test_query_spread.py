@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import references
+from data_sets import ADULT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from anonspark.kernels.microaggregation import microaggregate
 from anonspark.kernels.query_spread import spread_for_queries
 
 # In the order in which queries are drawn.
-ADULT_ATTRIBUTES = ("age", "capital-gain", "capital-loss", "fnlwgt", "hours-per-week")
+ADULT_ATTRIBUTES = sorted(ADULT.quasi_identifiers)
 
 PASSES = 20
 
