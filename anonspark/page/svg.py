@@ -1,140 +1,134 @@
-"""The look of all charts, and what makes them part of a page.
+"""Elements of SVG that belong into an HTML page.
 
-Text stays text, and colours become variables of the page. The same figure makes the same bytes: no
-dates, no random names.
+Text stays text, and colours are variables of the page. The same chart makes the same bytes.
 """
 
 from __future__ import annotations
 
-import io
-import re
 import unicodedata
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from markupsafe import Markup
 
-__all__ = ["COLOURS", "WIDTH", "clean", "shortened", "styled", "to_svg"]
+__all__ = [
+    "FONT_SIZE",
+    "HALF_LETTER",
+    "WIDTH",
+    "clean",
+    "colour",
+    "drawing",
+    "element",
+    "heading",
+    "shortened",
+    "stroke",
+    "text_width",
+    "write",
+]
 
-# Colours that matplotlib takes, and what they become in the page.
-COLOURS = {
-    "ink": "#010203",
-    "grid": "#010204",
-    "paper": "#010205",
-    "first": "#010206",
-    "second": "#010207",
-}
-_VARIABLES = {colour: f"var(--{name})" for name, colour in COLOURS.items()}
+WIDTH = 324.0  # px: what a telephone shows without shrinking the text
+FONT_SIZE = 9.0
+# From the middle of a line of text to its baseline.
+HALF_LETTER = 3.2
 
-_STYLE: dict[Any, Any] = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": COLOURS["grid"],
-    "axes.facecolor": "none",
-    "axes.labelcolor": COLOURS["ink"],
-    "axes.labelsize": 9,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": COLOURS["ink"],
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "figure.facecolor": "none",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "grid.color": COLOURS["grid"],
-    "grid.linewidth": 0.6,
-    "hatch.color": COLOURS["paper"],
-    "hatch.linewidth": 1.2,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "legend.labelcolor": COLOURS["ink"],
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "anonspark",
-    "text.color": COLOURS["ink"],
-    # A dollar sign in a column's name is no formula.
-    "text.parse_math": False,
-    "xtick.color": COLOURS["ink"],
-    "xtick.labelsize": 9,
-    "ytick.color": COLOURS["ink"],
-    "ytick.labelsize": 9,
-}
-
-WIDTH = 4.5  # inches of 72 px: what a telephone shows without shrinking the text
-_LONGEST_LABEL = 26
-
-_ID = re.compile(r'\bid="([^"]+)"')
-_REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
-_COLOUR = re.compile("|".join(_VARIABLES))
-_OPENING = re.compile(r"<svg\b[^>]*>", re.DOTALL)
-_VIEW = re.compile(r'viewBox="([^"]+)"')
-_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# It would style the whole page.
-_STYLE_SHEET = re.compile(r"\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
+# Widths of letters in DejaVu Sans, one of the widest fonts of pages, as parts of the font size.
+_LETTER_WIDTHS = (
+    (0.34, " iIjlJ.,:;'|!"),
+    (0.42, 'frt()[]{}/-"\\'),
+    (0.80, "ABCDGHKNOPQRTUVXYw&~+<>=#"),
+    (1.00, "mMW%@…"),
+)
+_WIDTH_OF = {letter: width for width, letters in _LETTER_WIDTHS for letter in letters}
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Draw in the style of all charts inside this block."""
-    from matplotlib import rc_context
+def element(tag: str, *children: str, **attributes: float | str) -> Markup:
+    """Return an element.
 
-    with warnings.catch_warnings(), rc_context(_STYLE):
-        # A letter that this font lacks is drawn in the reader's font.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
+    Parameters
+    ----------
+    tag : str
+    *children : str
+        Markup as it is; other text is escaped.
+    **attributes : float or str
+        A hyphen of a name is written ``_``; numbers are rounded to hundredths.
+    """
+    written = [
+        Markup(' {}="{}"').format(
+            name.rstrip("_").replace("_", "-"),
+            f"{round(value, 2) + 0.0:.10g}" if isinstance(value, float) else value,
+        )
+        for name, value in attributes.items()
+    ]
+    inside = Markup("").join(children)
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, Markup("").join(written), inside)
+
+
+def drawing(height: float, description: str, *children: str) -> Markup:
+    """Return the ``svg`` element of a chart, whose text is in the ink of the page.
+
+    Parameters
+    ----------
+    height : float
+        Beside a width of ``WIDTH``.
+    description : str
+        What the chart shows, for those who do not see it.
+    *children : Markup
+    """
+    return element(
+        "svg",
+        *children,
+        class_="chart",
+        viewBox=f"0 0 {WIDTH:.10g} {height:.10g}",
+        role="img",
+        aria_label=clean(description),
+        font_size=FONT_SIZE,
+        style=colour("ink"),
+    )
+
+
+def colour(name: str) -> str:
+    """Return the style that fills a shape with a colour of the page."""
+    return f"fill: var(--{name})"
+
+
+def stroke(name: str, width: float = 0.6) -> str:
+    """Return the style that draws a line, and fills nothing, with a colour of the page."""
+    return f"fill: none; stroke: var(--{name}); stroke-width: {width:.10g}"
+
+
+def heading(title: str, below: str = "") -> Markup:
+    """Return the title of a chart, and below it what goes down or up the left side."""
+    bold = write(0.0, 11.0, shortened(title, WIDTH, 11.0), font_size=10, font_weight="bold")
+    if not below:
+        return bold
+    return bold + write(0.0, 26.0, shortened(below, WIDTH), style=colour("soft"))
+
+
+def write(x: float, y: float, text: str, **attributes: float | str) -> Markup:
+    """Return a text whose baseline is at `y`; it begins at `x` unless ``text_anchor`` is given."""
+    return element("text", clean(text), x=x, y=y, **attributes)
+
+
+def text_width(text: str, size: float = FONT_SIZE) -> float:
+    """Return about how wide a text is in px: seldom less than in the reader's font."""
+    return size * sum(map(_letter_width, text))
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.combining(letter):
+        return 0.0
+    wide = 1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.64
+    return _WIDTH_OF.get(letter, wide)
+
+
+def shortened(text: str, width: float, size: float = FONT_SIZE) -> str:
+    """Return as much of a clean text as fits into a width."""
+    text = clean(text)
+    if text_width(text, size) <= width:
+        return text
+    while text and text_width(f"{text}…", size) > width:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def clean(text: str) -> str:
     """Return a text without characters that cannot be in a page."""
     return "".join(" " if unicodedata.category(sign)[0] == "C" else sign for sign in text)
-
-
-def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
-    """Return a clean text of so many characters at most."""
-    text = clean(text)
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def to_svg(figure: Figure, name: str, description: str) -> str:
-    """Return a figure as an element of a page.
-
-    Parameters
-    ----------
-    figure : Figure
-    name : str
-        Unique in the page: what all ids of the chart begin with.
-    description : str
-        What the chart shows, for those who do not see it.
-
-    Raises
-    ------
-    ValueError
-        If matplotlib wrote something else than it does today.
-    """
-    written = io.StringIO()
-    figure.savefig(
-        written,
-        format="svg",
-        metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"), None),
-    )
-    text = written.getvalue()
-    text = _METADATA.sub("", _COMMENT.sub("", text[text.index("<svg") :]))
-    text = _STYLE_SHEET.sub("", text)
-    text = _ID.sub(rf'id="{name}-\1"', text)
-    text = _REFERENCE.sub(rf"\1{name}-\2", text)
-    text = _COLOUR.sub(lambda match: _VARIABLES[match[0]], text)
-    view = _VIEW.search(text)
-    if view is None:
-        raise ValueError("matplotlib wrote an SVG without a view box")
-    attributes = f'class="chart" viewBox="{view[1]}" role="img" aria-label="{_quoted(description)}"'
-    return _OPENING.sub(lambda _: f"<svg {attributes}>", text, count=1).strip()
-
-
-def _quoted(text: str) -> str:
-    from markupsafe import escape
-
-    return str(escape(clean(text)))

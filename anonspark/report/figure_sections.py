@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
+from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
-from anonspark.report.charts import Bars, HeatMap, Series, draw_heat_map
+from anonspark.page.heat_map import HeatMap, draw_heat_map
 from anonspark.report.disclosure import Disclosure, percent
-from anonspark.report.drawing import bars
 from anonspark.report.evidence import Evidence, Row, figure_text
 from anonspark.report.figures import Marginal
 from anonspark.report.wording import utility_sentences
@@ -46,7 +45,7 @@ def class_sizes(evidence: Evidence) -> Section | None:
     bins = _size_bins(sizes, evidence.k)
     labels = [label for label, _, _ in bins]
     classes = [float(number) for _, number, _ in bins]
-    chart = bars(
+    chart = bar_chart(
         "class-sizes",
         Bars(
             "Classes by size", labels, [Series("classes", classes)], "classes", "records in a class"
@@ -126,7 +125,7 @@ def loss(evidence: Evidence) -> Section | None:
         ]
         for row, rows_missing in zip(rows, _missing(missing, evidence.rules), strict=True)
     ]
-    chart = bars(
+    chart = bar_chart(
         "loss",
         Bars(
             "Mean certainty penalty",
@@ -225,7 +224,7 @@ def rounds(evidence: Evidence) -> Section | None:
     blocks: list[Block] = [
         Text("Each round puts records into classes and leaves the others to the next round: those "
              "far from their group, or those that found no class."),
-        bars(
+        bar_chart(
             "rounds",
             Bars(
                 "Records of each round",
@@ -238,7 +237,7 @@ def rounds(evidence: Evidence) -> Section | None:
             f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
             Table("Records of each round", columns, cells),
         ),
-        bars(
+        bar_chart(
             "rounds-loss",
             Bars(
                 "Certainty penalty of each round's classes",
@@ -311,7 +310,7 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
         f"Bar chart: distribution of {marginal.attribute} in the "
         f"{' and in the '.join(one.name for one in series)}, {len(rows)} bars."
     )
-    return bars(
+    return bar_chart(
         f"marginal-{place}",
         Bars(marginal.attribute, marginal.labels, series, _SHARE, f"value ({marginal.kind})"),
         description,
@@ -347,13 +346,10 @@ def correlations(evidence: Evidence) -> Section | None:
     ]
     charts = [
         Chart(
-            Markup(  # noqa: S704 - escaped there
-                draw_heat_map(
-                    HeatMap(f"Correlations in the {title}", found.names, matrix),
-                    f"correlations-{title}",
-                    f"Heat map of the correlations of {len(found.names)} attributes in the "
-                    f"{title}: {', '.join(found.names)}.",
-                )
+            draw_heat_map(
+                HeatMap(f"Correlations in the {title}", found.names, matrix),
+                f"Heat map of the correlations of {len(found.names)} attributes in the "
+                f"{title}: {', '.join(found.names)}.",
             ),
             Table("Correlations of pairs of attributes", ("pair", "measure", *titles), rows),
         )
@@ -418,7 +414,7 @@ def risk(evidence: Evidence) -> Section | None:
         Text("The probability that somebody who knows all quasi-identifiers of a person finds the "
              "person's record. At risk is a record whose probability exceeds "
              f"{_percent_or_nothing(threshold)}."),
-        bars(
+        bar_chart(
             "risk",
             Bars(
                 "Risk of re-identification",
@@ -465,7 +461,7 @@ def _alike(evidence: Evidence) -> Chart | None:
         cells.append(
             [rules.few if rules.hides(count) else f"{rules.rounded(count):,}" for count in counts]
         )
-    return bars(
+    return bar_chart(
         "alike",
         Bars(
             "Records that look alike",

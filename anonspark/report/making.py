@@ -12,15 +12,16 @@ from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.reading import open_input
+from anonspark.page.blocks import Section
 from anonspark.page.document import render
 from anonspark.release.formats import open_published
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
+from anonspark.report import figure_sections, proof_sections
 from anonspark.report.evidence import Evidence, withholds_values
 from anonspark.report.figures import measure
 from anonspark.report.placing import place_report, report_place
-from anonspark.report.sections import all_sections
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import claim_of_manifest
 from anonspark.verification.risk import attacks, risk_row
@@ -100,12 +101,32 @@ def make_report(
             f"{evidence.release} · model {model} · k = {evidence.k:,} · "
             f"{str(manifest.get('started', '')).replace('+00:00', ' UTC')}"
         ),
-        sections=all_sections(evidence),
+        sections=_sections(evidence),
         footer=(
             f"Made by anonspark {manifest.get('versions', {}).get('anonspark', '')}. Aggregates "
             f"only: no record is in this file, and no count of people below k = {evidence.k:,}."
         ),
     )
+
+
+def _sections(evidence: Evidence) -> list[Section]:
+    """Return, in their order, the sections that there is something to say in."""
+    makers = (
+        proof_sections.guarantee,
+        proof_sections.warnings,
+        proof_sections.gates,
+        proof_sections.published,
+        figure_sections.utility,
+        figure_sections.class_sizes,
+        figure_sections.loss,
+        figure_sections.rounds,
+        figure_sections.marginals,
+        figure_sections.correlations,
+        figure_sections.risk,
+        proof_sections.timings,
+        proof_sections.configuration,
+    )
+    return [section for make in makers if (section := make(evidence)) is not None]
 
 
 def report_release(

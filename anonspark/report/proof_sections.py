@@ -8,9 +8,8 @@ from typing import Any
 import yaml
 
 from anonspark.layers.evaluate.withholding import COUNTS
+from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
-from anonspark.report.charts import Bars, Series
-from anonspark.report.drawing import bars
 from anonspark.report.evidence import Evidence, Row, figure_text
 
 __all__ = ["configuration", "gates", "guarantee", "published", "timings", "warnings"]
@@ -301,7 +300,7 @@ def timings(evidence: Evidence) -> Section | None:
     if not seconds:
         return None
     labels, values = list(seconds), [float(value) for value in seconds.values()]
-    chart = bars(
+    chart = bar_chart(
         "timings",
         Bars("Seconds of each stage", labels, [Series("seconds", values)], "seconds (s)", "stage"),
         f"Bar chart: seconds of {len(labels)} stages of the run, {sum(values):,.1f} together.",

@@ -6,9 +6,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from anonspark.page.bars import Bars, Series, draw_bars
 from anonspark.page.blocks import Chart, Code, Section, Table, Text, Verdict
 from anonspark.page.document import render
-from anonspark.report.charts import Bars, HeatMap, Series, draw_bars, draw_heat_map
+from anonspark.page.heat_map import HeatMap, draw_heat_map
+from anonspark.page.lines import Line, Lines, draw_lines
+from anonspark.page.scale import ticks
+from anonspark.page.svg import WIDTH, shortened, text_width
 
 BARS = Bars(
     "hours",
@@ -16,6 +20,14 @@ BARS = Bars(
     [Series("original", [40.0, 60.0]), Series("release", [45.0, 55.0])],
     "share of the records (%)",
     "value (integer)",
+)
+
+LINES = Lines(
+    "gcp against k",
+    [Line("su-mondrian", [(2, 0.01), (10, 0.04), (100, 0.5)]), Line("<mdav>", [(2, 0.02)])],
+    "k",
+    "certainty penalty",
+    logarithmic=True,
 )
 
 
@@ -37,7 +49,8 @@ def test_a_chart_has_title_axes_units_and_legend_as_text() -> None:
 def test_all_colours_of_a_chart_are_those_of_the_page() -> None:
     for svg in (
         draw_bars(BARS, "one", "about"),
-        draw_heat_map(HeatMap("t", ["a", "b"], np.array([[1, -0.3], [-0.3, 1]])), "two", "about"),
+        draw_heat_map(HeatMap("t", ["a", "b"], np.array([[1, -0.3], [-0.3, 1]])), "about"),
+        draw_lines(LINES, "about"),
     ):
         assert "var(--ink)" in svg
         assert not re.search(
@@ -74,13 +87,62 @@ def test_any_name_is_shown_as_text(name: str) -> None:
 
 def test_a_matrix_leaves_out_what_is_not_known_and_writes_no_negative_nothing() -> None:
     matrix = np.array([[1.0, -0.001], [np.nan, -0.25]])
-    found = texts(draw_heat_map(HeatMap("t", ["a", "b"], matrix), "one", "about"))
+    found = texts(draw_heat_map(HeatMap("t", ["a", "b"], matrix), "about"))
     assert sorted(set(found) - {"a", "b", "t"}) == sorted({"1", ".00", "\N{MINUS SIGN}.25"})
 
 
 def test_bars_of_nothing_are_drawn() -> None:
     bars = Bars("t", ["a"], [Series("s", [0.0])], "records", "what")
     assert "<svg" in draw_bars(bars, "one", "about")
+
+
+def test_a_bar_of_an_unknown_number_is_not_drawn() -> None:
+    bars = Bars("t", ["a", "b"], [Series("s", [float("nan"), 3.0])], "records", "what")
+    drawn = draw_bars(bars, "one", "about")
+    assert drawn.count("<rect") == 1
+    assert "nan" not in drawn
+
+
+def test_stacked_bars_begin_where_the_others_end() -> None:
+    series = [Series("put", [30.0]), Series("left", [10.0])]
+    svg = draw_bars(Bars("t", ["a"], series, "records", "round", stacked=True), "one", "about")
+    first, second = (
+        [float(one.get(name, "")) for name in ("x", "width")]
+        for one in list(ElementTree.fromstring(svg))  # noqa: S314 - our own
+        if one.tag == "rect"
+    )
+    assert second[0] == pytest.approx(sum(first), abs=0.02)
+    assert first[1] == pytest.approx(3 * second[1], abs=0.05)
+
+
+def test_lines_have_their_numbers_names_and_markers() -> None:
+    svg = draw_lines(LINES, "about")
+    assert {"gcp against k", "k", "certainty penalty", "2", "10", "100", "0.4"} <= set(texts(svg))
+    assert {"su-mondrian", "<mdav>"} <= set(texts(svg))
+    # Three points and one, and one each in the legend.
+    assert svg.count('style="fill: var(--first)"') == 4
+    assert svg.count('style="fill: var(--second)"') == 2
+
+
+@pytest.mark.parametrize(
+    ("end", "whole", "expected"),
+    [
+        (1.0, False, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (112.0, False, [0, 25, 50, 75, 100]),
+        (12.0, True, [0, 5, 10]),
+        (2.0, True, [0, 1, 2]),
+        (0.003, False, [0, 0.001, 0.002, 0.003]),
+    ],
+)
+def test_numbers_of_an_axis_are_round(end: float, whole: bool, expected: list[float]) -> None:
+    assert ticks(end, 5, whole=whole) == pytest.approx(expected)
+
+
+def test_a_text_that_does_not_fit_is_cut() -> None:
+    assert shortened("age", 50) == "age"
+    cut = shortened("W" * 99, WIDTH)
+    assert cut.endswith("W…")
+    assert text_width(cut) <= WIDTH
 
 
 def page(*blocks: object) -> str:

@@ -1,0 +1,177 @@
+"""Charts of lines with marked points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from anonspark.page.legend import legend
+from anonspark.page.scale import number_text, ticks
+from anonspark.page.svg import (
+    HALF_LETTER,
+    WIDTH,
+    colour,
+    drawing,
+    element,
+    heading,
+    shortened,
+    stroke,
+    text_width,
+    write,
+)
+
+__all__ = ["Line", "Lines", "draw_lines"]
+
+_TOP = 36.0
+_BOTTOM = 190.0
+_GAP = 6.0
+_SIGN_WIDTH = 26.0
+
+# Lines are told apart without colours, too.
+_MARKERS = (
+    "M-3 0A3 3 0 0 0 3 0A3 3 0 0 0 -3 0Z",
+    "M-2.7 -2.7H2.7V2.7H-2.7Z",
+    "M0 -3.4L3.2 2.6H-3.2Z",
+    "M0 -3.8L3.2 0L0 3.8L-3.2 0Z",
+    "M0 3.4L3.2 -2.6H-3.2Z",
+    "M0 -4L1 -1.3L3.8 -1.2L1.6 .5L2.4 3.2L0 1.7L-2.4 3.2L-1.6 .5L-3.8 -1.2L-1 -1.3Z",
+    "M-1.1 -3.3H1.1V-1.1H3.3V1.1H1.1V3.3H-1.1V1.1H-3.3V-1.1H-1.1Z",
+    "M-3 -1.5L-1.5 -3L0 -1.5L1.5 -3L3 -1.5L1.5 0L3 1.5L1.5 3L0 1.5L-1.5 3L-3 1.5L-1.5 0Z",
+    "M-3.4 0L2.6 -3.2V3.2Z",
+    "M3.4 0L-2.6 -3.2V3.2Z",
+    "M0 -3.5L3 -1.7V1.7L0 3.5L-3 1.7V-1.7Z",
+    "M0 -3.4L3.2 -1L2 2.7H-2L-3.2 -1Z",
+)
+_DASHES = ("", "5 2", "5 2 1 2", "1.5 2")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line.
+
+    Parameters
+    ----------
+    name : str
+        For the legend.
+    points : sequence of (float, float)
+        By their place on the axis across.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A chart of lines with marked points.
+
+    Parameters
+    ----------
+    title : str
+    lines : sequence of Line
+        With one point or more in all, and no number below 0 up.
+    across : str
+        What the axis across measures.
+    up : str
+        What the axis up measures, with its unit.
+    logarithmic : bool
+        Whether equal ratios across are equally far apart.
+    """
+
+    title: str
+    lines: Sequence[Line]
+    across: str
+    up: str
+    logarithmic: bool
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where the points of a chart are; from `left` on, in px."""
+
+    left: float
+    first: float
+    last: float
+    end: float
+    logarithmic: bool
+
+    def across(self, value: float) -> float:
+        """Return where a number is across; the first and the last keep off the ends."""
+        low, high, place = (
+            math.log(one) if self.logarithmic else one for one in (self.first, self.last, value)
+        )
+        part = (place - low) / (high - low) if high > low else 0.5
+        return self.left + (WIDTH - self.left) * (0.06 + 0.86 * part)
+
+    def up(self, value: float) -> float:
+        return _BOTTOM - (_BOTTOM - _TOP) * value / self.end
+
+
+def draw_lines(chart: Lines, description: str) -> Markup:
+    """Draw lines; parameters and result as :func:`anonspark.page.heat_map.draw_heat_map`."""
+    points = [point for line in chart.lines for point in line.points]
+    places = sorted({x for x, _ in points})
+    end = 1.05 * max(y for _, y in points) or 1.0
+    up = ticks(end, 5)
+    left = max(text_width(number_text(one)) for one in up) + _GAP
+    frame = _Frame(left, places[0], places[-1], end, chart.logarithmic)
+    parts = [heading(chart.title, chart.up), _axes(chart, frame, places, up)]
+    signs = []
+    for number, line in enumerate(chart.lines):
+        ends = [(frame.across(x), frame.up(y)) for x, y in line.points]
+        parts.append(_stroke(number, ends))
+        sign = _stroke(number, [(0.0, 0.0), (_SIGN_WIDTH, 0.0)], marked=[(_SIGN_WIDTH / 2, 0.0)])
+        signs.append((sign, _SIGN_WIDTH, line.name))
+    bottom = _BOTTOM + 32
+    if len(signs) > 1:
+        drawn, bottom = legend(bottom, signs, beside=False)
+        parts.append(drawn)
+    return drawing(bottom, description, *parts)
+
+
+def _axes(chart: Lines, frame: _Frame, places: Sequence[float], up: Sequence[float]) -> Markup:
+    """Draw grid, numbers and the name of the axis across."""
+    grid = "".join(f"M{frame.left:.2f} {frame.up(one):.2f}H{WIDTH}" for one in up)
+    grid += "".join(f"M{frame.across(one):.2f} {_TOP}V{_BOTTOM}" for one in places)
+    rows = [write(frame.left - _GAP, frame.up(one) + HALF_LETTER, number_text(one)) for one in up]
+    columns, free = [], 0.0
+    for place in places:
+        middle, width = frame.across(place), text_width(number_text(place))
+        if middle - width / 2 >= free:
+            columns.append(write(middle, _BOTTOM + 12, number_text(place)))
+            free = middle + width / 2 + 3
+    name = shortened(chart.across, WIDTH - frame.left)
+    columns.append(write((frame.left + WIDTH) / 2, _BOTTOM + 26, name))
+    return Markup("").join(
+        [
+            element("path", d=grid, style=stroke("grid")),
+            element("g", *rows, text_anchor="end"),
+            element("g", *columns, text_anchor="middle"),
+        ]
+    )
+
+
+def _stroke(
+    number: int,
+    points: Sequence[tuple[float, float]],
+    marked: Sequence[tuple[float, float]] | None = None,
+) -> Markup:
+    """Draw a line with its markers, at its points unless others are given."""
+    name = "second" if number % 2 else "first"
+    path = "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points)
+    marker = _MARKERS[number % len(_MARKERS)]
+    dashes = _DASHES[number // 2 % len(_DASHES)]
+    return Markup("").join(
+        [
+            element("path", d=path, style=stroke(name, 1.4), stroke_dasharray=dashes or "none"),
+            *(
+                element(
+                    "path", d=marker, transform=f"translate({x:.2f} {y:.2f})", style=colour(name)
+                )
+                for x, y in (points if marked is None else marked)
+            ),
+        ]
+    )
