@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
+from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, Figure, shown
 from anonspark.core.utility_score import describe_utility
 
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from anonspark.pipeline.run import Release
 
 __all__ = ["show_plan", "show_records", "show_release", "titled_table"]
+
+
+# They say nothing where no record is suppressed.
+_OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
 
 
 def titled_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
@@ -52,53 +57,41 @@ def show_records(console: Console, title: str, records: Sequence[Any]) -> None:
     console.print(table)
 
 
+def _told(figure: Figure, summary: Mapping[str, Any]) -> object:
+    """Return a figure as it is shown; a count that is withheld is one of few records."""
+    value = summary[figure.name]
+    if value is None:
+        return f"fewer than {summary['k']:,}"
+    return int(value) if figure.type != "double" else value
+
+
 def show_release(console: Console, release: Release) -> None:
     """Show the figures of a run: the release, its rounds, its attributes."""
     summary = release.summary
-    few = f"fewer than {summary['k']:,}"
-
-    def told(count: object) -> object:
-        return few if count is None else count
-
-    lines = [
-        ("records published", summary["rows_published"]),
-        ("records dropped, a quasi-identifier missing", told(summary["rows_dropped_missing"])),
-        *(
-            []
-            if summary["rows_suppressed"] == 0
-            else [
-                ("records without a class, suppressed", told(summary["rows_suppressed"])),
-                ("of them not published", told(summary["rows_left_out"])),
-            ]
-        ),
-        (f"smallest class (k = {summary['k']})", summary["published_min_class_size"]),
-        ("classes", summary["classes"]),
-        ("classes by published tuple", summary["published_classes"]),
-        ("mean class size", summary["mean_class_size"]),
-        ("discernibility metric (dm)", int(summary["dm"])),
-        ("certainty penalty (gcp_total)", summary["gcp_total"]),
-        ("certainty penalty per value (gcp, 0 to 1)", summary["gcp"]),
+    hidden = _OF_SUPPRESSED if summary["rows_suppressed"] == 0 else ()
+    lines: list[tuple[str, object]] = [
+        (figure.title.format(**summary), _told(figure, summary))
+        for figure in shown(SUMMARY)
+        if figure.name not in hidden
+        and (figure.needs is None or summary.get(figure.name) is not None)
     ]
-    if "baseline_dm" in summary:
-        lines += [
-            ("gcp_total without outlier handling", summary["baseline_gcp_total"]),
-            ("rules A, B, C: outlier handling paid",
-             " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")),
-        ]  # fmt: skip
+    if summary.get("baseline_dm") is not None:
+        paid = " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")
+        lines.append(("rules A, B, C: outlier handling paid", paid))
     console.print(titled_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
     console.print(f"Utility: {describe_utility(summary)}", markup=False, highlight=False)
-    columns = ["round", "rows", "normal_rows", "outlier_rows", "classes", "gcp_total"]
-    if release.rounds[0]["levels"] is not None:
-        columns.append("levels")
+    columns = [figure.name for figure in shown(ROUNDS)]
+    if release.rounds[0]["levels"] is None:
+        columns.remove("levels")
     rows = [[row[name] for name in columns] for row in release.rounds]
     console.print(titled_table("Rounds", columns, rows))
-    columns = ["attribute", "kind", "missing_rows", "generalized_share", "ncp", "iloss"]
+    columns = [figure.name for figure in shown(ATTRIBUTES)]
     rows = [
         ["withheld" if row[name] is None else row[name] for name in columns]
         for row in release.attributes
     ]
     console.print(titled_table("Attributes", columns, rows))
-    columns = ["attacker", "highest", "average", "at_risk", "unique"]
+    columns = [figure.name for figure in shown(RISK)]
     rows = [
         ["" if row[name] is None else row[name] for name in columns]
         for row in release.risk
@@ -106,7 +99,7 @@ def show_release(console: Console, release: Release) -> None:
     ]
     console.print(titled_table("Risk of re-identification, as probabilities", columns, rows))
     if len(release.privacy) > 1:
-        names = ("attribute", "criterion", "required", "measured")
+        names = [figure.name for figure in shown(PRIVACY)]
         rows = [
             ["" if row.get(name) is None else row[name] for name in names]
             for row in map(_as_compared, release.privacy)

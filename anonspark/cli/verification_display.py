@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from anonspark.cli.display import titled_table
+from anonspark.core.figures import RISK, shown
 
 if TYPE_CHECKING:
     from anonspark.verification.audit import Verification
@@ -41,7 +42,7 @@ def show_verification(console: Console, verification: Verification) -> None:
         )
     console.print(titled_table(verification.release, ("what", "found"), lines))
     _show_sensitive(console, verification)
-    columns = ["attacker", "highest", "average", "at_risk", "unique"]
+    columns = [figure.name for figure in shown(RISK)]
     rows = [
         [*("" if row[name] is None else row[name] for name in columns), _called_high(row)]
         for row in verification.risk

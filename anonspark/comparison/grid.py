@@ -242,7 +242,7 @@ def load_grid(
     shared = [*_overrides(file.settings), *overrides]
     # The file of the seed is the same for all cells.
     cells, problems = _cells(base, shared, file.axes, cache(read))
-    if not problems and METRICS[file.rank_by].needs_information:
+    if not problems and METRICS[file.rank_by].needs == "information":
         without = [cell for cell in cells if not cell.configuration.evaluate.information]
         if without:
             problems.append(

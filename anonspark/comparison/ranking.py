@@ -5,42 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["METRICS", "Contestant", "Metric", "dominated", "places"]
+from anonspark.core.figures import SUMMARY, Figure
+
+__all__ = ["METRICS", "Contestant", "dominated", "places"]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A figure of the summary that cells can be ranked by.
-
-    Parameters
-    ----------
-    larger_is_better : bool
-    needs_information : bool
-        Whether it is measured with ``evaluate.information`` only.
-    """
-
-    larger_is_better: bool = False
-    needs_information: bool = False
-
-
-METRICS: Mapping[str, Metric] = {
-    "gcp": Metric(),
-    "gcp_total": Metric(),
-    "dm": Metric(),
-    "classes": Metric(larger_is_better=True),
-    "published_classes": Metric(larger_is_better=True),
-    "mean_class_size": Metric(),
-    "mean_class_size_with_suppressed": Metric(),
-    "aecs": Metric(),
-    "iloss": Metric(),
-    "loss": Metric(),
-    "precision": Metric(larger_is_better=True),
-    "entropy": Metric(needs_information=True),
-    "kl_divergence": Metric(needs_information=True),
-    "rows_suppressed": Metric(),
-    "seconds": Metric(),
-}
-"""Columns of the summary, and what is better."""
+METRICS: Mapping[str, Figure] = {figure.name: figure for figure in SUMMARY if figure.better}
+"""Figures of the summary that cells can be ranked by."""
 
 
 @dataclass(frozen=True)

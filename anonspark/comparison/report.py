@@ -18,14 +18,6 @@ __all__ = ["comparison_report", "figure_text", "write_report"]
 
 Row = Mapping[str, Any]
 
-_WORDS = {
-    "gcp": "certainty penalty per value, 0 to 1 (gcp)",
-    "gcp_total": "certainty penalty (gcp_total)",
-    "dm": "discernibility (dm)",
-    "classes": "classes",
-    "seconds": "time of a run, seconds",
-}
-
 # More could not be told apart.
 _MOST_LINES = 12
 
@@ -98,7 +90,7 @@ def figure_text(value: Any) -> str:
 
 
 def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
-    better = "larger" if METRICS[grid.rank_by].larger_is_better else "smaller"
+    better = METRICS[grid.rank_by].better
     names = _ranking_columns(grid)
     settings = [axis_column(key) for key in grid.axes]
     table = Table(
@@ -158,7 +150,7 @@ def _charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
             )
             for name in shown
         ]
-        words = _WORDS.get(metric, metric.replace("_", " "))
+        words = METRICS[metric].axis
         places = [x for line in lines for x, _ in line.points]
         chart = Lines(
             f"{metric} against {short}",

@@ -12,7 +12,7 @@ from typing import Any
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
-from anonspark.core.schemas import SUMMARY_SCHEMA
+from anonspark.core.figures import SUMMARY, ddl
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.layers.evaluate.withholding import least_count
 from anonspark.layers.publish.tables import write_rows
@@ -46,7 +46,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     contestants = []
     for result in results:
         value = None if result.refused else float(least_count(result.summary, grid.rank_by))
-        if value is not None and metric.larger_is_better:
+        if value is not None and metric.better == "larger":
             value = -value
         privacy = {
             key: setting for key, setting in result.configuration["privacy"].items() if key != "k"
@@ -112,9 +112,9 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> str:
         elif kind == "double":
             for row in rows:
                 row[column] = row[column] if row[column] is None else float(row[column])
-    summary = [part for part in SUMMARY_SCHEMA.split(", ") if part.split()[0] not in _LEFT_OUT]
+    summary = ddl([figure for figure in SUMMARY if figure.name not in _LEFT_OUT])
     first = ["cell string", "status string", "reason string"]
-    return ", ".join([*first, *axes, "place int", "dominated boolean", *summary])
+    return ", ".join([*first, *axes, "place int", "dominated boolean", summary])
 
 
 def _text(value: Any) -> str:

@@ -9,25 +9,19 @@ from pydantic import Field, model_validator
 
 from anonspark.config.problems import Finding, found, impossible, nearest
 from anonspark.config.section import Section
-from anonspark.core.schemas import (
-    ATTRIBUTES_SCHEMA,
-    RISK_SCHEMA,
-    SUMMARY_SCHEMA,
-    figures_of,
-)
+from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
 __all__ = ["Gate", "summary_figures", "unmeasured", "unusable_gates"]
 
 _ATTACKERS = ("prosecutor", "journalist", "marketer")
 
-# No figures of quality: they were configured, or are known when all is done.
-_NO_METRICS = ("k", "rho", "seconds", "round", "position", "weight", "height", "threshold")
+_FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
-_OF_INFORMATION = ("entropy", "kl_divergence")
-_OF_BASELINE = ("baseline_", "rule_a", "rule_b", "rule_c")
-
-# What the marketer, who aims at all records, has no figure of.
-_OF_ONE_RECORD = ("highest", "at_risk", "lowest", "at_highest", "at_lowest", "unique")
+# The key that has to be true for a figure to be measured.
+_KEYS: Mapping[Need, str] = {
+    "information": "evaluate.information",
+    "baseline": "evaluate.compare_baseline",
+}
 
 
 class Gate(Section):
@@ -116,29 +110,28 @@ def unmeasured(name: str, *, information: bool, baseline: bool) -> str | None:
     baseline : bool
         Whether the model without outlier handling is measured.
     """
-    own = name.rpartition(".")[2]
-    key = None
-    if own in _OF_INFORMATION and not information:
-        key = "evaluate.information"
-    elif own.startswith(_OF_BASELINE) and not baseline:
-        key = "evaluate.compare_baseline"
-    return None if key is None else f"found {found(name)}, which is not measured; set {key} to true"
+    figure = _FIGURES.get(name.rpartition(".")[2])
+    if figure is None or figure.needs is None:
+        return None
+    is_set: Mapping[Need, bool] = {"information": information, "baseline": baseline}
+    if is_set.get(figure.needs, True):
+        return None
+    return f"found {found(name)}, which is not measured; set {_KEYS[figure.needs]} to true"
 
 
 def summary_figures() -> list[str]:
     """Return the columns of the table ``summary`` that are figures of a release."""
-    return [name for name in figures_of(SUMMARY_SCHEMA) if name not in _NO_METRICS]
+    return [figure.name for figure in results(SUMMARY)]
 
 
 def _metrics(quasi_identifiers: Sequence[str]) -> Iterator[str]:
     """Return everything that a gate may be about."""
     yield from summary_figures()
     for name in quasi_identifiers:
-        for figure in figures_of(ATTRIBUTES_SCHEMA):
-            if figure not in _NO_METRICS:
-                yield f"attributes.{name}.{figure}"
+        for figure in results(ATTRIBUTES):
+            yield f"attributes.{name}.{figure.name}"
     for attacker in _ATTACKERS:
-        for figure in figures_of(RISK_SCHEMA):
-            own = attacker != "marketer" or figure not in _OF_ONE_RECORD
-            if own and figure not in _NO_METRICS:
-                yield f"risk.{attacker}.{figure}"
+        for figure in results(RISK):
+            # The marketer aims at all records.
+            if attacker != "marketer" or figure.needs != "one record":
+                yield f"risk.{attacker}.{figure.name}"

@@ -12,7 +12,6 @@ from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.schema import RiskOptions
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
-from anonspark.core.utility_score import utility_score
 from anonspark.layers.evaluate.metrics import Totals, round_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -147,21 +146,9 @@ def _summary(
         "rho": model.rounds,
         "rounds": len(basis.rounds.results),
         "rows_published": published.rows,
-        "classes": total.classes,
         "published_classes": published.classes,
-        "dm": total.discernibility,
-        "gcp_total": total.certainty_penalty,
-        "gcp": total.global_certainty_penalty,
-        "iloss": total.information_loss,
-        "aecs": total.mean_class_size / k,
-        "mean_class_size": total.mean_class_size,
-        "mean_class_size_with_suppressed": total.mean_class_size_with_suppressed,
-        "precision": total.precision,
-        "loss": total.loss,
-        "utility_score": utility_score(total.loss),
-        "min_class_size": total.smallest,
-        "max_class_size": total.largest,
         "published_min_class_size": published.smallest,
+        **total.figures(k),
         "configuration_fingerprint": configuration.fingerprint(),
         "input_fingerprint": snapshot.fingerprint,
         "output_fingerprint": published.fingerprint,

@@ -17,13 +17,7 @@ from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.models import AutoOptions
 from anonspark.config.schema import ExecutionOptions, MetricsOptions
-from anonspark.core.schemas import (
-    ATTRIBUTES_SCHEMA,
-    PRIVACY_SCHEMA,
-    RISK_SCHEMA,
-    ROUNDS_SCHEMA,
-    SUMMARY_SCHEMA,
-)
+from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.job_descriptions import described_jobs
@@ -388,13 +382,14 @@ def run(
             ).sortWithinPartitions("class_id")
             listed += write_table(in_order, "parquet", files, staging, "metrics/classes")
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
-            for name, rows, schema in (
-                ("summary", [summary], SUMMARY_SCHEMA),
-                ("rounds", figures.rounds, ROUNDS_SCHEMA),
-                ("attributes", figures.attributes, ATTRIBUTES_SCHEMA),
-                ("privacy", figures.privacy, PRIVACY_SCHEMA),
-                ("risk", figures.risk, RISK_SCHEMA),
+            for name, rows in (
+                ("summary", [summary]),
+                ("rounds", figures.rounds),
+                ("attributes", figures.attributes),
+                ("privacy", figures.privacy),
+                ("risk", figures.risk),
             ):
+                schema = ddl(TABLES[name])
                 listed.append(write_rows(files, rows, schema, staging.release, f"metrics/{name}"))
             manifest = release_manifest(
                 spark.version, description, basis, summary, gates, drifts, progress

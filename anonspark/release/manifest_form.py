@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -13,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from anonspark._version import __version__
 from anonspark.config import Configuration, json_schema
 from anonspark.config.problems import Location, explain, key_path
+from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
-from anonspark.core.schemas import SUMMARY_SCHEMA
 
 __all__ = ["FORM", "manifest_problems"]
 
@@ -210,9 +209,10 @@ def manifest_problems(manifest: object) -> list[str]:
             for stage in _STAGES
             if "seconds" in manifest and stage not in parsed.seconds
         ]
-    problems += _summary_problems(parsed.summary, is_whole=is_whole)
-    # Another version may have other options.
-    if is_whole and parsed.versions.anonspark == __version__:
+    # Another version may have other figures and options.
+    is_ours = is_whole and parsed.versions.anonspark == __version__
+    problems += _summary_problems(parsed.summary, is_ours=is_ours)
+    if is_ours:
         problems += _configuration_problems(manifest["configuration"])
     return problems[:_MOST_PROBLEMS]
 
@@ -252,31 +252,29 @@ def _unsound_files(manifest: _Manifest) -> Iterator[str]:
         seen.add(file.path)
 
 
-_SUMMARY = {
-    name: kind
-    for name, kind in (part.split() for part in SUMMARY_SCHEMA.split(", "))
-    if not name.endswith("_fingerprint") and name not in ("run_id", "started")
-}
-
-# Figures that only some runs have.
-_SOMETIMES = re.compile(r"rule_|baseline_|entropy|kl_divergence")
+_SUMMARY = tuple(
+    figure
+    for figure in SUMMARY
+    if not figure.name.endswith("_fingerprint") and figure.name not in ("run_id", "started")
+)
 _NEVER_NULL = ("k", "rows_published", "published_classes", "published_min_class_size")
 
 
-def _summary_problems(summary: Mapping[str, Any], *, is_whole: bool) -> Iterator[str]:
-    for name, kind in _SUMMARY.items():
+def _summary_problems(summary: Mapping[str, Any], *, is_ours: bool) -> Iterator[str]:
+    for figure in _SUMMARY:
+        name = figure.name
         if name not in summary:
-            if is_whole and not _SOMETIMES.match(name):
+            if is_ours and figure.needs is None:
                 yield f"summary.{name}: the key is missing"
             continue
         value = summary[name]
-        if kind == "string":
+        if figure.type == "string":
             sound, expected = isinstance(value, str), "a text"
         else:
-            types = (int, float) if kind == "double" else (int,)
+            types = (int, float) if figure.type == "double" else (int,)
             sound = isinstance(value, types) and not isinstance(value, bool)
             sound = sound or (value is None and name not in _NEVER_NULL)
-            expected = "a number" if kind == "double" else "a whole number"
+            expected = "a number" if figure.type == "double" else "a whole number"
         if not sound:
             yield f"summary.{name}: expected {expected}"
 

@@ -11,13 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from anonspark.core.schemas import (
-    ATTRIBUTES_SCHEMA,
-    PRIVACY_SCHEMA,
-    RISK_SCHEMA,
-    ROUNDS_SCHEMA,
-    SUMMARY_SCHEMA,
-)
+from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.spark.filesystem import Entry, FileSystem
 from anonspark.errors import ConfigurationError
 from anonspark.release.layout import (
@@ -36,11 +30,7 @@ __all__ = ["audit_release_files", "audit_table_files"]
 _WITH_FOOTERS = ("parquet", "orc")
 
 _METRICS = {
-    "metrics/summary": SUMMARY_SCHEMA,
-    "metrics/rounds": ROUNDS_SCHEMA,
-    "metrics/attributes": ATTRIBUTES_SCHEMA,
-    "metrics/privacy": PRIVACY_SCHEMA,
-    "metrics/risk": RISK_SCHEMA,
+    **{f"metrics/{name}": ddl(table) for name, table in TABLES.items()},
     "left_out": "attribute string, value string, records long",
 }
 

@@ -21,13 +21,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.schema import RiskOptions
-from anonspark.core.schemas import (
-    ATTRIBUTES_SCHEMA,
-    PRIVACY_SCHEMA,
-    RISK_SCHEMA,
-    ROUNDS_SCHEMA,
-    SUMMARY_SCHEMA,
-)
+from anonspark.core.figures import TABLES
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import MANIFEST
@@ -39,14 +33,6 @@ from anonspark.verification.risk import attacks, attacks_with_population, risk_r
 __all__ = ["Statements", "published_columns", "read_statements"]
 
 Row = Mapping[str, Any]
-
-_TABLES = {
-    "summary": SUMMARY_SCHEMA,
-    "rounds": ROUNDS_SCHEMA,
-    "attributes": ATTRIBUTES_SCHEMA,
-    "privacy": PRIVACY_SCHEMA,
-    "risk": RISK_SCHEMA,
-}
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -146,7 +132,7 @@ class Statements:
             found += [
                 f"{self.release}/metrics/{name}: is not there; restore the release or publish it "
                 "again"
-                for name in (*_TABLES, "classes")
+                for name in (*TABLES, "classes")
                 if name not in self.tables and name not in self.unread
             ]
         return found + list(
@@ -502,7 +488,7 @@ def read_statements(
     """
     tables: dict[str, list[Row]] = {}
     unread = []
-    for name in (*_TABLES, "classes"):
+    for name in (*TABLES, "classes"):
         directory = f"{release}/metrics/{name}"
         if not files.exists(directory):
             continue
@@ -538,7 +524,7 @@ def _typed(rows: list[Row], table: str) -> list[Row]:
     ------
     ValueError
     """
-    columns = [part.split() for part in _TABLES[table].split(", ")]
+    columns = [(figure.name, figure.type) for figure in TABLES[table]]
     for row in rows:
         if any(row.get(name) is None for name in _NEEDED.get(table, ())):
             raise ValueError("a row lacks its name")

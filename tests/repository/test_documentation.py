@@ -13,12 +13,7 @@ import yaml
 from places import REPOSITORY
 
 from anonspark.config import json_schema, parse_configuration
-from anonspark.core.schemas import (
-    ATTRIBUTES_SCHEMA,
-    RISK_SCHEMA,
-    ROUNDS_SCHEMA,
-    SUMMARY_SCHEMA,
-)
+from anonspark.core.figures import SUMMARY, TABLES
 from anonspark.errors import (
     ConfigurationError,
     DataError,
@@ -86,10 +81,6 @@ def schema_keys() -> list[str]:
     return sorted({".".join(path) for path in walk(schema, ())})
 
 
-def columns(schema: str) -> list[str]:
-    return [column.split()[0] for column in schema.split(", ")]
-
-
 def section(page: Path, heading: str) -> str:
     """Return the text below a heading, up to the next one."""
     found = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", page.read_text(), re.M | re.S)
@@ -112,20 +103,27 @@ def test_the_reference_has_no_key_that_the_configuration_lacks() -> None:
     assert set(rows) - set(schema_keys()) == set()
 
 
-@pytest.mark.parametrize(
-    ("table", "schema"),
-    [
-        ("summary", SUMMARY_SCHEMA),
-        ("rounds", ROUNDS_SCHEMA),
-        ("attributes", ATTRIBUTES_SCHEMA),
-        ("risk", RISK_SCHEMA),
-    ],
-)
-def test_every_metrics_column_is_in_the_reference(table: str, schema: str) -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_every_metrics_column_is_in_the_reference(table: str) -> None:
     text = section(DOCS / "output.md", table)
     first_cells = re.findall(r"^\| (`.*?) \|", text, re.M)
     documented = [name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)]
-    assert sorted(documented) == sorted(columns(schema))
+    assert sorted(documented) == sorted(figure.name for figure in TABLES[table])
+
+
+@pytest.mark.parametrize(
+    ("file", "row", "expected"),
+    [
+        ("comparison.md", "rank_by", [one.name for one in SUMMARY if one.better]),
+        ("operations.md", "anonspark_release_...", [one.name for one in SUMMARY if one.help]),
+    ],
+)
+def test_figures_to_rank_by_and_to_watch_are_in_the_reference(
+    file: str, row: str, expected: list[str]
+) -> None:
+    (line,) = re.findall(rf"^\| `{re.escape(row)}` \|(.*)$", (DOCS / file).read_text(), re.M)
+    others = {"gcp", "evaluate.information", "summary"}
+    assert set(re.findall(r"`([\w.]+)`", line)) - others == set(expected) - others
 
 
 @page

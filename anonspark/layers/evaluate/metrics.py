@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.utility_score import utility_score
 from anonspark.engine.spark.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.staged.columns import CLASS_ID, ROUND, SIZE
@@ -215,6 +216,30 @@ class Totals:
         total = sum(one.weight * getattr(one, figure) for one in self._with_suppressed)
         weights = sum(one.weight for one in self.attributes)
         return float(total) / (float(weights) * (self.rows + self.suppressed))
+
+    def figures(self, k: int) -> dict[str, int | float]:
+        """Return the figures of the table ``summary`` that classes tell, by name.
+
+        Parameters
+        ----------
+        k : int
+            Smallest class size that was required.
+        """
+        return {
+            "classes": self.classes,
+            "dm": self.discernibility,
+            "gcp_total": self.certainty_penalty,
+            "gcp": self.global_certainty_penalty,
+            "iloss": self.information_loss,
+            "aecs": self.mean_class_size / k,
+            "mean_class_size": self.mean_class_size,
+            "mean_class_size_with_suppressed": self.mean_class_size_with_suppressed,
+            "precision": self.precision,
+            "loss": self.loss,
+            "utility_score": utility_score(self.loss),
+            "min_class_size": self.smallest,
+            "max_class_size": self.largest,
+        }
 
     def of_attribute(self, index: int) -> AttributeTotals:
         """Return the sums of a quasi-identifier, with the suppressed records."""

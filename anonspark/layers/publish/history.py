@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
-from anonspark.core.schemas import HISTORY_SCHEMA, ROUNDS_SCHEMA
+from anonspark.core.figures import HISTORY, ROUNDS, ddl
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
@@ -90,7 +90,7 @@ def last_comparable_run(
             if not paths:
                 continue
             rows = (
-                files.spark.read.schema(HISTORY_SCHEMA)
+                files.spark.read.schema(ddl(HISTORY))
                 .parquet(*paths)
                 .where(
                     (sf.col("job") == redact(configuration.metrics.job))
@@ -168,8 +168,8 @@ def append_to_history(
                 f"release at {configuration.output.path} is complete"
             )
         for table, content in (
-            ("rounds", parquet_file(files.spark, rounds, ROUNDS_SCHEMA)),
-            ("summary", parquet_file(files.spark, [row], HISTORY_SCHEMA)),
+            ("rounds", parquet_file(files.spark, rounds, ddl(ROUNDS))),
+            ("summary", parquet_file(files.spark, [row], ddl(HISTORY))),
         ):
             files.make_directory(f"{root}/{table}/{date}")
             files.replace(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
+from anonspark.core.figures import SUMMARY
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 from anonspark.redaction import redact
@@ -22,24 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["exposition", "local_path", "write_textfile"]
 
 _LOGGER = logging.getLogger("anonspark")
-
-_FIGURES = {
-    "rows_in": "Rows of the input.",
-    "rows_dropped_missing": "Rows left out because a quasi-identifier is missing.",
-    "rows_published": "Rows of the release.",
-    "rows_suppressed": "Records that found no class.",
-    "rows_left_out": "Records that found no class and are not published.",
-    "classes": "Groups that the model formed.",
-    "published_classes": "Classes by published tuple.",
-    "published_min_class_size": "Records of the smallest class by published tuple.",
-    "mean_class_size": "Records per group.",
-    "aecs": "Mean class size divided by k.",
-    "dm": "Discernibility metric, in squared records.",
-    "gcp_total": "Global certainty penalty, summed over records and quasi-identifiers.",
-    "gcp": "Global certainty penalty as a share, from 0 (nothing lost) to 1.",
-    "loss": "Mean share of the domain that a published value covers, from 0 to 1.",
-    "utility_score": "100 (1 - loss).",
-}
 
 _Samples = Iterable[tuple[Mapping[str, str], float]]
 
@@ -88,10 +71,10 @@ def exposition(
             [({"stage": stage}, duration) for stage, duration in seconds.items()],
         ),
     ]
-    for name, text in _FIGURES.items():
-        figure = None if summary is None else summary.get(name)
-        if figure is not None:
-            families.append((f"release_{name}", text, [({}, float(figure))]))
+    for figure in SUMMARY:
+        value = None if summary is None or not figure.help else summary.get(figure.name)
+        if value is not None:
+            families.append((f"release_{figure.name}", figure.help, [({}, float(value))]))
     lines = []
     for name, text, samples in families:
         lines.append(f"# HELP anonspark_{name} {text}")

@@ -16,7 +16,7 @@ from anonspark.comparison.grid import Grid, load_grid
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.comparison.report import comparison_report
 from anonspark.comparison.table import axis_column, comparison_rows
-from anonspark.core.schemas import SUMMARY_SCHEMA
+from anonspark.core.figures import SUMMARY
 from anonspark.errors import ConfigurationError
 
 EXPERIMENTS = REPOSITORY / "conf" / "experiments"
@@ -168,7 +168,7 @@ def test_other_keys_of_the_file(tmp_path: Path) -> None:
 
 
 def test_figures_to_rank_by_are_columns_of_the_summary() -> None:
-    assert set(METRICS) <= {part.split()[0] for part in SUMMARY_SCHEMA.split(", ")}
+    assert set(METRICS) <= {figure.name for figure in SUMMARY}
 
 
 # Ranking ------------------------------------------------------------------------------------------

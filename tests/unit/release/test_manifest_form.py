@@ -10,7 +10,7 @@ import pytest
 
 from anonspark import __version__
 from anonspark.config import parse_configuration
-from anonspark.core.schemas import SUMMARY_SCHEMA
+from anonspark.core.figures import SUMMARY
 from anonspark.release.manifest_form import manifest_problems
 
 Place = tuple[str | int, ...]
@@ -42,7 +42,7 @@ CONFIGURATION = {
 def manifest() -> dict[str, Any]:
     """Return a manifest with every kind of key."""
     texts = {"model": "su-mondrian", "version": __version__}
-    names = [part.split()[0] for part in SUMMARY_SCHEMA.split(", ")]
+    names = [figure.name for figure in SUMMARY]
     summary = {
         name: texts.get(name, 5)
         for name in names

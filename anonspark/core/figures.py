@@ -1,0 +1,353 @@
+"""Every figure of a release, once: the tables of metrics, and what is said of their columns.
+
+The schemas of the tables, the terminal, the comparison of cells, gates, drift, the form of a
+manifest and Prometheus read these rows. A new figure of the summary is a row here, and a line where
+it is computed (:meth:`anonspark.layers.evaluate.metrics.Totals.figures` for what classes tell).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+__all__ = [
+    "ATTRIBUTES",
+    "HISTORY",
+    "PRIVACY",
+    "RISK",
+    "ROUNDS",
+    "SUMMARY",
+    "TABLES",
+    "Figure",
+    "Need",
+    "ddl",
+    "results",
+    "shown",
+]
+
+Need = Literal["information", "baseline", "rounds", "one record"]
+"""What a figure is measured with only: ``evaluate.information``, a model without outlier handling,
+several rounds, or an attacker who aims at one record."""
+
+# Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
+_SQUARES = "decimal(38,0)"
+_NUMBERS = ("int", "long", "double", _SQUARES)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One column of a table of metrics.
+
+    Parameters
+    ----------
+    name : str
+        Of the column; configuration, manifest and Prometheus name it so.
+    type : str
+        Of the column, as DDL.
+    words : str
+        What it is, for people. Braces name another figure of the same row.
+    unit : str
+        What it is measured in, or where it lies.
+    is_symbol : bool
+        Whether people know it by its name, too, which then stands beside the words.
+    better : str or None
+        ``smaller`` or ``larger``; None for what cells of a comparison are not ranked by.
+    needs : str or None
+        What it is measured with only; None for what every run has.
+    is_result : bool
+        Whether gates and drift may bound it: it is neither configured nor known after the end.
+    line : int or None
+        Its place on the terminal among the figures of its table; None is not shown there.
+    help : str
+        A sentence for Prometheus; empty for what is not exported.
+    """
+
+    name: str
+    type: str
+    words: str = ""
+    unit: str = ""
+    is_symbol: bool = False
+    better: Literal["smaller", "larger"] | None = None
+    needs: Need | None = None
+    is_result: bool = True
+    line: int | None = None
+    help: str = ""
+
+    @property
+    def title(self) -> str:
+        """Words for a line of a table."""
+        if not self.is_symbol:
+            return self.words
+        return f"{self.words} ({', '.join(filter(None, (self.name, self.unit)))})"
+
+    @property
+    def axis(self) -> str:
+        """Words for the axis of a chart, with the unit."""
+        words = ", ".join(filter(None, (self.words or self.name.replace("_", " "), self.unit)))
+        return f"{words} ({self.name})" if self.is_symbol else words
+
+
+def ddl(table: Sequence[Figure]) -> str:
+    """Return the schema of a table, as DDL."""
+    return ", ".join(f"{figure.name} {figure.type}" for figure in table)
+
+
+def results(table: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the columns of a table that are numbers and outcomes of a run, in its order."""
+    return tuple(one for one in table if one.is_result and one.type in _NUMBERS)
+
+
+def shown(table: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Return the columns of a table that the terminal shows, in the order there."""
+    return tuple(sorted((one for one in table if one.line), key=lambda one: one.line or 0))
+
+
+def _configured(name: str, data_type: str) -> Figure:
+    return Figure(name, data_type, is_result=False)
+
+
+_RUN = Figure("run_id", "string")
+
+SUMMARY = (
+    _RUN,
+    Figure("model", "string"),
+    _configured("k", "int"),
+    _configured("rho", "int"),
+    Figure("rounds", "int", "rounds"),
+    Figure("rows_in", "long", "records of the input", help="Rows of the input."),
+    Figure(
+        "rows_dropped_missing",
+        "long",
+        "records dropped, a quasi-identifier missing",
+        line=2,
+        help="Rows left out because a quasi-identifier is missing.",
+    ),
+    Figure("rows_published", "long", "records published", line=1, help="Rows of the release."),
+    Figure(
+        "rows_suppressed",
+        "long",
+        "records without a class, suppressed",
+        better="smaller",
+        line=3,
+        help="Records that found no class.",
+    ),
+    Figure(
+        "rows_left_out",
+        "long",
+        "of them not published",
+        line=4,
+        help="Records that found no class and are not published.",
+    ),
+    Figure(
+        "classes",
+        "long",
+        "classes",
+        better="larger",
+        line=6,
+        help="Groups that the model formed.",
+    ),
+    Figure(
+        "published_classes",
+        "long",
+        "classes by published tuple",
+        better="larger",
+        line=7,
+        help="Classes by published tuple.",
+    ),
+    Figure(
+        "dm",
+        _SQUARES,
+        "discernibility metric",
+        is_symbol=True,
+        better="smaller",
+        line=9,
+        help="Discernibility metric, in squared records.",
+    ),
+    Figure(
+        "gcp_total",
+        "double",
+        "certainty penalty",
+        is_symbol=True,
+        better="smaller",
+        line=10,
+        help="Global certainty penalty, summed over records and quasi-identifiers.",
+    ),
+    Figure(
+        "gcp",
+        "double",
+        "certainty penalty per value",
+        "0 to 1",
+        is_symbol=True,
+        better="smaller",
+        line=11,
+        help="Global certainty penalty as a share, from 0 (nothing lost) to 1.",
+    ),
+    Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller"),
+    Figure(
+        "aecs",
+        "double",
+        "mean class size by k",
+        is_symbol=True,
+        better="smaller",
+        help="Mean class size divided by k.",
+    ),
+    Figure(
+        "mean_class_size",
+        "double",
+        "mean class size",
+        "records",
+        better="smaller",
+        line=8,
+        help="Records per group.",
+    ),
+    Figure(
+        "mean_class_size_with_suppressed",
+        "double",
+        "mean class size with suppressed",
+        "records",
+        better="smaller",
+    ),
+    Figure("precision", "double", "precision", "0 to 1", better="larger"),
+    Figure(
+        "loss",
+        "double",
+        "loss",
+        "0 to 1",
+        better="smaller",
+        help="Mean share of the domain that a published value covers, from 0 to 1.",
+    ),
+    Figure("min_class_size", "long", "smallest group", "records"),
+    Figure("max_class_size", "long", "largest group", "records"),
+    Figure(
+        "published_min_class_size",
+        "long",
+        "smallest class (k = {k})",
+        line=5,
+        help="Records of the smallest class by published tuple.",
+    ),
+    Figure("baseline_classes", "long", "classes without outlier handling", needs="baseline"),
+    Figure("baseline_dm", _SQUARES, "dm without outlier handling", needs="baseline"),
+    Figure(
+        "baseline_gcp_total",
+        "double",
+        "gcp_total without outlier handling",
+        needs="baseline",
+        line=12,
+    ),
+    Figure(
+        "baseline_mean_class_size",
+        "double",
+        "mean class size without outlier handling",
+        "records",
+        needs="baseline",
+    ),
+    Figure("rule_a", "int", "rule A: dm", needs="baseline"),
+    Figure("rule_b", "int", "rule B: mean class size", needs="baseline"),
+    Figure("rule_c", "int", "rule C: gcp_total", needs="baseline"),
+    Figure("rule_gain_utility", "int", "rho-Gain: utility", needs="rounds"),
+    Figure("rule_gain_risk", "int", "rho-Gain: risk", needs="rounds"),
+    Figure("rule_gain", "int", "rho-Gain", needs="rounds"),
+    Figure(
+        "entropy", "double", "non-uniform entropy", "bits", better="smaller", needs="information"
+    ),
+    Figure(
+        "kl_divergence",
+        "double",
+        "Kullback-Leibler divergence",
+        "bits",
+        better="smaller",
+        needs="information",
+    ),
+    Figure("utility_score", "double", "utility score", "0 to 100", help="100 (1 - loss)."),
+    Figure("configuration_fingerprint", "string"),
+    Figure("input_fingerprint", "string"),
+    Figure("output_fingerprint", "string"),
+    Figure("version", "string"),
+    Figure("started", "timestamp"),
+    Figure("seconds", "double", "time of a run", "seconds", better="smaller", is_result=False),
+)
+"""The row of a release."""
+
+HISTORY = (*SUMMARY, Figure("job", "string"), Figure("settings_fingerprint", "string"))
+"""The table summary of all runs: what tells which of them can be compared comes with each row."""
+
+ROUNDS = (
+    _RUN,
+    replace(_configured("round", "int"), line=1),
+    Figure("rows", "long", line=2),
+    Figure("normal_rows", "long", line=3),
+    Figure("outlier_rows", "long", line=4),
+    Figure("classes", "long", line=5),
+    Figure("classes_total", "long"),
+    Figure("dm", _SQUARES),
+    Figure("dm_total", _SQUARES),
+    Figure("gcp_total", "double", line=6),
+    Figure("gcp_total_cumulative", "double"),
+    Figure("gcp_total_if_last", "double"),
+    Figure("mean_class_size", "double"),
+    Figure("mean_class_size_with_outliers", "double"),
+    Figure("precision", "double"),
+    Figure("loss", "double"),
+    Figure("height", "int"),
+    Figure("levels", "string", line=7),
+)
+"""A row a round."""
+
+ATTRIBUTES = (
+    _RUN,
+    _configured("position", "int"),
+    Figure("attribute", "string", line=1),
+    Figure("kind", "string", line=2),
+    _configured("weight", "double"),
+    Figure("missing_rows", "long", line=3),
+    Figure("generalized_rows", "long"),
+    Figure("generalized_share", "double", line=4),
+    Figure("ncp_total", "double"),
+    Figure("ncp", "double", line=5),
+    Figure("iloss", "double", line=6),
+    Figure("loss", "double"),
+    _configured("height", "int"),
+    Figure("precision", "double"),
+    Figure("entropy", "double", needs="information"),
+)
+"""A row a quasi-identifier."""
+
+RISK = (
+    _RUN,
+    _configured("round", "int"),
+    Figure("attacker", "string", line=1),
+    Figure("population", "boolean"),
+    Figure("highest", "double", needs="one record", line=2),
+    Figure("average", "double", line=3),
+    Figure("at_risk", "double", needs="one record", line=4),
+    Figure("lowest", "double", needs="one record"),
+    Figure("at_highest", "double", needs="one record"),
+    Figure("at_lowest", "double", needs="one record"),
+    Figure("unique", "double", needs="one record", line=5),
+    _configured("threshold", "double"),
+    Figure("high_highest", "boolean"),
+    Figure("high_average", "boolean"),
+    Figure("high_at_risk", "boolean"),
+    Figure("high_unique", "boolean"),
+)
+"""A row a round and attacker, and one an attacker for the whole release."""
+
+PRIVACY = (
+    _RUN,
+    Figure("attribute", "string", line=1),
+    Figure("criterion", "string", line=2),
+    Figure("required", "double", line=3),
+    Figure("c", "double"),
+    Figure("measured", "double", line=4),
+)
+"""A row a criterion."""
+
+TABLES: Mapping[str, tuple[Figure, ...]] = {
+    "summary": SUMMARY,
+    "rounds": ROUNDS,
+    "attributes": ATTRIBUTES,
+    "privacy": PRIVACY,
+    "risk": RISK,
+}
+"""The tables of metrics that are small, by the name of their folder."""
