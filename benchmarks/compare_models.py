@@ -82,7 +82,7 @@ class Comparison:
         return {
             f"smallest l of {attribute}": f"{found.distinct:.0f}",
             "entropy l": f"{found.entropy:.2f}",
-            f"largest t of {attribute}": f"{found.equal_distance:.3f}",
+            f"largest t of {attribute}": f"{found.worst['equal_distance']:.3f}",
         }
 
 

@@ -111,9 +111,10 @@ def show_release(console: Console, release: Release) -> None:
 
 def _as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
     """Show of recursive diversity the figure that is measured, c, as what is required."""
-    if row["criterion"] != "recursive":
+    if row.get("c") is None:
         return row
-    return {**row, "criterion": f"recursive, l = {row['required']:g}: c", "required": row["c"]}
+    criterion = f"{row['criterion']}, l = {row['required']:g}: c"
+    return {**row, "criterion": criterion, "required": row["c"]}
 
 
 def show_plan(console: Console, plan: Plan) -> None:

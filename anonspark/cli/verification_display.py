@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from anonspark.cli.display import titled_table
+from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import RISK, shown
 
 if TYPE_CHECKING:
@@ -71,28 +72,22 @@ def _called_high(row: Mapping[str, object]) -> str:
 
 def _show_sensitive(console: Console, verification: Verification) -> None:
     """Show what the worst class tells of each sensitive attribute."""
-    figures = {
-        "different values": "values",
-        "distinct l": "distinct",
-        "... of merged spellings": "distinct_merged",
-        "... without missing": "distinct_present",
-        "entropy l": "entropy",
-        "recursive c, l = 2": "recursive",
-        "largest share": "largest_share",
-        "t, equal": "equal_distance",
-        "t, ordered": "ordered_distance",
-        "t, hierarchical": "hierarchical_distance",
-        "homogeneous classes": "homogeneous_classes",
-        "their records": "homogeneous_records",
-    }
-    measured = [vars(one) for one in verification.sensitive]
+    figures = {"different values": "values"}
+    for kind, one in CRITERIA.items():
+        figures[one.title] = one.column
+        if kind == "distinct":
+            figures["... of merged spellings"] = "distinct_merged"
+            figures["... without missing"] = "distinct_present"
+    figures["homogeneous classes"] = "homogeneous_classes"
+    figures["their records"] = "homogeneous_records"
+    measured = [found.as_dict() for found in verification.sensitive]
     rows = [
-        (title, *(_shown(one[name]) for one in measured))
+        (title, *(_shown(found[name]) for found in measured))
         for title, name in figures.items()
-        if any(one[name] is not None for one in measured)
+        if any(found[name] is not None for found in measured)
     ]
     if rows:
-        columns = ("in the worst class", *(one.attribute for one in verification.sensitive))
+        columns = ("in the worst class", *(found.attribute for found in verification.sensitive))
         console.print(titled_table("Sensitive attributes", columns, rows))
 
 

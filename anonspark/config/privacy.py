@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import Section
-from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind, Option
 
 __all__ = [
-    "AlphaAnonymity",
     "DeltaPresence",
     "LDiversity",
     "PrivacyOptions",
     "TCloseness",
 ]
+
+_KEYS = {one.key for one in CRITERIA.values()}
 
 _AttributeName = Annotated[
     str, Field(min_length=1, description="Name of an attribute with the role sensitive.")
@@ -130,27 +132,6 @@ class TCloseness(Section):
         return Criterion(self.attribute, kinds[self.distance], self.t)
 
 
-class AlphaAnonymity(Section):
-    """The largest share of one sensitive value in a class: (alpha, k)-anonymity.
-
-    Attributes
-    ----------
-    attribute : str
-        A sensitive attribute.
-    alpha : float
-        Largest share.
-    """
-
-    attribute: _AttributeName
-    alpha: float = Field(
-        gt=0.0, le=1.0, description="Largest share of any one value in a class, up to 1."
-    )
-
-    def criterion(self) -> Criterion:
-        """Return the same as the models know it."""
-        return Criterion(self.attribute, "alpha", self.alpha)
-
-
 class DeltaPresence(Section):
     """Bounds on the probability that a person of a population is in the release.
 
@@ -196,18 +177,8 @@ def _one_or_more(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
 
-class PrivacyOptions(Section):
-    """What the release guarantees.
-
-    Attributes
-    ----------
-    k : int
-        Smallest class size allowed.
-    l_diversity : list of LDiversity
-    t_closeness : list of TCloseness
-    alpha_k_anonymity : list of AlphaAnonymity
-    delta_presence : DeltaPresence or None
-    """
+class _WithSeveralBounds(Section):
+    """Criteria whose sections have more than one key beside the attribute."""
 
     k: int = Field(ge=1, description="Smallest class size allowed.")
     l_diversity: Annotated[list[LDiversity], BeforeValidator(_one_or_more)] = Field(
@@ -221,10 +192,60 @@ class PrivacyOptions(Section):
             "a list."
         ),
     )
-    alpha_k_anonymity: Annotated[list[AlphaAnonymity], BeforeValidator(_one_or_more)] = Field(
-        default=[],
-        description="Largest share of one sensitive value in every class; one or a list.",
+
+
+class _OneBound(Section):
+    """The base of sections of criteria with one bound."""
+
+    criterion_kind: ClassVar[CriterionKind]
+    bound_key: ClassVar[str]
+    attribute: _AttributeName
+
+    def criterion(self) -> Criterion:
+        """Return the same as the models know it."""
+        return Criterion(self.attribute, self.criterion_kind, getattr(self, self.bound_key))
+
+
+def _field_of(kind: CriterionKind, option: Option) -> tuple[Any, Any]:
+    """Return type and description of the key that lists sections with one bound."""
+    limits: dict[str, Any] = dict(option.limits)
+    fields: dict[str, Any] = {
+        option.key: (float, Field(description=option.description, **limits)),
+    }
+    section = create_model(
+        option.section, __base__=_OneBound, __doc__=option.about, __module__=__name__, **fields
     )
+    section.criterion_kind, section.bound_key = kind, option.key
+    # Where unpickling a configuration looks for it.
+    globals()[option.section] = section
+    listed = Annotated[list[section], BeforeValidator(_one_or_more)]  # type: ignore[valid-type]
+    return listed, Field(default=[], description=option.list_description)
+
+
+if TYPE_CHECKING:
+    _WithOneBound = _WithSeveralBounds
+else:
+    _WithOneBound = create_model(
+        "_WithOneBound",
+        __base__=_WithSeveralBounds,
+        **{one.key: _field_of(kind, one.option) for kind, one in CRITERIA.items() if one.option},
+    )
+
+
+class PrivacyOptions(_WithOneBound):
+    """What the release guarantees.
+
+    Attributes
+    ----------
+    k : int
+        Smallest class size allowed.
+    l_diversity : list of LDiversity
+    t_closeness : list of TCloseness
+    alpha_k_anonymity : list
+        Like all criteria with one bound made of :data:`anonspark.core.criterion.CRITERIA`.
+    delta_presence : DeltaPresence or None
+    """
+
     delta_presence: DeltaPresence | None = Field(
         default=None,
         description=(
@@ -236,17 +257,18 @@ class PrivacyOptions(Section):
     @property
     def criteria(self) -> tuple[Criterion, ...]:
         """Criteria beyond k that every class satisfies, each once."""
-        criteria = [
-            *(section.criterion() for section in self.l_diversity),
-            *(section.criterion() for section in self.t_closeness),
-            *(section.criterion() for section in self.alpha_k_anonymity),
-        ]
-        return tuple(dict.fromkeys(criteria))
+        return tuple(dict.fromkeys(section.criterion() for _, _, section in self._sections()))
 
     def locations(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return where a sensitive attribute is named, and its name."""
         return [
             ((key, place, "attribute"), section.attribute)
-            for key in ("l_diversity", "t_closeness", "alpha_k_anonymity")
-            for place, section in enumerate(getattr(self, key))
+            for key, place, section in self._sections()
         ]
+
+    def _sections(self) -> Iterator[tuple[str, int, Any]]:
+        """Return the sections of criteria with their places, in the order of the configuration."""
+        for key in type(self).model_fields:
+            if key in _KEYS:
+                for place, section in enumerate(getattr(self, key)):
+                    yield key, place, section

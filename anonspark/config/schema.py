@@ -31,6 +31,7 @@ from anonspark.config.models import ModelOptions, options_classes
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding, found, impossible, nearest, one_of
 from anonspark.config.section import Section
+from anonspark.core.criterion import CRITERIA
 from anonspark.redaction import redact_options, redact_values
 
 __all__ = [
@@ -687,6 +688,10 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
         del model["objective"]
     if model.get("passes") == 20:
         del model["passes"]
+    privacy = document.get("privacy", {})
+    for key in {one.key for one in CRITERIA.values() if one.is_later}:
+        if privacy.get(key) == []:
+            del privacy[key]
     return document
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.criterion import Criterion, CriterionKind
+from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
@@ -17,16 +17,6 @@ from anonspark.kernels.criteria import Requirements
 __all__ = ["Counts", "Criteria"]
 
 Counts = npt.NDArray[np.int64]
-
-_KERNEL_KINDS: dict[CriterionKind, int] = {
-    "distinct": kernel.DISTINCT,
-    "entropy": kernel.ENTROPY,
-    "recursive": kernel.RECURSIVE,
-    "alpha": kernel.LARGEST_SHARE,
-    "equal distance": kernel.EQUAL_DISTANCE,
-    "ordered distance": kernel.ORDERED_DISTANCE,
-    "hierarchical distance": kernel.HIERARCHICAL_DISTANCE,
-}
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ class Criteria:
         heights = [np.zeros(0), *(attribute.heights for attribute in self.sensitive)]
         return Requirements(
             k=self.k,
-            kinds=np.array([_KERNEL_KINDS[one.kind] for one in self.criteria], np.int64),
+            kinds=np.array([getattr(kernel, one.type.kernel) for one in self.criteria], np.int64),
             attributes=np.array([names.index(one.attribute) for one in self.criteria], np.int64),
             bounds=np.array([(one.bound, one.c) for one in self.criteria], float).reshape(-1, 2),
             first_value=self.first_value,

@@ -1,11 +1,19 @@
-"""One criterion beyond k, as the configuration and the messages know it."""
+"""Every criterion beyond k, once: what it bounds, in which direction, and what it is called.
+
+The configuration, the models, the terminal, the report, the manifest and the verification read
+these rows. A new criterion is a row here, a branch of the kernel that judges groups
+(:func:`anonspark.kernels.criteria.judge`), and a measure of published classes
+(:data:`anonspark.verification.measures.MEASURES`), which shares no code with the kernel.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Criterion", "CriterionKind"]
+__all__ = ["CRITERIA", "Criterion", "CriterionKind", "CriterionType", "Option"]
 
 CriterionKind = Literal[
     "distinct",
@@ -16,6 +24,187 @@ CriterionKind = Literal[
     "ordered distance",
     "hierarchical distance",
 ]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A section of the configuration that asks for a criterion with one bound.
+
+    Parameters
+    ----------
+    section : str
+        Name of the section's class, which the JSON schema shows.
+    about : str
+        What the section is, as its docstring.
+    key : str
+        Key of the bound.
+    limits : mapping of str to float
+        Of the bound, as pydantic names them: ``gt``, ``ge``, ``lt``, ``le``.
+    description : str
+        Of the bound.
+    list_description : str
+        Of the list of such sections.
+    """
+
+    section: str
+    about: str
+    key: str
+    limits: Mapping[str, float]
+    description: str
+    list_description: str
+
+
+@dataclass(frozen=True)
+class CriterionType:
+    """What all criteria of a kind have in common.
+
+    Parameters
+    ----------
+    key : str
+        Of the section ``privacy`` that asks for it.
+    kernel : str
+        Its constant in :mod:`anonspark.kernels.criteria`, which a configuration need not load.
+    words : str
+        The criterion, for messages; braces name its bound, c and kind.
+    measured : str
+        What is measured in the worst class, for the report; braces name the bound.
+    bound : str
+        How the figure of every class is bounded: ``at least``, ``below`` or ``at most``.
+    column : str
+        Name of the figure in the JSON of ``verify``.
+    title : str
+        Of the figure on the terminal.
+    short : str
+        The figure in a sentence.
+    loosest : tuple of float
+        Bound and c with which the figure is measured where nothing is required.
+    is_distance : bool
+        Whether it compares a class with the distribution of a whole table.
+    needs : str or None
+        What its attribute has to have.
+    counts_values : bool
+        Whether its bound is a number of different values.
+    option : Option or None
+        Its section of the configuration; None where :mod:`anonspark.config.privacy` writes it out,
+        for it has more than one bound.
+    is_later : bool
+        Whether it came after the first releases: a configuration without it has the fingerprint
+        that it had before.
+    """
+
+    key: str
+    kernel: str
+    words: str
+    measured: str
+    bound: Literal["at least", "below", "at most"]
+    column: str
+    title: str
+    short: str
+    loosest: tuple[float, float] = (1.0, 0.0)
+    is_distance: bool = False
+    needs: Literal["order", "hierarchy"] | None = None
+    counts_values: bool = False
+    option: Option | None = None
+    is_later: bool = False
+
+    @property
+    def worst_is_smallest(self) -> bool:
+        """Whether the class with the smallest figure is the worst one."""
+        return self.bound == "at least"
+
+
+CRITERIA: Mapping[CriterionKind, CriterionType] = {
+    "distinct": CriterionType(
+        "l_diversity",
+        "DISTINCT",
+        "distinct l-diversity with l = {bound:g}",
+        "l-diversity: different values in the worst class",
+        "at least",
+        column="distinct",
+        title="distinct l",
+        short="distinct l",
+        # Two different values at least: what violates it is homogeneous.
+        loosest=(2.0, 0.0),
+        counts_values=True,
+    ),
+    "entropy": CriterionType(
+        "l_diversity",
+        "ENTROPY",
+        "entropy l-diversity with l = {bound:g}",
+        "entropy l-diversity: exponential of the smallest entropy",
+        "at least",
+        column="entropy",
+        title="entropy l",
+        short="entropy l",
+        counts_values=True,
+    ),
+    "recursive": CriterionType(
+        "l_diversity",
+        "RECURSIVE",
+        "recursive (c, l)-diversity with c = {c:g} and l = {bound:g}",
+        "recursive (c, {bound})-diversity: c of the worst class",
+        "below",
+        column="recursive",
+        title="recursive c, l = 2",
+        short="c of recursive (c, l)-diversity",
+        loosest=(2.0, math.inf),
+        counts_values=True,
+    ),
+    "alpha": CriterionType(
+        "alpha_k_anonymity",
+        "LARGEST_SHARE",
+        "(alpha, k)-anonymity with alpha = {bound:g}",
+        "(alpha, k)-anonymity: largest share of one value in a class",
+        "at most",
+        column="largest_share",
+        title="largest share",
+        short="alpha",
+        option=Option(
+            "AlphaAnonymity",
+            "The largest share of one sensitive value in a class: (alpha, k)-anonymity.",
+            "alpha",
+            {"gt": 0.0, "le": 1.0},
+            "Largest share of any one value in a class, up to 1.",
+            "Largest share of one sensitive value in every class; one or a list.",
+        ),
+    ),
+    "equal distance": CriterionType(
+        "t_closeness",
+        "EQUAL_DISTANCE",
+        "t-closeness with t = {bound:g} ({kind})",
+        "t-closeness: largest distance of a class, equal distances",
+        "at most",
+        column="equal_distance",
+        title="t, equal",
+        short="t (equal distance)",
+        is_distance=True,
+    ),
+    "ordered distance": CriterionType(
+        "t_closeness",
+        "ORDERED_DISTANCE",
+        "t-closeness with t = {bound:g} ({kind})",
+        "t-closeness: largest distance of a class, ordered values",
+        "at most",
+        column="ordered_distance",
+        title="t, ordered",
+        short="t (ordered distance)",
+        is_distance=True,
+        needs="order",
+    ),
+    "hierarchical distance": CriterionType(
+        "t_closeness",
+        "HIERARCHICAL_DISTANCE",
+        "t-closeness with t = {bound:g} ({kind})",
+        "t-closeness: largest distance of a class, hierarchy",
+        "at most",
+        column="hierarchical_distance",
+        title="t, hierarchical",
+        short="t (hierarchical distance)",
+        is_distance=True,
+        needs="hierarchy",
+    ),
+}
+"""By kind, in the order in which figures are shown."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +220,7 @@ class Criterion:
         Name of the sensitive attribute.
     kind : CriterionKind
     bound : float
-        l, alpha or t.
+        l, or what the figure is bounded by.
     c : float
         Of recursive (c, l)-diversity.
     """
@@ -42,19 +231,25 @@ class Criterion:
     c: float = 0.0
 
     @property
+    def type(self) -> CriterionType:
+        """What it has in common with all criteria of its kind."""
+        return CRITERIA[self.kind]
+
+    @property
     def is_distance(self) -> bool:
-        """Whether it compares a class with the distribution of a whole table (t-closeness)."""
-        return self.kind.endswith("distance")
+        """Whether it compares a class with the distribution of a whole table."""
+        return self.type.is_distance
+
+    @property
+    def told_c(self) -> float | None:
+        """The c of recursive (c, l)-diversity; None for all others."""
+        return self.c if self.type.bound == "below" else None
+
+    @property
+    def limit(self) -> float:
+        """What the figure of a class is compared with."""
+        return self.bound if self.told_c is None else self.told_c
 
     def describe(self) -> str:
-        """Return the criterion in words, for messages and the table ``privacy``."""
-        bound = f"{self.bound:g}"
-        match self.kind:
-            case "distinct" | "entropy":
-                return f"{self.kind} l-diversity with l = {bound}"
-            case "recursive":
-                return f"recursive (c, l)-diversity with c = {self.c:g} and l = {bound}"
-            case "alpha":
-                return f"(alpha, k)-anonymity with alpha = {bound}"
-            case _:
-                return f"t-closeness with t = {bound} ({self.kind})"
+        """Return the criterion in words, for messages."""
+        return self.type.words.format(bound=self.bound, c=self.c, kind=self.kind)

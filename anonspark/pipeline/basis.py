@@ -23,7 +23,7 @@ from anonspark.layers.generalize.published import count_published, recode_classe
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.left_out import may_be_told
 from anonspark.pipeline.rounds import Residual, StagedRounds
-from anonspark.verification.criteria import Uncertainty
+from anonspark.verification.measures import Uncertainty
 
 __all__ = ["Basis", "basis_of_figures"]
 

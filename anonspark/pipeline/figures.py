@@ -213,7 +213,7 @@ def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]
                 "attribute": one.criterion.attribute,
                 "criterion": one.criterion.kind,
                 "required": one.criterion.bound,
-                "c": one.criterion.c if one.criterion.kind == "recursive" else None,
+                "c": one.criterion.told_c,
                 "measured": one.measured,
             }
         )

@@ -1,6 +1,6 @@
 """What a release tells of the records that it leaves out: how often each sensitive value occurs.
 
-t-closeness is measured against the whole input. Where records are left out, a release no longer
+Distances are measured against the whole input. Where records are left out, a release no longer
 shows what their sensitive values were, and so not what it was measured against.
 """
 
@@ -27,7 +27,7 @@ def may_be_told(residual: Residual, criteria: Criteria) -> bool:
     """Return whether the sensitive values of the records left out may be published, counted.
 
     They may where they are one class of at least k records that satisfies every criterion but
-    t-closeness, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
+    distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
     """
     others = tuple(one for one in criteria.criteria if not one.is_distance)
     return replace(criteria, criteria=others).satisfied_by(residual.rows, residual.counts)
@@ -36,7 +36,7 @@ def may_be_told(residual: Residual, criteria: Criteria) -> bool:
 def write_left_out(
     residual: Residual, criteria: Criteria, files: FileSystem, staging: Staging, directory: str
 ) -> list[PublishedFile]:
-    """Write how often each sensitive value of t-closeness occurs among the records left out.
+    """Write how often each sensitive value of a distance occurs among the records left out.
 
     Parameters
     ----------

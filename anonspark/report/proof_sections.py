@@ -7,23 +7,13 @@ from typing import Any
 
 import yaml
 
+from anonspark.core.criterion import CRITERIA
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
 from anonspark.report.evidence import Evidence, Row, figure_text
 
 __all__ = ["configuration", "gates", "guarantee", "published", "timings", "warnings"]
-
-# Of each criterion beyond k: what is measured in the worst class, and how it is bounded.
-_CRITERIA = {
-    "distinct": ("l-diversity: different values in the worst class", "at least"),
-    "entropy": ("entropy l-diversity: exponential of the smallest entropy", "at least"),
-    "recursive": ("recursive (c, l)-diversity: c of the worst class", "below"),
-    "alpha": ("(alpha, k)-anonymity: largest share of one value in a class", "at most"),
-    "equal distance": ("t-closeness: largest distance of a class, equal distances", "at most"),
-    "ordered distance": ("t-closeness: largest distance of a class, ordered values", "at most"),
-    "hierarchical distance": ("t-closeness: largest distance of a class, hierarchy", "at most"),
-}
 
 _ROLES = {
     "identifier": "not published",
@@ -101,15 +91,13 @@ def _command(evidence: Evidence) -> str:
 
 
 def _criterion_row(one: Row) -> list[str | Verdict]:
-    what, bound = _CRITERIA.get(one["criterion"], (one["criterion"], "required"))
-    limit = one["required"]
-    if one["criterion"] == "recursive":
-        what = what.replace("(c, l)", f"(c, {figure_text(limit)})")
-        limit = one.get("c")
-    name = f"{one['attribute']}: {what}" if one.get("attribute") else what
+    criterion = CRITERIA[one["criterion"]]
+    what = criterion.measured.format(bound=figure_text(one["required"]))
+    limit = one["required"] if one.get("c") is None else one["c"]
+    name = f"{one['attribute']}: {what}"
     measured = "unbounded" if one.get("measured") is None else figure_text(one["measured"])
     holds = not one.get("violating_classes", 0)
-    return [name, f"{bound} {figure_text(limit)}", measured, Verdict(holds)]
+    return [name, f"{criterion.bound} {figure_text(limit)}", measured, Verdict(holds)]
 
 
 def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:

@@ -7,7 +7,7 @@ shared with it are the vocabulary of the configuration and the reading of files.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -19,7 +19,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.config import Configuration
-from anonspark.core.criterion import Criterion
+from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
 from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
@@ -68,17 +68,12 @@ class SensitiveFigures:
     attribute : str
     values : int or None
         Different values; None where there are more than 50,000, and nothing else is measured.
-    distinct : int or None
-        Fewest different values of a class (distinct l).
-    entropy : float or None
-        Smallest exponential of a class's entropy (entropy l).
-    recursive : float or None
-        What c must exceed for recursive (c, 2)-diversity; infinite where a class has one value.
-    largest_share : float or None
-        Largest share of one value in a class (alpha).
-    equal_distance, ordered_distance, hierarchical_distance : float or None
-        Largest distance of a class from the whole release (t); None where values have no order or
-        no hierarchy is known.
+    worst : mapping of str to float
+        Figures of the worst class under the names that
+        :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
+        values), ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must
+        exceed for recursive (c, 2)-diversity; infinite where a class has one value), and so on.
+        Distances from the whole release lack where values have no order, or no hierarchy is known.
     distinct_merged : int or None
         Distinct l, were values one that are equal but for case, blanks, Unicode form and markers of
         missing values.
@@ -91,17 +86,25 @@ class SensitiveFigures:
 
     attribute: str
     values: int | None
-    distinct: int | None = None
+    worst: Mapping[str, float] = field(default_factory=dict)
     distinct_merged: int | None = None
     distinct_present: int | None = None
-    entropy: float | None = None
-    recursive: float | None = None
-    largest_share: float | None = None
-    equal_distance: float | None = None
-    ordered_distance: float | None = None
-    hierarchical_distance: float | None = None
     homogeneous_classes: int | None = None
     homogeneous_records: int | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """Return all figures by name, None for those that were not measured."""
+        names = [one.column for one in CRITERIA.values()]
+        return {
+            "attribute": self.attribute,
+            "values": self.values,
+            "distinct": self.worst.get("distinct"),
+            "distinct_merged": self.distinct_merged,
+            "distinct_present": self.distinct_present,
+            **{name: self.worst.get(name) for name in names},
+            "homogeneous_classes": self.homogeneous_classes,
+            "homogeneous_records": self.homogeneous_records,
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +198,7 @@ class Verification(Redacted):
                     "attribute": one.criterion.attribute,
                     "criterion": one.criterion.kind,
                     "required": one.criterion.bound,
-                    "c": one.criterion.c if one.criterion.kind == "recursive" else None,
+                    "c": one.criterion.told_c,
                     "measured": _finite(one.measured),
                     "violating_classes": one.violating_classes,
                     "violating_records": one.violating_records,
@@ -203,7 +206,7 @@ class Verification(Redacted):
                 for one in self.criteria
             ],
             "sensitive": [
-                {name: _finite(value) for name, value in asdict(one).items()}
+                {name: _finite(value) for name, value in one.as_dict().items()}
                 for one in self.sensitive
             ],
             "risk": self.risk,
@@ -508,7 +511,7 @@ def _measure_sensitive(
     required = claim.privacy.criteria
     criteria: list[Criterion] = list(required)
     described: list[SensitiveValues] = []
-    figures: list[tuple[str, SensitiveValues | None, dict[str, Criterion]]] = []
+    figures: list[tuple[str, SensitiveValues | None, dict[CriterionKind, Criterion]]] = []
     for name in dict.fromkeys((*(one.attribute for one in required), *claim.sensitive)):
         kinds = {one.kind for one in required if one.attribute == name}
         by_hierarchy = "hierarchical distance" in kinds
@@ -532,18 +535,12 @@ def _measure_sensitive(
                 f"attributes.{name}: a text without an order, for which the ordered distance means "
                 f"nothing; declare attributes.{name}.order, or choose another distance"
             )
+        has = {None: True, "order": values.is_ordered, "hierarchy": by_hierarchy}
         own = {
-            # Two different values at least: what violates it is homogeneous.
-            "distinct": Criterion(name, "distinct", 2.0),
-            "entropy": Criterion(name, "entropy", 1.0),
-            "recursive": Criterion(name, "recursive", 2.0, math.inf),
-            "largest_share": Criterion(name, "alpha", 1.0),
-            "equal_distance": Criterion(name, "equal distance", 1.0),
+            kind: Criterion(name, kind, *one.loosest)
+            for kind, one in CRITERIA.items()
+            if has[one.needs]
         }
-        if values.is_ordered:
-            own["ordered_distance"] = Criterion(name, "ordered distance", 1.0)
-        if by_hierarchy:
-            own["hierarchical_distance"] = Criterion(name, "hierarchical distance", 1.0)
         described.append(values)
         criteria += own.values()
         figures.append((name, values, own))
@@ -561,16 +558,14 @@ def _measure_sensitive(
         if values is None:
             found.append(SensitiveFigures(name, None))
             continue
-        worst: dict[str, Any] = {kind: measured[one].measured for kind, one in own.items()}
+        worst = {one.type.column: measured[one].measured for one in own.values()}
         homogeneous = measured[own["distinct"]]
-        worst["distinct"] = worst["distinct_merged"] = int(worst["distinct"])
-        worst["distinct_present"] = worst["distinct"]
+        worst["distinct"] = distinct = present = int(worst["distinct"])
         merged = merge_values(values, claim.missing_markers)
         if not merged.is_plain:
             about = [one for one in required if one.attribute == name]
             alike = measure_merged(data, claim.columns, about, merged)
-            worst["distinct_merged"] = alike.distinct
-            worst["distinct_present"] = alike.distinct_present
+            distinct, present = alike.distinct, alike.distinct_present
             told = describe_merged(alike)
             if told is not None:
                 warnings.append(f"attributes.{name}: {told[1]}")
@@ -578,7 +573,9 @@ def _measure_sensitive(
             SensitiveFigures(
                 name,
                 len(values.values),
-                **worst,
+                worst,
+                distinct,
+                present,
                 homogeneous_classes=homogeneous.violating_classes,
                 homogeneous_records=homogeneous.violating_records,
             )

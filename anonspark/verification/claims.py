@@ -20,8 +20,8 @@ from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST
 from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.verification.criteria import Uncertainty
 from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
+from anonspark.verification.measures import Uncertainty
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
 

@@ -1,4 +1,4 @@
-"""Measuring l-diversity, t-closeness and (alpha, k)-anonymity in published files."""
+"""Measuring the criteria beyond k in published files."""
 
 from __future__ import annotations
 
@@ -15,36 +15,20 @@ from anonspark.engine.spark.tasks import map_batches
 from anonspark.release.columns import published_column
 from anonspark.release.published import value_of
 from anonspark.verification import measures
-from anonspark.verification.measures import Figures, Integers, ValueCounts
+from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
 from anonspark.verification.sensitive import SensitiveValues
 
 __all__ = [
     "MeasuredCriterion",
-    "Uncertainty",
+    "encoded_values",
     "joined",
     "measure_classes",
     "measure_criteria",
     "values_of_classes",
+    "worst_of",
 ]
 
-# A bound that is met exactly may be missed by the rounding of sums.
 _TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """What of an attribute's distribution in the whole input a release does not show.
-
-    Parameters
-    ----------
-    share : float
-        Largest share of the records with other values than thought: no distance differs by more.
-    values : int
-        Different values of the whole input, of which the release may lack some.
-    """
-
-    share: float
-    values: int
 
 
 @dataclass(frozen=True)
@@ -79,18 +63,11 @@ class _MeasureClasses:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            lists = batch.column("values")
-            pairs = lists.flatten()
-            owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
-            codes = self.attribute.encode(pairs.field("value"))
-            order = np.lexsort((codes, owners))
-            counts = pairs.field("count").to_numpy()
-            table = joined(owners[order], codes[order], counts[order])
+            table = joined(*encoded_values(batch, self.attribute))
             worst, violating, records = [], [], []
             for criterion in self.criteria:
                 figures, holds = measure_classes(criterion, table, self.attribute, self.uncertainty)
-                largest = criterion.kind not in ("distinct", "entropy")
-                worst.append(float(figures.max() if largest else figures.min()))
+                worst.append(worst_of(criterion, figures))
                 violating.append(int((~holds).sum()))
                 records.append(int(table.sizes[~holds].sum()))
             yield pa.RecordBatch.from_pydict(
@@ -103,8 +80,33 @@ class _MeasureClasses:
             )
 
 
+def encoded_values(
+    batch: pa.RecordBatch, attribute: SensitiveValues
+) -> tuple[Integers, Integers, Integers]:
+    """Return class, value and count of each pair that a batch of classes lists.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        Of :func:`values_of_classes`.
+    attribute : SensitiveValues
+
+    Returns
+    -------
+    tuple of three int64 ndarrays of shape (pairs,)
+        By class; the values of a class are in no order, and one that was written in several ways is
+        there several times.
+    """
+    lists = batch.column("values")
+    pairs = lists.flatten()
+    owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
+    return owners, attribute.encode(pairs.field("value")), pairs.field("count").to_numpy()
+
+
 def joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
-    """Return a table in which a value that was written in several ways is one."""
+    """Return a table in which each value of a class is once; parameters as they are encoded."""
+    order = np.lexsort((codes, owners))
+    owners, codes, counts = owners[order], codes[order], counts[order]
     first = np.ones(len(codes), bool)
     first[1:] = (owners[1:] != owners[:-1]) | (codes[1:] != codes[:-1])
     starts = np.flatnonzero(first)
@@ -117,34 +119,34 @@ def measure_classes(
     attribute: SensitiveValues,
     uncertainty: Uncertainty | None,
 ) -> tuple[Figures, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Return each class's figure, and whether it satisfies the criterion."""
-    match criterion.kind:
-        case "distinct":
-            figures = measures.distinct_values(table).astype(np.float64)
-            return figures, figures >= criterion.bound
-        case "entropy":
-            figures = np.exp(measures.entropy(table))
-            return figures, figures >= criterion.bound * (1 - _TOLERANCE)
-        case "recursive":
-            figures = measures.recursive_c(table, int(criterion.bound))
-            return figures, figures < criterion.c
-        case "alpha":
-            figures = measures.largest_share(table)
-            return figures, figures <= criterion.bound + _TOLERANCE
-        case "equal distance":
-            figures = measures.equal_distance(table, attribute.shares)
-        case "ordered distance":
-            figures = measures.ordered_distance(table, attribute.shares)
-            if uncertainty is not None:
-                # Among more values the same steps count less.
-                known = len(attribute.values)
-                figures = figures * (known - 1) / max(uncertainty.values - 1, known - 1, 1)
-        case "hierarchical distance":
-            figures = measures.hierarchical_distance(
-                table, attribute.shares, attribute.parents, attribute.heights
-            )
-    slack = uncertainty.share if uncertainty is not None else 0.0
-    return figures, figures <= criterion.bound + slack + _TOLERANCE
+    """Return each class's figure, and whether it satisfies the criterion.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    table : ValueCounts
+    attribute : SensitiveValues
+    uncertainty : Uncertainty or None
+        A class then satisfies what the release does not show it to violate.
+    """
+    measure = measures.MEASURES[criterion.kind]
+    figures = measure.figures(table, attribute, criterion, uncertainty)
+    # A bound that is met exactly may be missed by the rounding of sums.
+    slack = _TOLERANCE * (1 + abs(criterion.bound))
+    if uncertainty is not None and measure.is_shifted:
+        slack += uncertainty.share
+    match criterion.type.bound:
+        case "at least":
+            return figures, figures >= criterion.limit - slack
+        case "below":
+            return figures, figures < criterion.limit
+        case "at most":
+            return figures, figures <= criterion.limit + slack
+
+
+def worst_of(criterion: Criterion, figures: Figures) -> float:
+    """Return the figure of the worst class."""
+    return float(figures.min() if criterion.type.worst_is_smallest else figures.max())
 
 
 def values_of_classes(
@@ -202,7 +204,7 @@ def measure_criteria(
     sensitive : sequence of SensitiveValues
         Of every attribute that a criterion is about, the values that the whole input has.
     uncertainty : mapping of str to Uncertainty or None
-        Of the attributes whose distribution in the whole input is not known: t-closeness then holds
+        Of the attributes whose distribution in the whole input is not known: a distance then holds
         where the release does not show the opposite.
 
     Returns
@@ -237,7 +239,7 @@ def measure_criteria(
         )
         for row in rows:
             criterion = own[row["criterion"]]
-            worst = "smallest" if criterion.kind in ("distinct", "entropy") else "largest"
+            worst = "smallest" if criterion.type.worst_is_smallest else "largest"
             found[criterion] = MeasuredCriterion(
                 criterion, row[worst], row["violating"], row["records"]
             )

@@ -1,6 +1,6 @@
 """What a release tells of the records that it leaves out, read back.
 
-t-closeness is measured against the whole input. Where records are left out, a release no longer
+Distances are measured against the whole input. Where records are left out, a release no longer
 shows what their sensitive values were, and so not what it was measured against.
 """
 
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.verification.criteria import Uncertainty
+from anonspark.verification.measures import Uncertainty
 
 __all__ = ["LEFT_OUT", "LeftOut", "most_left_out", "read_left_out"]
 

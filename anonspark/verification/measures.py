@@ -10,14 +10,24 @@ tolerance.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.criterion import Criterion, CriterionKind
+
+if TYPE_CHECKING:
+    # It reads columns, too, for which it needs Spark.
+    from anonspark.verification.sensitive import SensitiveValues
+
 __all__ = [
+    "MEASURES",
+    "Measure",
+    "Uncertainty",
     "ValueCounts",
     "distinct_values",
     "distribution",
@@ -33,6 +43,23 @@ Integers = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
 
 _Number = TypeVar("_Number", np.int64, np.float64)
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What of an attribute's distribution in the whole input a release does not show.
+
+    Parameters
+    ----------
+    share : float
+        Largest share of the records with other values than thought: no distance of t-closeness
+        differs by more.
+    values : int
+        Different values of the whole input, of which the release may lack some.
+    """
+
+    share: float
+    values: int
 
 
 @dataclass(frozen=True)
@@ -348,3 +375,53 @@ def _merged(
         np.add.reduceat(counts[order], starts),
         np.add.reduceat(surplus[order], starts),
     )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How the classes of a release are measured for one kind of criterion.
+
+    Parameters
+    ----------
+    figures : callable
+        Takes the table of the classes, the attribute, the criterion, and what is not known of the
+        attribute or None. Returns one figure a class, float64 ndarray of shape (classes,).
+    is_shifted : bool
+        Whether a figure may differ by :attr:`Uncertainty.share` from what it would be with the
+        whole input.
+    """
+
+    figures: Callable[[ValueCounts, SensitiveValues, Criterion, Uncertainty | None], Figures]
+    is_shifted: bool = False
+
+
+def _ordered_distance(
+    table: ValueCounts, attribute: SensitiveValues, _: Criterion, uncertainty: Uncertainty | None
+) -> Figures:
+    figures = ordered_distance(table, attribute.shares)
+    if uncertainty is None:
+        return figures
+    # Among more values the same steps count less.
+    known = len(attribute.shares)
+    return figures * (known - 1) / max(uncertainty.values - 1, known - 1, 1)
+
+
+MEASURES: Mapping[CriterionKind, Measure] = {
+    "distinct": Measure(lambda table, *_: distinct_values(table).astype(np.float64)),
+    "entropy": Measure(lambda table, *_: np.exp(entropy(table))),
+    "recursive": Measure(
+        lambda table, _, criterion, __: recursive_c(table, int(criterion.bound)),
+    ),
+    "alpha": Measure(lambda table, *_: largest_share(table)),
+    "equal distance": Measure(
+        lambda table, attribute, *_: equal_distance(table, attribute.shares), is_shifted=True
+    ),
+    "ordered distance": Measure(_ordered_distance, is_shifted=True),
+    "hierarchical distance": Measure(
+        lambda table, attribute, *_: hierarchical_distance(
+            table, attribute.shares, attribute.parents, attribute.heights
+        ),
+        is_shifted=True,
+    ),
+}
+"""By kind of criterion."""

@@ -18,7 +18,13 @@ from pyspark.sql import functions as sf
 from anonspark.core.criterion import Criterion
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.verification import measures
-from anonspark.verification.criteria import joined, measure_classes, values_of_classes
+from anonspark.verification.criteria import (
+    encoded_values,
+    joined,
+    measure_classes,
+    values_of_classes,
+    worst_of,
+)
 from anonspark.verification.measures import Integers
 from anonspark.verification.sensitive import SensitiveValues
 from anonspark.verification.spelling import group_spellings
@@ -130,16 +136,9 @@ class _MeasureMerged:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            lists = batch.column("values")
-            pairs = lists.flatten()
-            owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
-            counts = pairs.field("count").to_numpy()
-            codes = self.values.attribute.encode(pairs.field("value"))
-            order = np.lexsort((codes, owners))
-            published = joined(owners[order], codes[order], counts[order])
-            codes = self.values.groups[codes]
-            order = np.lexsort((codes, owners))
-            table = joined(owners[order], codes[order], counts[order])
+            owners, codes, counts = encoded_values(batch, self.values.attribute)
+            published = joined(owners, codes, counts)
+            table = joined(owners, self.values.groups[codes], counts)
             distinct = measures.distinct_values(table)
             missing = -1 if self.values.missing is None else self.values.missing
             without = distinct - table.total((table.values == missing).astype(np.int64))
@@ -150,8 +149,7 @@ class _MeasureMerged:
             ]
             for criterion in self.criteria:
                 figures, _ = measure_classes(criterion, table, one, None)
-                smallest = criterion.kind in ("distinct", "entropy")
-                worst.append(float(figures.min() if smallest else figures.max()))
+                worst.append(worst_of(criterion, figures))
             yield pa.RecordBatch.from_pydict(
                 {
                     "figure": pa.array(range(len(worst)), pa.int32()),
@@ -212,7 +210,7 @@ def measure_merged(
     own = tuple(
         one
         for one in dict.fromkeys(criteria)
-        if one.attribute == attribute.name and one.kind != "hierarchical distance"
+        if one.attribute == attribute.name and one.type.needs != "hierarchy"
     )
     rows = (
         map_batches(
@@ -233,22 +231,10 @@ def measure_merged(
         distinct=int(found[1]["smallest"]),
         distinct_present=int(found[2]["smallest"]),
         criteria={
-            one: float(
-                found[place]["smallest" if one.kind in ("distinct", "entropy") else "largest"]
-            )
+            one: float(found[place]["smallest" if one.type.worst_is_smallest else "largest"])
             for place, one in enumerate(own, start=3)
         },
     )
-
-
-_MISSED = {
-    "distinct": "distinct l",
-    "entropy": "entropy l",
-    "recursive": "c of recursive (c, l)-diversity",
-    "alpha": "alpha",
-    "equal distance": "t (equal distance)",
-    "ordered distance": "t (ordered distance)",
-}
 
 
 def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
@@ -266,10 +252,7 @@ def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
         number of values would be missed.
     """
     written_alike = figures.merged == figures.values
-    least = max(
-        (one.bound for one in figures.criteria if one.kind in ("distinct", "entropy", "recursive")),
-        default=0.0,
-    )
+    least = max((one.bound for one in figures.criteria if one.type.counts_values), default=0.0)
     if written_alike and figures.distinct_present >= least:
         return None
     if written_alike:
@@ -285,16 +268,12 @@ def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
         "count"
     )
     others = [
-        f"{_MISSED[one.kind]} would be {_shown(measured)} (required {_required(one)})"
+        f"{one.type.short} would be {_shown(measured)} (required {one.limit:g})"
         for one, measured in figures.criteria.items()
         if one.kind != "distinct"
     ]
     text = "; ".join([text, *others, "write equal values alike, or ask for a larger l"])
     return "missing_values" if written_alike else "equal_values", text
-
-
-def _required(criterion: Criterion) -> str:
-    return f"{criterion.c if criterion.kind == 'recursive' else criterion.bound:g}"
 
 
 def _shown(measured: float) -> str:

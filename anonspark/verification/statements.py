@@ -227,10 +227,12 @@ class Statements:
         yield _Said("published.columns", said.get("columns", columns), columns, source)
         key = "published.quasi_identifier_columns"
         yield _Said(key, said["quasi_identifier_columns"], own, source)
-        needed = {one.attribute for one in self.privacy.t_closeness}
+        distances = [one for one in self.privacy.criteria if one.is_distance]
+        needed = {one.attribute for one in distances}
         if "sensitive_values" in said and needed:
             there = sorted(needed & set(said["sensitive_values"]))
-            source = "configuration.privacy.t_closeness"
+            keys = sorted({f"configuration.privacy.{one.type.key}" for one in distances})
+            source = " and ".join(keys)
             yield _Said("published.sensitive_values", there, sorted(needed), source)
 
     def _of_figures(self) -> Iterator[_Said]:

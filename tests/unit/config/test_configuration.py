@@ -231,7 +231,9 @@ def test_the_mapping_given_is_not_changed() -> None:
 
 
 def test_frozen_and_picklable() -> None:
-    configuration = parse_configuration(MINIMAL)
+    one = {"attribute": "s", "alpha": 0.5}
+    document = {**SENSITIVE, "privacy": {"k": 5, "alpha_k_anonymity": one}}
+    configuration = parse_configuration(document)
     with pytest.raises(ValidationError, match="frozen"):
         configuration.missing = "error"  # type: ignore[misc]
     with pytest.raises(ValidationError, match="frozen"):

@@ -35,7 +35,9 @@ from anonspark.kernels.criteria import (
     group_satisfies,
 )
 from anonspark.verification import measures
+from anonspark.verification.criteria import measure_classes
 from anonspark.verification.measures import ValueCounts
+from anonspark.verification.sensitive import SensitiveValues
 
 # Records of a group with each value of each sensitive attribute.
 Counts = list[list[int]]
@@ -350,24 +352,17 @@ def satisfied_by_the_measures(
     """Return what the verification of a release says, which shares no code with the kernel."""
     found = np.flatnonzero(counts)
     table = ValueCounts(np.zeros(len(found), np.int64), found, np.array(counts)[found])
-    match criterion.kind:
-        case "distinct":
-            return bool(measures.distinct_values(table)[0] >= criterion.bound)
-        case "entropy":
-            return bool(measures.entropy(table)[0] >= math.log(criterion.bound) - 1e-9)
-        case "recursive":
-            return bool(measures.recursive_c(table, int(criterion.bound))[0] < criterion.c)
-        case "alpha":
-            figure = measures.largest_share(table)[0]
-        case "equal distance":
-            figure = measures.equal_distance(table, attribute.shares)[0]
-        case "ordered distance":
-            figure = measures.ordered_distance(table, attribute.shares)[0]
-        case "hierarchical distance":
-            figure = measures.hierarchical_distance(
-                table, attribute.shares, attribute.parents, attribute.heights
-            )[0]
-    return bool(figure <= criterion.bound + 1e-9)
+    values = SensitiveValues(
+        attribute.name,
+        attribute.values,
+        attribute.shares,
+        attribute.parents,
+        attribute.heights,
+        as_text=attribute.as_text,
+        is_ordered=True,
+    )
+    _, holds = measure_classes(criterion, table, values, None)
+    return bool(holds[0])
 
 
 @every_kind
