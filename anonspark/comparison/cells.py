@@ -9,8 +9,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from py4j.protocol import Py4JError
-
 from anonspark._version import __version__
 from anonspark.comparison.grid import Cell, public_setting
 from anonspark.engine.spark.filesystem import FileSystem
@@ -114,7 +112,7 @@ def read_result(files: FileSystem, output: str, cell: Cell, fingerprint: str) ->
     try:
         document = json.loads(files.read_text(path))
         result = CellResult(**document)
-    except (ValueError, TypeError, Py4JError) as error:
+    except (ValueError, TypeError, OSError) as error:
         raise ConfigurationError(
             f"output: {path} is not what a comparison wrote; remove it, and the cell is run again"
         ) from error

@@ -24,6 +24,7 @@ from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
 from anonspark.engine.spark.errors import writing_output
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -127,7 +128,8 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     staging_path = shared.execution.staging_path
     # Of a comparison that was killed nothing is of use but its cells, which are outside of it.
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
-    with opening as staging, writing_output():
+    stoppable = stoppable_jobs(spark.sparkContext, f"anonspark-{_STAGING}")
+    with opening as staging, stoppable, writing_output():
         with progress.stage("prepare"):
             snapshot = pipeline.prepare(spark, shared, staging.records)
         # Before any work: if there are rows enough for the largest k, there are for all.

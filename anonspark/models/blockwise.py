@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from anonspark.config.models import RoundOptions
+from anonspark.core.columns import (
+    CLASS_ID,
+    PAYLOAD_HASH,
+    PENALTY,
+    Part,
+    is_payload,
+    published_column,
+)
 from anonspark.core.criteria import Criteria
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.classes import Generalizer
@@ -43,12 +49,12 @@ from anonspark.models.model import (
     class_batch,
     result_batch,
 )
-from anonspark.release.columns import published_column
-from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH, PENALTY, Part, is_payload
 from anonspark.staged.keys import key_matrix
-from anonspark.staged.records import PARCEL_BYTES, Packer
+from anonspark.staged.records import BATCH_BYTES, Packer
 
 __all__ = ["Block", "BlockwiseModel", "Contents", "FormGroups", "GroupFormer", "Groups"]
+
+_MEASURED = pa.schema([(PENALTY, pa.decimal128(38, 15))])
 
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
@@ -194,36 +200,30 @@ class BlockwiseModel(Model):
             self.task.criteria,
         )
         blocks = send_to_tasks(table.records, partition, self.task.criteria)
-        price, release = self._price(table, blocks, forming)
+        if self._needs_price(table):
+            blocks = blocks.keep()
+        try:
+            price = self._price(table, blocks, forming)
+        except BaseException:
+            blocks.release()
+            raise
         separation = None if table.last else self.separation(price)
         finish = _FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
-        return Anonymized(map_batches(blocks, finish, RESULT), release=release)
+        return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.release)
 
-    def _price(
-        self, table: Round, blocks: DataFrame, forming: FormGroups
-    ) -> tuple[float, Callable[[], None]]:
-        """Return what a record loses in the groups of round 1, and what frees the records.
+    def _needs_price(self, table: Round) -> bool:
+        """Return whether groups are formed twice, of records that are kept meanwhile."""
+        return self.undoes_rounds and not table.last and table.mean_penalty is None
 
-        Known from round 2 on; round 1 forms its groups twice, of records that are kept meanwhile.
-        """
-        if table.last or not self.undoes_rounds:
-            return 0.0, lambda: None
-        if table.mean_penalty is not None:
-            return float(table.mean_penalty), lambda: None
+    def _price(self, table: Round, blocks: Table, forming: FormGroups) -> float:
+        """Return what a record loses on average in the groups of round 1; 0 where nobody asks."""
+        if not self._needs_price(table):
+            return float(table.mean_penalty or 0)
         table.tell("measuring whole groups")
-        blocks.persist(StorageLevel.MEMORY_AND_DISK)
-
-        def release() -> None:
-            blocks.unpersist()
-
-        try:
-            measured = map_batches(blocks, _MeasureGroups(forming), f"{PENALTY} decimal(38,15)")
-            (row,) = measured.agg(sf.sum(PENALTY).alias(PENALTY)).collect()
-        except BaseException:
-            release()
-            raise
-        return float(row[PENALTY] / table.rows), release
+        measured = blocks.map_batches(_MeasureGroups(forming), _MEASURED)
+        (penalty,) = measured.add_up([], sums=[PENALTY]).gather()[PENALTY].to_pylist()
+        return float(penalty / table.rows)
 
     def separation(self, price: float) -> OutlierSeparation | None:
         """Return how a round tells the records that its groups keep; None where all are kept.
@@ -344,7 +344,7 @@ class _MeasureGroups:
             for order, groups in self.forming.groups(contents, blocks)
         ]
         sums = pa.array(exact_sums(np.concatenate(penalties)), pa.decimal128(38, 15))
-        yield pa.RecordBatch.from_arrays([sums], [PENALTY])
+        yield pa.RecordBatch.from_arrays([sums], schema=_MEASURED)
 
 
 @dataclass(frozen=True)
@@ -388,16 +388,16 @@ class _FinishBlocks:
             published_column(place): one.take(owners) for place, one in enumerate(published)
         }
         own = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
-        yield from self._parcels(packer, Part.FINISHED, records.select(own), order, columns)
+        yield from self._packed(packer, Part.FINISHED, records.select(own), order, columns)
         whole = WholeGroups(
             np.concatenate([np.diff(groups.starts) for groups in groups_of]),
             np.concatenate(penalties),
         )
         weights = [one.weight for one in generalizer.quasi_identifiers]
         yield class_batch(packer, self.number, identifiers, figures, weights, whole)
-        yield from self._parcels(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
+        yield from self._packed(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
 
-    def _parcels(
+    def _packed(
         self,
         packer: Packer,
         part: Part,
@@ -405,11 +405,11 @@ class _FinishBlocks:
         order: Codes,
         columns: Mapping[str, pa.Array] = MappingProxyType({}),
     ) -> Batches:
-        """Yield parcels of some records: given columns, and those of a table."""
+        """Yield batches of some records: given columns, and those of a table."""
         # Not of all at once: of them is a copy.
-        step = max(PARCEL_BYTES * len(records) // max(records.nbytes, 1), 1)
+        step = max(BATCH_BYTES * len(records) // max(records.nbytes, 1), 1)
         for start in range(0, len(order), step):
             taken = records.take(pa.array(order[start : start + step]))
             own = [column.slice(start, step) for column in columns.values()]
-            parcel = pa.table([*own, *taken.columns], [*columns, *taken.column_names])
-            yield result_batch(part, packer.pack(parcel))
+            packed = pa.table([*own, *taken.columns], [*columns, *taken.column_names])
+            yield result_batch(part, packer.pack(packed))

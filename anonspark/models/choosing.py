@@ -17,16 +17,17 @@ from anonspark.config.models import (
     ModelOptions,
     MondrianOptions,
 )
+from anonspark.core.columns import RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.protocol import TASK
+from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.distribution import received_records
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 from anonspark.models.model import Task
 from anonspark.models.one_block import Classes, release_one_block
 from anonspark.models.registry import create_model
-from anonspark.staged.columns import RECORD_HASH
-from anonspark.staged.records import Records, open_parcels, pack_table
+from anonspark.staged.records import RECORDS, Records, pack_table, unpack_batches
 
 __all__ = ["Choice", "candidates", "choose_model"]
 
@@ -48,8 +49,8 @@ _SELECTIVITY = 0.05
 _SANITY_BOUND = 0.001
 _MOST_QUANTILES = 1001
 
-_SENT = "records binary"
-_TRIED = "candidate int, loss double, rows long"
+_SENT = pa.schema([(TASK, pa.int32()), (RECORDS, pa.binary())])
+_TRIED = pa.schema([("candidate", pa.int32()), ("loss", pa.float64()), ("rows", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,12 @@ def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) 
     losses tell which model is best, not what the release loses. One pass over the records and one
     task, of some ten seconds.
     """
-    sample = map_batches(records.parcels, _Draw(min(_SAMPLED / rows, 1.0)), _SENT)
-    tried = map_batches(sample.repartition(1), _TryModels(task, options.objective), _TRIED)
-    found = sorted(tried.collect(), key=lambda row: int(row["candidate"]))
-    losses = tuple(float(row["loss"]) for row in found)
+    sample = records.packed.send(_Draw(min(_SAMPLED / rows, 1.0)), _SENT, tasks=1)
+    found = sample.map_batches(_TryModels(task, options.objective), _TRIED).gather()
+    losses = tuple(found.sort_by("candidate")["loss"].to_pylist())
     best = losses.index(min(losses))
     chosen = candidates(options.objective)[best]
-    return Choice(chosen, options.objective, int(found[0]["rows"]), losses)
+    return Choice(chosen, options.objective, found["rows"][0].as_py(), losses)
 
 
 @dataclass(frozen=True)
@@ -145,16 +145,17 @@ class _Draw:
 
     share: float
 
-    def __call__(self, parcels: Batches) -> Batches:
+    def __call__(self, packed: Batches) -> Batches:
         # Hashes are spread evenly over the signed integers of 64 bits.
         limit = np.iinfo(np.int64).min + self.share * 2.0**64
-        for _, records in open_parcels(parcels):
+        for _, records in unpack_batches(packed):
             chosen = records.column(RECORD_HASH).to_numpy() < limit
             if self.share >= 1:
                 chosen[:] = True
             if chosen.any():
-                packed = pack_table(records.filter(pa.array(chosen)))
-                yield pa.RecordBatch.from_arrays([pa.array([packed], pa.binary())], ["records"])
+                own = pack_table(records.filter(pa.array(chosen)))
+                arrays = [pa.array([0], pa.int32()), pa.array([own], pa.binary())]
+                yield pa.RecordBatch.from_arrays(arrays, schema=_SENT)
 
 
 @dataclass(frozen=True)
@@ -188,10 +189,11 @@ class _TryModels:
             losses.append(loss)
         yield pa.RecordBatch.from_pydict(
             {
-                "candidate": pa.array(range(len(losses)), pa.int32()),
-                "loss": pa.array(losses, pa.float64()),
-                "rows": pa.array([records.num_rows] * len(losses), pa.int64()),
-            }
+                "candidate": range(len(losses)),
+                "loss": losses,
+                "rows": [records.num_rows] * len(losses),
+            },
+            schema=_TRIED,
         )
 
 

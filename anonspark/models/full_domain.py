@@ -10,17 +10,13 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from anonspark.config.models import EXHAUSTIVE_NODES, FullDomainOptions
+from anonspark.core.columns import CLASS_ID, Part, published_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.arrow import spark_type
-from anonspark.engine.spark.fingerprints import content_hash
-from anonspark.engine.spark.hidden import with_hidden_number
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
@@ -53,9 +49,7 @@ from anonspark.models.model import (
     result_batch,
     suppressed_class,
 )
-from anonspark.release.columns import published_column
-from anonspark.staged.columns import CLASS_ID, HASH_KEY, Part
-from anonspark.staged.records import PARCELS, Packer, PackRecords, Records, together
+from anonspark.staged.records import PACKED, Packer, PackRecords, Records, together
 
 __all__ = ["FullDomain"]
 
@@ -117,7 +111,7 @@ def _name_columns(levels: Levels) -> list[str]:
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Makes parcels of classes from their words and sizes."""
+    """Makes batches of classes from their words and sizes."""
 
     recoding: FullDomainRecoding
     packing: Packing
@@ -280,7 +274,7 @@ class FullDomain(Model):
         recoded = self._with_published(records, self._domain.heights)
         staged = [name for name in schema.names if name != CLASS_ID]
         pack = _PackClass(suppressed_class(self.task.seed))
-        return Records(map_batches(recoded.select(*staged), pack, PARCELS), schema)
+        return Records(recoded.select(staged).map_batches(pack, PACKED), schema)
 
     def _requirements(self, table: Round) -> Requirements:
         criteria = self.task.criteria
@@ -340,63 +334,59 @@ class FullDomain(Model):
 
     def _rows(
         self, table: Round, chosen: TupleTable, levels: Levels, requirements: Requirements
-    ) -> DataFrame:
+    ) -> Table:
         """Return the records and the classes of one round, of the result's schema."""
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
         classes, few = self._classes(table, chosen, requirements)
         # Who knows the path knows the seed.
-        keyed = with_hidden_number(classes, HASH_KEY, int(path.view(np.int64)))
-        called = _name_columns(levels)
-        content = content_hash([sf.col(name) for name in called], sf.col(HASH_KEY))
-        classes = keyed.withColumn(CLASS_ID, content).drop(HASH_KEY, *called)
-        if few:
-            classes = sf.broadcast(classes)
-        recoded = self._with_published(table.records, levels)
-        joined = recoded.join(classes, names, "left")
+        classes = classes.with_hash(CLASS_ID, _name_columns(levels), int(path.view(np.int64)))
+        classes = classes.select([*names, "size", CLASS_ID])
+        joined = self._with_published(table.records, levels).join(classes, names, small=few)
         staged = table.records.schema
         finished = finished_schema(staged, self.task.generalizer)
         pack = _PackResult(staged.names, finished.names)
         columns = dict.fromkeys([*staged.names, *finished.names])
-        records = map_batches(joined.select(*columns), pack, RESULT)
+        records = joined.select([*columns]).map_batches(pack, RESULT)
         describe = _DescribeClasses(self._recoding(levels), packing, table.number)
-        return records.unionByName(map_batches(classes, describe, RESULT))
+        return records.union(classes.map_batches(describe, RESULT))
 
     def _classes(
         self, table: Round, tuples: TupleTable, requirements: Requirements
-    ) -> tuple[DataFrame, bool]:
+    ) -> tuple[Table, bool]:
         """Return words, size and labels of every utility class, and whether they are few."""
         packing = Packing(tuple(self._domain.groups(tuples.levels)))
         recoding, called = self._recoding(tuples.levels), _name_columns(tuples.levels)
-        labels = [StructField(name, StringType()) for name in called]
+        labels = [pa.field(name, pa.string()) for name in called]
         if isinstance(tuples, DistributedTuples):
             found = tuples.utility_class_rows(requirements)
-            schema = StructType([*found.schema, *labels])
-            return map_batches(found, _NameClasses(recoding, packing), schema), False
+            schema = pa.schema([*found.schema, *labels])
+            return found.map_batches(_NameClasses(recoding, packing), schema), False
         if not isinstance(tuples, Tuples):
             raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
         groups, sizes = tuples.utility_classes(requirements)
         words = zip(word_names(packing.words), packing.pack(groups), strict=True)
         numbers = {**{name: pa.array(word) for name, word in words}, "size": pa.array(sizes)}
         columns = pa.table(numbers | dict(zip(called, recoding.names(groups), strict=True)))
-        schema = StructType([*(StructField(name, LongType(), False) for name in numbers), *labels])
-        spark = table.records.parcels.sparkSession
-        rows = spark.createDataFrame(columns.to_pandas(), schema)
-        return rows, len(sizes) <= _BROADCAST_CLASSES
+        schema = pa.schema([*(pa.field(name, pa.int64(), False) for name in numbers), *labels])
+        return table.records.engine.table(columns.cast(schema)), len(sizes) <= _BROADCAST_CLASSES
 
     def _recoding(self, levels: Levels) -> FullDomainRecoding:
         columns = tuple(self.task.generalizer.columns())
         return FullDomainRecoding(self._domain.attributes, levels, columns)
 
-    def _with_published(self, records: Records, levels: Levels) -> DataFrame:
+    def _with_published(self, records: Records, levels: Levels) -> Table:
         """Return staged records with the words of their class and the published columns."""
         packing = Packing(tuple(self._domain.groups(levels)))
-        schema = StructType(list(records.schema.fields))
-        for name in word_names(packing.words):
-            schema = schema.add(StructField(name, LongType()))
-        for index, column in enumerate(self.task.generalizer.columns()):
-            schema = schema.add(StructField(published_column(index), spark_type(column.arrow_type)))
+        columns = self.task.generalizer.columns()
+        schema = pa.schema(
+            [
+                *records.schema,
+                *(pa.field(name, pa.int64()) for name in word_names(packing.words)),
+                *(pa.field(published_column(i), one.arrow_type) for i, one in enumerate(columns)),
+            ]
+        )
         return records.map_batches(_Recode(self._domain, self._recoding(levels), packing), schema)
 
 

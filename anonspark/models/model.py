@@ -12,18 +12,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql.types import DecimalType, LongType, StringType, StructField, StructType
 
 from anonspark.config.models import ModelOptions
-from anonspark.core.criteria import Criteria
-from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.arrow import arrow_schema, spark_type
-from anonspark.kernels.paths import child_path, root_path
-from anonspark.layers.generalize.classes import ClassFigures, Generalizer
-from anonspark.layers.generalize.figures import class_rows, exact_sums, penalties_of_classes
-from anonspark.release.columns import published_column
-from anonspark.staged.columns import (
+from anonspark.core.columns import (
     CLASS_ID,
     PART,
     PAYLOAD_HASH,
@@ -32,8 +23,15 @@ from anonspark.staged.columns import (
     WHOLE_SQUARES,
     Part,
     is_payload,
+    published_column,
 )
-from anonspark.staged.records import PARCELS, Packer, Records
+from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.engine.protocol import Table
+from anonspark.kernels.paths import child_path, root_path
+from anonspark.layers.generalize.classes import ClassFigures, Generalizer
+from anonspark.layers.generalize.figures import class_rows, exact_sums, penalties_of_classes
+from anonspark.staged.records import PACKED, Packer, Records
 
 __all__ = [
     "RESULT",
@@ -78,7 +76,7 @@ class Round:
     Parameters
     ----------
     records : Records
-        As staged (see :mod:`anonspark.staged.columns`).
+        As staged (see :mod:`anonspark.core.columns`).
     rows : int
         Their number.
     number : int
@@ -106,9 +104,9 @@ class Anonymized:
 
     Parameters
     ----------
-    rows : DataFrame
-        Of :data:`RESULT`: parcels of finished records, generalized, and of records left over with
-        their raw values, every record in exactly one; and parcels of the finished classes. Lazy;
+    rows : Table
+        Of :data:`RESULT`: batches of finished records, generalized, and of records left over with
+        their raw values, every record in exactly one; and batches of the finished classes. Lazy;
         what it costs to make is told by the model.
     levels : mapping of str to int or None
         Level of the hierarchy that each quasi-identifier was recoded to, where it is one level for
@@ -117,7 +115,7 @@ class Anonymized:
         Frees what was kept on the cluster for the rows, once they are written.
     """
 
-    rows: DataFrame
+    rows: Table
     levels: Mapping[str, int] | None = None
     release: Callable[[], None] = lambda: None
 
@@ -198,29 +196,29 @@ class Model(ABC):
         raise NotImplementedError(f"{type(self).__name__} leaves no record over")
 
 
-def finished_schema(records: StructType, generalizer: Generalizer) -> StructType:
+def finished_schema(records: pa.Schema, generalizer: Generalizer) -> pa.Schema:
     """Return the schema of finished records: what is published of them.
 
     Parameters
     ----------
-    records : StructType
+    records : pyarrow.Schema
         Schema of the staged records.
     generalizer : Generalizer
 
     Returns
     -------
-    StructType
+    pyarrow.Schema
         The name of the record's class and the payload's keyed hash, which decide where in the
         release it stands and tell nothing of it that is not published (see
         :mod:`anonspark.layers.publish.division`); the columns of the release that tell of
         quasi-identifiers; and the payload. In any order.
     """
-    return StructType(
+    return pa.schema(
         [
-            StructField(CLASS_ID, LongType()),
-            StructField(PAYLOAD_HASH, LongType()),
+            pa.field(CLASS_ID, pa.int64()),
+            pa.field(PAYLOAD_HASH, pa.int64()),
             *(
-                StructField(published_column(index), spark_type(column.arrow_type))
+                pa.field(published_column(index), column.arrow_type)
                 for index, column in enumerate(generalizer.columns())
             ),
             *(field for field in records if is_payload(field.name)),
@@ -238,42 +236,40 @@ def suppressed_class(seed: int) -> int:
     return int(name.view(np.int64))
 
 
-RESULT = StructType(
+RESULT = pa.schema(
     [
-        StructField(PART, StringType()),
-        *PARCELS,
-        StructField(PENALTY, DecimalType(38, 15)),
-        StructField(WHOLE_PENALTY, DecimalType(38, 15)),
-        StructField(WHOLE_SQUARES, DecimalType(38, 0)),
+        pa.field(PART, pa.string()),
+        *PACKED,
+        pa.field(PENALTY, pa.decimal128(38, 15)),
+        pa.field(WHOLE_PENALTY, pa.decimal128(38, 15)),
+        pa.field(WHOLE_SQUARES, pa.decimal128(38, 0)),
     ]
 )
-"""A round's result: the part that a parcel belongs to, the parcel, and what its classes lose.
+"""A round's result: the part that a batch belongs to, the batch, and what its classes lose.
 
 Records are as staged where they are left over, and of :func:`finished_schema` where their classes
 are finished; classes are of :func:`anonspark.layers.generalize.figures.class_schema`."""
 
-_ARROW_RESULT = arrow_schema(RESULT)
-
 
 def result_batch(
-    part: Part, parcel: Mapping[str, pa.Array], sums: Mapping[str, Decimal] = MappingProxyType({})
+    part: Part, packed: Mapping[str, pa.Array], sums: Mapping[str, Decimal] = MappingProxyType({})
 ) -> pa.RecordBatch:
-    """Return a parcel as a row of a round's result.
+    """Return a batch as a row of a round's result.
 
     Parameters
     ----------
     part : Part
-    parcel : mapping of str to pyarrow.Array
+    packed : mapping of str to pyarrow.Array
         Of :meth:`anonspark.staged.records.Packer.pack`.
     sums : mapping of str to Decimal
-        What the classes of a parcel lose.
+        What the classes of a batch lose.
     """
-    given = {PART: pa.array([part.value]), **parcel}
+    given = {PART: pa.array([part.value]), **packed}
     arrays = [
         given[field.name] if field.name in given else pa.array([sums.get(field.name)], field.type)
-        for field in _ARROW_RESULT
+        for field in RESULT
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_RESULT)
+    return pa.RecordBatch.from_arrays(arrays, schema=RESULT)
 
 
 @dataclass(frozen=True)

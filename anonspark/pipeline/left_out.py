@@ -13,11 +13,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.core.criteria import Criteria
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.spark.arrow import spark_schema
+from anonspark.engine.spark.published_files import write_table
+from anonspark.engine.spark.table import frame_of
 from anonspark.layers.prepare.sensitive import plain_values
-from anonspark.layers.publish.files import PublishedFile
 from anonspark.layers.publish.staging import Staging
-from anonspark.layers.publish.tables import write_table
 from anonspark.pipeline.rounds import Residual
 
 __all__ = ["may_be_told", "write_left_out"]
@@ -34,7 +35,7 @@ def may_be_told(residual: Residual, criteria: Criteria) -> bool:
 
 
 def write_left_out(
-    residual: Residual, criteria: Criteria, files: FileSystem, staging: Staging, directory: str
+    residual: Residual, criteria: Criteria, staging: Staging, directory: str
 ) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.
 
@@ -42,7 +43,6 @@ def write_left_out(
     ----------
     residual : Residual
     criteria : Criteria
-    files : FileSystem
     staging : Staging
         Of the release.
     directory : str
@@ -62,13 +62,13 @@ def write_left_out(
     for attribute in criteria.sensitive:
         if attribute.name not in named:
             continue
-        data_type = residual.records.schema[attribute.column].dataType
+        data_type = spark_schema(residual.records.schema)[attribute.column].dataType
         plain, _ = plain_values(sf.col(attribute.column), data_type)
-        counts = residual.records.rows(attribute.column).groupBy(
+        counts = frame_of(residual.records.rows(attribute.column)).groupBy(
             plain.cast("string").alias("value")
         )
         table = counts.agg(sf.count(sf.lit(1)).alias("records"))
         tables.append(table.select(sf.lit(attribute.name).alias("attribute"), "value", "records"))
     # In one order, so that it tells nothing of the records' own.
     table = reduce(DataFrame.union, tables).coalesce(1).sort("attribute", "value")
-    return write_table(table, "parquet", files, staging, directory)
+    return write_table(table, "parquet", staging.release, directory, staging.written)

@@ -9,10 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import Observation
-from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+import pyarrow as pa
 
+from anonspark.core.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
 from anonspark.core.criteria import Criteria
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import GuaranteeError
@@ -24,8 +23,7 @@ from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round
 from anonspark.progress import Progress
-from anonspark.staged.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
-from anonspark.staged.records import PARCELS, ROWS, STAGED_PARCELS, Records
+from anonspark.staged.records import PACKED, ROWS, Records
 
 # Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
@@ -83,7 +81,7 @@ def run_rounds(
     model: Model,
     snapshot: Snapshot,
     criteria: Criteria,
-    published: StructType,
+    published: pa.Schema,
     *,
     staging: Staging,
     files: FileSystem,
@@ -99,7 +97,7 @@ def run_rounds(
     criteria : Criteria
         What classes have to satisfy; records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
-    published : StructType
+    published : pyarrow.Schema
         Of :func:`anonspark.models.model.finished_schema`.
     staging : Staging
         Where each round's result is staged, and the rounds that an earlier attempt has finished:
@@ -127,7 +125,6 @@ def run_rounds(
     """
     results: list[RoundResult] = []
     tables: list[Round] = []
-    spark = snapshot.records.parcels.sparkSession
     directory = staging.rounds
     paths: list[str] = []
     table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell)
@@ -178,13 +175,12 @@ def run_rounds(
         path = f"{directory}/round={number}/{_attempt(staging)}/{PART}={Part.SUPPRESSED}"
         residual = _stage_residual(model, *remaining, criteria, path)
         records += [path] * residual.published
-    # Said, so that nobody asks the files.
-    reader = spark.read.schema(PARCELS)
+    engine = snapshot.records.engine
     of_classes = class_schema(snapshot.records.schema, len(snapshot.quasi_identifiers))
     return StagedRounds(
         results,
-        Records(reader.parquet(*records), published),
-        Records(reader.parquet(*classes), of_classes),
+        Records(engine.staged(records, PACKED), published),
+        Records(engine.staged(classes, PACKED), of_classes),
         residual,
     )
 
@@ -265,9 +261,9 @@ def _attempt(staging: Staging) -> str:
 
 def _left_over(snapshot: Snapshot, path: str) -> Records:
     """Return the records that a staged round left over, as they were staged before it."""
-    reader = snapshot.records.parcels.sparkSession.read.schema(PARCELS)
-    parcels = reader.parquet(f"{path}/{PART}={Part.LEFT_OVER}")
-    return Records(parcels, snapshot.records.schema)
+    records = snapshot.records
+    packed = records.engine.staged([f"{path}/{PART}={Part.LEFT_OVER}"], PACKED)
+    return Records(packed, records.schema)
 
 
 def _stage_residual(
@@ -289,7 +285,7 @@ def _stage_residual(
             "together, so they cannot be published as a class of their own, not even suppressed; "
             "set it to drop, or weaken the criteria; nothing was published"
         )
-    suppressed.parcels.write.options(**STAGED_PARCELS).parquet(path)
+    suppressed.packed.stage(path)
     return Residual(records, rows, counts, published=True)
 
 
@@ -312,21 +308,15 @@ def _stage(
     anonymized = model.anonymize(table)
     if anonymized is None:
         return None
-    observation = Observation("round")
-    counted = anonymized.rows.observe(
-        observation,
-        sf.sum(sf.when(sf.col(PART) == Part.LEFT_OVER, sf.col(ROWS))).alias("left_over"),
-        sf.sum(PENALTY).alias(PENALTY),
-        sf.sum(WHOLE_PENALTY).alias(WHOLE_PENALTY),
-        sf.sum(WHOLE_SQUARES).alias(WHOLE_SQUARES),
-    )
+    sums = (ROWS, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
+    parts = (Part.FINISHED, Part.LEFT_OVER, Part.CLASSES)
     try:
-        counted.write.options(**STAGED_PARCELS).partitionBy(PART).parquet(path)
+        found = anonymized.rows.stage_parts(path, PART, parts, sums)
     finally:
         anonymized.release()
-    found = observation.get
-    left_over = int(found["left_over"] or 0)
-    if_last = sum((one.penalty for one in before), found[WHOLE_PENALTY] or Decimal(0))
+    left_over = int(found[Part.LEFT_OVER][ROWS] or 0)
+    classes = found[Part.CLASSES]
+    if_last = sum((one.penalty for one in before), classes[WHOLE_PENALTY] or Decimal(0))
     if model.leaves_residual:
         # Were this the last round, its records left over would be suppressed.
         if_last += left_over * sum(Decimal(str(weight)) for weight in weights)
@@ -334,8 +324,8 @@ def _stage(
         number=table.number,
         rows=table.rows,
         left_over=left_over,
-        penalty=found[PENALTY] or Decimal(0),
+        penalty=classes[PENALTY] or Decimal(0),
         penalty_if_last=if_last,
-        squares_if_whole=int(found[WHOLE_SQUARES] or 0),
+        squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
         levels=anonymized.levels,
     )

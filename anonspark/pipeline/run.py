@@ -17,26 +17,29 @@ from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.models import AutoOptions
 from anonspark.config.schema import ExecutionOptions, MetricsOptions
+from anonspark.core.columns import quasi_identifier_column
 from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.job_descriptions import described_jobs
+from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.evaluate.drift import Drift, measure_drift, require_no_drift
 from anonspark.layers.evaluate.gates import check_gates, require_passed
-from anonspark.layers.evaluate.metrics import class_table
 from anonspark.layers.prepare.snapshot import (
     Snapshot,
     require_criteria,
     take_snapshot,
 )
+from anonspark.layers.publish.class_table import write_classes
 from anonspark.layers.publish.committing import commit
 from anonspark.layers.publish.division import Division, divide
 from anonspark.layers.publish.history import append_to_history, last_comparable_run, require_history
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.layers.publish.staging import find_resumable, open_staging, place_of, remove_staging
-from anonspark.layers.publish.tables import write_rows, write_table
+from anonspark.layers.publish.tables import write_rows
 from anonspark.layers.publish.writing import write_records
 from anonspark.models.choosing import choose_model
 from anonspark.models.model import finished_schema, suppressed_class
@@ -64,7 +67,6 @@ from anonspark.redaction import Redacted
 from anonspark.release.formats import open_published, require_known_format
 from anonspark.release.manifest import MANIFEST, read_manifest, write_manifest
 from anonspark.release.regions import leaves_by_label, published_attributes
-from anonspark.staged.columns import quasi_identifier_column
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
@@ -85,9 +87,6 @@ Purpose = Literal["release", "demonstration", "comparison"]
 
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-# Rows of a file of the table of classes.
-_CLASSES_IN_FILE = 1_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,6 +247,7 @@ def run(
     tell_warnings(warnings)
     with (
         open_staging(files, output, run_id, staging_path=staging_path, resume=resume) as staging,
+        stoppable_jobs(spark.sparkContext, f"anonspark-{run_id}"),
         running_tasks(progress),
         writing_output(),
         described_jobs(spark.sparkContext, progress, run_id),
@@ -303,9 +303,7 @@ def run(
             description = describe_release(configuration, generalizer)
         with progress.stage("publish", rows=snapshot.rows):
             division = _divide(basis, configuration.execution.seed)
-            listed = write_records(
-                staged.finished, division, configuration, generalizer, files, staging
-            )
+            listed = write_records(staged.finished, division, configuration, generalizer, staging)
         with progress.stage("verify"):
             names = [column.name for column in generalizer.columns()]
             table = open_published(spark, staging.release, description)
@@ -327,7 +325,7 @@ def run(
                 and residual is not None
                 and any(one.is_distance for one in snapshot.criteria.criteria)
             ):
-                listed += write_left_out(residual, snapshot.criteria, files, staging, LEFT_OUT)
+                listed += write_left_out(residual, snapshot.criteria, staging, LEFT_OUT)
             for one in measured:
                 if one.violating_classes:
                     _LOGGER.warning(
@@ -375,12 +373,9 @@ def run(
         drifts = _drifts(files, configuration, summary, progress)
         require_no_drift(drifts)
         with progress.stage("metrics"):
-            classes = class_table(staged.classes, basis.quasi_identifiers, run_id)
-            # Not in the order of the tasks and of the tree.
-            in_order = classes.repartition(
-                -(-summary["classes"] // _CLASSES_IN_FILE), "class_id"
-            ).sortWithinPartitions("class_id")
-            listed += write_table(in_order, "parquet", files, staging, "metrics/classes")
+            listed += write_classes(
+                staged.classes, summary["classes"], basis.quasi_identifiers, run_id, staging
+            )
             summary["seconds"] = (datetime.now(UTC) - started).total_seconds()
             for name, rows in (
                 ("summary", [summary]),
@@ -541,9 +536,9 @@ def _information(
         if quasi_identifier.kind == "float":
             value = sf.when(~sf.isnan(value), value)
         columns.append(value.alias(quasi_identifier.name))
-    records = snapshot.records.rows(*names)
+    records = frame_of(snapshot.records.rows(*names))
     if residual is not None and not basis.values_told:
-        records = records.exceptAll(residual.records.rows(*names))
+        records = records.exceptAll(frame_of(residual.records.rows(*names)))
     return measure_information(
         table,
         published_attributes(description),

@@ -6,10 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
-from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.engine.files import Entry
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.release.manifest import MANIFEST
 
 __all__ = [
@@ -154,7 +152,7 @@ def looks_like_report(files: FileSystem, path: str) -> bool:
     """Return whether a file begins as every report does."""
     try:
         head = files.read_part(path, 0, min(files.size(path), _HEAD_BYTES))
-    except (Py4JError, PySparkException):  # a directory, for instance
+    except OSError:  # a directory, for instance
         return False
     return head.startswith(_REPORT_BEGINS) and _REPORT_TITLE in head
 

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyspark
-from py4j.protocol import Py4JError
 
 from anonspark._version import __version__
 from anonspark.engine.spark.filesystem import FileSystem
@@ -87,7 +86,7 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
             files.read_text(path), object_pairs_hook=_each_key_once
         )
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
-    except (ValueError, RecursionError, OSError, Py4JError, ConfigurationError) as error:
+    except (ValueError, RecursionError, OSError, ConfigurationError) as error:
         raise GuaranteeError(
             f"{path}: not a manifest of anonspark, or it cannot be read; the file is damaged: "
             "restore it, or publish the release again"

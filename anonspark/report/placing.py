@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
+from anonspark.engine.files import PublishedFile
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.layers.publish.files import PublishedFile
 from anonspark.layers.publish.paths import require_no_link
 from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
@@ -79,7 +76,7 @@ def place_report(files: FileSystem, release: str, path: str, report: str) -> Non
         inside = files.resolved(release).rstrip("/")
         if files.resolved(path) == f"{inside}/{REPORT}":
             _list_report(files, release.rstrip("/"))
-    except (Py4JError, PySparkException, OSError) as error:
+    except OSError as error:
         raise PublishingError(
             f"report: {path} cannot be written; check that its folder can be written to, and the "
             "space on the disk. The release itself is complete"

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.columns import RECORD_HASH, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.staged.columns import RECORD_HASH, quasi_identifier_column
 
 __all__ = ["key_columns", "key_matrix", "key_width", "normalized_positions"]
 

@@ -1,77 +1,65 @@
 """Staged records, packed: some thousands of them in one value.
 
-Row by row, records cost more on their way between Java and Python, through a shuffle and into
-files than all that is done with them. So they travel as parcels, Arrow streams of many records,
-from the moment they are read until they are published; neither Spark nor the files see a record.
+Row by row, records cost more on their way between engine and tasks, through a shuffle and into
+files than all that is done with them. So they travel in packed batches, Arrow streams of many
+records, from the moment they are read until they are published; neither the engine nor the files
+see a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
-from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
+from anonspark.engine.tasks import Batches, task_number
 
 __all__ = [
+    "BATCH_BYTES",
     "BYTES",
     "FIRST_NUMBER",
-    "PARCELS",
-    "PARCEL_BYTES",
+    "PACKED",
     "RECORDS",
     "ROWS",
-    "STAGED_PARCELS",
     "PackRecords",
     "Packer",
     "Records",
     "bytes_of",
-    "open_parcels",
     "pack_table",
-    "parcel_of",
+    "packed_batch",
     "together",
+    "unpack_batches",
     "unpack_table",
 ]
 
 RECORDS = "records"
-"""Column of the parcels."""
+"""Column of the Arrow streams."""
 
 ROWS = "rows"
-"""Their number of records."""
+"""Number of records of a batch."""
 
 BYTES = "bytes"
-"""What their records take, see :func:`bytes_of`; the same whatever parcels they came in."""
+"""What its records take, see :func:`bytes_of`; the same whatever batches they came in."""
 
 FIRST_NUMBER = "first_number"
-"""Number of their first record."""
+"""Number of its first record."""
 
-PARCELS = StructType(
+PACKED = pa.schema(
     [
-        StructField(FIRST_NUMBER, LongType()),
-        StructField(ROWS, LongType()),
-        StructField(BYTES, LongType()),
-        StructField(RECORDS, BinaryType()),
+        (FIRST_NUMBER, pa.int64()),
+        (ROWS, pa.int64()),
+        (BYTES, pa.int64()),
+        (RECORDS, pa.binary()),
     ]
 )
-"""Parcels: the number of the first record, for records have numbers, all different, in no order
-that would mean anything; how many they are; what they take; and the records."""
+"""Packed batches: the number of the first record, for records have numbers, all different, in no
+order that would mean anything; how many they are; what they take; and the records."""
 
-PARCEL_BYTES = 16 * 2**20
-"""What a parcel has before it is compressed, more or less."""
-
-STAGED_PARCELS = {
-    "compression": "none",
-    "parquet.enable.dictionary": "false",
-    # A reader takes a whole row group into memory, and a writer does not look at its size before it
-    # has a hundred rows, unless told so.
-    "parquet.block.size": str(PARCEL_BYTES),
-    "parquet.page.size.row.check.min": "1",
-}
-"""Options of files of parcels, which are large and compressed already."""
+BATCH_BYTES = ROW_GROUP_BYTES
+"""What a packed batch has before it is compressed, more or less."""
 
 # A task's records are numbered from a multiple of this.
 _MOST_IN_TASK = 2**40
@@ -85,46 +73,66 @@ class Records:
 
     Parameters
     ----------
-    parcels : DataFrame
-        Of :data:`PARCELS`.
-    schema : StructType
-        Of the records; see :mod:`anonspark.staged.columns`.
+    packed : Table
+        Of :data:`PACKED`.
+    schema : pyarrow.Schema
+        Of the records; see :mod:`anonspark.core.columns`.
     """
 
-    parcels: DataFrame
-    schema: StructType
+    packed: Table
+    schema: pa.Schema
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that the records are with."""
+        return self.packed.engine
 
     def map_batches(
-        self,
-        function: Callable[[Batches], Batches],
-        schema: StructType | str,
-        names: Sequence[str] | None = None,
-    ) -> DataFrame:
+        self, function: OnBatches, schema: pa.Schema, names: Sequence[str] | None = None
+    ) -> Table:
         """Apply a function to the records of each task.
 
         Parameters
         ----------
         function : callable
-            Takes a task's records as Arrow batches; see
-            :func:`anonspark.engine.spark.tasks.map_batches`.
-        schema : StructType or str
+            Takes a task's records as Arrow batches; see :mod:`anonspark.engine.protocol`.
+        schema : pyarrow.Schema
             Of the result.
         names : sequence of str or None
             The columns that it gets; None for all.
 
         Returns
         -------
-        DataFrame
+        Table
             Lazy; no shuffle.
         """
         wanted = self.schema.names if names is None else list(names)
-        return map_batches(self.parcels, _OnRecords(function, wanted), schema)
+        return self.packed.map_batches(_OnRecords(function, wanted), schema)
 
-    def rows(self, *names: str) -> DataFrame:
+    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> Table:
+        """Apply a function to the records of each task, and hand every row to the task it names.
+
+        Parameters
+        ----------
+        function : callable
+            Takes a task's records; yields what :meth:`anonspark.engine.protocol.Table.send` wants.
+        schema : pyarrow.Schema
+            Of the result.
+        tasks : int
+            At least 1.
+
+        Returns
+        -------
+        Table
+            Lazy; one shuffle of the rows that the function yields.
+        """
+        return self.packed.send(_OnRecords(function, self.schema.names), schema, tasks)
+
+    def rows(self, *names: str) -> Table:
         """Return some columns of the records, one row a record; lazy, no shuffle."""
         return self.named({name: name for name in names or self.schema.names})
 
-    def named(self, columns: Mapping[str, str]) -> DataFrame:
+    def named(self, columns: Mapping[str, str]) -> Table:
         """Return columns of the records under other names, one row a record.
 
         Parameters
@@ -134,11 +142,12 @@ class Records:
 
         Returns
         -------
-        DataFrame
-            Lazy; no shuffle. With its names already: Spark would copy every row to change them.
+        Table
+            Lazy; no shuffle. With its names already: an engine may copy every row to change them.
         """
-        schema = StructType(
-            [StructField(name, self.schema[own].dataType) for name, own in columns.items()]
+        schema = pa.schema(
+            self.schema.field(own).with_name(name).with_nullable(True)
+            for name, own in columns.items()
         )
         return self.map_batches(_Named(list(columns)), schema, list(columns.values()))
 
@@ -154,12 +163,12 @@ class _Named:
 
 @dataclass(frozen=True)
 class _OnRecords:
-    function: Callable[[Batches], Batches]
+    function: OnBatches
     names: Sequence[str]
 
-    def __call__(self, parcels: Batches) -> Batches:
+    def __call__(self, packed: Batches) -> Batches:
         return self.function(
-            batch for _, table in open_parcels(parcels, self.names) for batch in table.to_batches()
+            batch for _, table in unpack_batches(packed, self.names) for batch in table.to_batches()
         )
 
 
@@ -168,28 +177,27 @@ class PackRecords:
     """Packs the records of a task."""
 
     def __call__(self, batches: Batches) -> Batches:
-        """Yield parcels of some megabytes."""
+        """Yield packed batches of some megabytes."""
         packer = Packer()
         for table in together(batches):
             yield pa.RecordBatch.from_pydict(packer.pack(table))
 
 
 class Packer:
-    """Makes parcels in one task, which numbers their records."""
+    """Packs batches in one task, which numbers their records."""
 
     def __init__(self) -> None:
-        context = TaskContext.get()
-        self._next = _MOST_IN_TASK * (context.partitionId() if context else 0)
+        self._next = _MOST_IN_TASK * task_number()
 
     def pack(self, records: pa.Table) -> dict[str, pa.Array]:
-        """Return the columns of :data:`PARCELS` for one parcel."""
+        """Return the columns of :data:`PACKED` for one batch."""
         first = self._next
         self._next += records.num_rows
-        return parcel_of(first, records)
+        return packed_batch(first, records)
 
 
-def parcel_of(first: int, records: pa.Table) -> dict[str, pa.Array]:
-    """Return the columns of :data:`PARCELS` for one parcel.
+def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
+    """Return the columns of :data:`PACKED` for one batch.
 
     Parameters
     ----------
@@ -205,7 +213,7 @@ def parcel_of(first: int, records: pa.Table) -> dict[str, pa.Array]:
     }
 
 
-def together(batches: Batches, most_bytes: int = PARCEL_BYTES) -> Iterator[pa.Table]:
+def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
     """Put batches together until they have a number of bytes; empty ones are left out."""
     waiting: list[pa.RecordBatch] = []
     size = 0
@@ -224,7 +232,7 @@ def together(batches: Batches, most_bytes: int = PARCEL_BYTES) -> Iterator[pa.Ta
 def bytes_of(records: pa.Table) -> int:
     """Return what records take before they are compressed: a sum over the records.
 
-    How they are cut into batches, parcels and tasks changes nothing, unlike for ``Table.nbytes``.
+    How they are cut into batches and tasks changes nothing, unlike for ``Table.nbytes``.
     """
     return sum(_bytes_of(chunk) for column in records.columns for chunk in column.chunks)
 
@@ -281,15 +289,15 @@ def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) ->
     return pa.ipc.open_stream(packed.as_buffer(), options=options).read_all().select(names)
 
 
-def open_parcels(
-    parcels: Batches, names: Sequence[str] | None = None
+def unpack_batches(
+    packed: Batches, names: Sequence[str] | None = None
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Open a task's parcels one after another.
+    """Unpack a task's batches one after another.
 
     Parameters
     ----------
-    parcels : iterator of pyarrow.RecordBatch
-        Of :data:`PARCELS`.
+    packed : iterator of pyarrow.RecordBatch
+        Of :data:`PACKED`.
     names : sequence of str or None
         The columns to return; None for all.
 
@@ -299,7 +307,7 @@ def open_parcels(
         Number of the first record.
     records : pyarrow.Table
     """
-    for batch in parcels:
+    for batch in packed:
         pairs = zip(batch.column(FIRST_NUMBER), batch.column(RECORDS), strict=True)
         for first, packed in pairs:
             yield first.as_py(), unpack_table(packed, names)

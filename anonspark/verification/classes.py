@@ -10,6 +10,7 @@ from operator import xor
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.core.columns import published_column
 from anonspark.engine.spark.fingerprints import (
     content_hash,
     hash_sums,
@@ -17,7 +18,6 @@ from anonspark.engine.spark.fingerprints import (
     table_fingerprint,
 )
 from anonspark.engine.spark.names import quoted
-from anonspark.release.columns import published_column
 from anonspark.release.published import value_of
 
 __all__ = ["PublishedClasses", "count_published_classes"]

@@ -11,7 +11,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
-from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.engine.files import Entry
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import ConfigurationError
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
 from anonspark.engine.spark.tasks import map_batches
-from anonspark.release.columns import published_column
 from anonspark.release.published import value_of
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts

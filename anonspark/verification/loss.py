@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
+from anonspark.core.columns import published_column
 from anonspark.engine.spark.arrow import collect_arrow
 from anonspark.engine.spark.instants import microseconds
-from anonspark.release.columns import published_column
 from anonspark.release.published import value_of
 from anonspark.release.region_matching import prepare_table
 from anonspark.release.regions import (

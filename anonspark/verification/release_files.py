@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from anonspark.core.figures import TABLES, ddl
-from anonspark.engine.spark.filesystem import Entry, FileSystem
+from anonspark.engine.files import Entry
+from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
 from anonspark.release.layout import (
     REPORT,

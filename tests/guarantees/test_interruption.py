@@ -21,12 +21,12 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from anonspark.core.columns import published_column
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.layers.publish.staging import open_staging
 from anonspark.pipeline import run as pipeline
-from anonspark.release.columns import published_column
-from anonspark.staged.records import PARCELS, PackRecords, Records
+from anonspark.staged.records import PACKED, PackRecords, Records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,7 +173,7 @@ def test_release_that_fails_its_verification_is_not_published(
     writing = pipeline.write_records
 
     def write_spoilt(finished: Records, *arguments: Any) -> None:
-        spoilt = map_batches(spoil(finished.rows()), PackRecords(), PARCELS)
+        spoilt = SparkTable(spoil(frame_of(finished.rows()))).map_batches(PackRecords(), PACKED)
         writing(Records(spoilt, finished.schema), *arguments)
 
     monkeypatch.setattr(pipeline, "write_records", write_spoilt)

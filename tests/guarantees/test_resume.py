@@ -365,7 +365,7 @@ def test_killed_while_its_files_get_their_names(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("anonspark.layers.publish.parquet_files.FileSystem.rename", rename)
+        patch.setattr("anonspark.engine.spark.parquet_files.FileSystem.rename", rename)
         patch.setattr("anonspark.layers.publish.staging._close", gone)
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)

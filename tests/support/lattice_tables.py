@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonspark.core.columns import quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.core.encoding import QuasiIdentifier
@@ -19,7 +20,6 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.layers.partition.lattice.domain import Domain, domain_of
 from anonspark.layers.partition.lattice.tuples import Tuples
-from anonspark.staged.columns import quasi_identifier_column
 
 Rows = Sequence[Sequence[str]]
 Levels = tuple[int, ...]

@@ -6,6 +6,7 @@ pyspark translates the types in functions whose arguments differ between its ver
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,12 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
-__all__ = ["arrow_schema", "arrow_type", "collect_arrow", "spark_type"]
+__all__ = ["arrow_schema", "arrow_type", "collect_arrow", "spark_schema", "spark_type"]
 
 # Points in time are in UTC, as in our sessions; from Spark 4.3 on this has to be said.
 _POINTS_IN_TIME: Mapping[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 )
+
+_SPARK_TYPE = b"spark_type"
 
 
 def arrow_type(data_type: st.DataType) -> pa.DataType:
@@ -28,10 +31,34 @@ def arrow_type(data_type: st.DataType) -> pa.DataType:
 
 
 def arrow_schema(schema: st.StructType) -> pa.Schema:
-    """Return Arrow's schema for a schema of Spark; points in time are in UTC."""
-    return pa.schema(
-        pa.field(field.name, arrow_type(field.dataType), field.nullable) for field in schema
+    """Return Arrow's schema for a schema of Spark; points in time are in UTC.
+
+    What Arrow cannot tell, such as the collation of a text, stands in the metadata of its field,
+    for :func:`spark_schema`.
+    """
+    return pa.schema(map(_arrow_field, schema))
+
+
+def _arrow_field(field: st.StructField) -> pa.Field:
+    own_type = arrow_type(field.dataType)
+    told = None if spark_type(own_type) == field.dataType else {_SPARK_TYPE: field.dataType.json()}
+    return pa.field(field.name, own_type, field.nullable, told)
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """Return Spark's schema for one of Arrow; the way back from :func:`arrow_schema`."""
+    return st.StructType(
+        [st.StructField(field.name, _spark_type_of(field), field.nullable) for field in schema]
     )
+
+
+def _spark_type_of(field: pa.Field) -> st.DataType:
+    told = (field.metadata or {}).get(_SPARK_TYPE)
+    if told is None:
+        return spark_type(field.type)
+    return st.StructType.fromJson(
+        {"fields": [{"name": "", "type": json.loads(told), "nullable": True, "metadata": {}}]}
+    )[0].dataType
 
 
 def spark_type(data_type: pa.DataType) -> st.DataType:

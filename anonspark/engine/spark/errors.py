@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
+from anonspark.engine.files import FilesError
 from anonspark.errors import (
     ConfigurationError,
     DataError,
@@ -351,7 +352,7 @@ def writing_output() -> Iterator[None]:
     """
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, FilesError) as error:
         if _NO_SPACE.search(str(error)):
             raise PublishingError(
                 "output.path: no space left on the device of the output or of spark.local.dir; "

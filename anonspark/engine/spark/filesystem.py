@@ -5,44 +5,25 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ParamSpec, TypeVar
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from anonspark.engine.files import Entry, FilesError
 from anonspark.errors import ConfigurationError
 
-__all__ = ["Entry", "FileSystem"]
+__all__ = ["FileSystem"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Something that lies in a directory, at any depth.
-
-    Parameters
-    ----------
-    path : str
-        Relative to the directory.
-    kind : str
-        ``file``, ``directory``, ``link`` (symbolic, wherever it leads) or ``other``, as a device.
-    bytes : int
-        Size of a file, else 0.
-    """
-
-    path: str
-    kind: Literal["file", "directory", "link", "other"]
-    bytes: int = 0
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition("/")[2]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 @contextmanager
@@ -83,6 +64,21 @@ def _local_tree(directory: str, prefix: str) -> list[Entry]:
     return found
 
 
+def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Translate what Hadoop says where it refuses; a lost Java stays what it is."""
+
+    @wraps(method)
+    def translated(*given: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return method(*given, **named)
+        except Py4JNetworkError:
+            raise
+        except (Py4JError, PySparkException) as error:
+            raise FilesError(str(error)) from error
+
+    return translated
+
+
 @dataclass(frozen=True)
 class FileSystem:
     """Path operations as the cluster sees them; nothing here assumes a local disk.
@@ -111,12 +107,14 @@ class FileSystem:
             configuration = self.spark._jsc.hadoopConfiguration()
             return java_path.getFileSystem(configuration), java_path
 
+    @_refused
     def qualified(self, path: str) -> str:
         """Return the absolute address of a path, with scheme and without dots."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             return str(file_system.makeQualified(java_path).toString())
 
+    @_refused
     def resolved(self, path: str) -> str:
         """Return the absolute address of a path, with local symbolic links followed."""
         address = self.qualified(path)
@@ -124,6 +122,7 @@ class FileSystem:
             return "file:" + os.path.realpath(address.removeprefix("file:"))
         return address
 
+    @_refused
     def local_path(self, path: str) -> str | None:
         """Return where a path is on the local disk, links not followed; None for other places.
 
@@ -140,6 +139,7 @@ class FileSystem:
                 address = f"{resolved}/{java_path.getName()}"
         return address.removeprefix("file:") if address.startswith("file:") else None
 
+    @_refused
     def is_link(self, path: str) -> bool:
         """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
         local = self.local_path(path)
@@ -151,6 +151,7 @@ class FileSystem:
         except Py4JError:  # nothing is there
             return False
 
+    @_refused
     def dangling_parent(self, path: str) -> str | None:
         """Return the link above a path that leads nowhere, so that nothing can be made there."""
         above = self.parent(path)
@@ -162,6 +163,7 @@ class FileSystem:
                 break
         return None
 
+    @_refused
     def tree(self, path: str) -> list[Entry]:
         """Return all that lies in a directory at any depth, hidden files and checksums too.
 
@@ -206,12 +208,14 @@ class FileSystem:
                 found.append(Entry(path, "file", int(status.getLen())))
         return found
 
+    @_refused
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             return bool(file_system.exists(java_path))
 
+    @_refused
     def matches(self, pattern: str) -> list[str]:
         """Return the addresses of all files and directories that a path or glob pattern names."""
         file_system, java_path = self._open(pattern)
@@ -219,6 +223,7 @@ class FileSystem:
             found = file_system.globStatus(java_path)
         return [str(status.getPath().toString()) for status in found or ()]
 
+    @_refused
     def parent(self, path: str) -> str:
         """Return the address of the directory that holds a path."""
         file_system, java_path = self._open(path)
@@ -226,6 +231,7 @@ class FileSystem:
             parent = file_system.makeQualified(java_path).getParent()
         return str(parent.toString()) if parent is not None else self.qualified(path)
 
+    @_refused
     def make_private_directory(self, path: str) -> None:
         """Create a directory, readable by its owner only where the file system knows owners.
 
@@ -244,12 +250,14 @@ class FileSystem:
             raise OSError(f"cannot create directory {path}")
         file_system.setPermission(java_path, permission)
 
+    @_refused
     def make_directory(self, path: str) -> None:
         """Create a directory and its parents."""
         file_system, java_path = self._open(path)
         if not file_system.mkdirs(java_path):
             raise OSError(f"cannot create directory {path}")
 
+    @_refused
     def children(self, path: str) -> list[str]:
         """Return the addresses of what a directory holds, sorted; none where it is not there."""
         file_system, java_path = self._open(path)
@@ -259,6 +267,7 @@ class FileSystem:
             found = file_system.listStatus(java_path)
         return sorted(str(status.getPath().toString()) for status in found)
 
+    @_refused
     def files_below(self, path: str) -> list[tuple[str, int]]:
         """Return every file of a directory at any depth, sorted: relative path, and bytes."""
         file_system, java_path = self._open(path)
@@ -271,6 +280,7 @@ class FileSystem:
                 found.append((str(status.getPath().toString())[start:], int(status.getLen())))
         return sorted(found)
 
+    @_refused
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
         file_system, java_path = self._open(path)
@@ -282,6 +292,7 @@ class FileSystem:
             finally:
                 stream.close()
 
+    @_refused
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist.
 
@@ -307,6 +318,7 @@ class FileSystem:
             file_system.rename(self._open(f"{target}/{name}")[1], source_path)
             raise OSError(f"cannot rename {source} to {target}: it is there already")
 
+    @_refused
     def replace(self, path: str, content: bytes, temporary: str) -> None:
         """Write a small file aside and rename it, so that readers never see half of it.
 
@@ -362,18 +374,21 @@ class FileSystem:
         context.rename(source_path, self._open(target)[1], overwriting)
         return True
 
+    @_refused
     def delete(self, path: str) -> None:
         """Delete a file or a directory with all that is in it; nothing happens where none is."""
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.delete(java_path, True):
             raise OSError(f"cannot delete {path}")
 
+    @_refused
     def delete_if_empty(self, path: str) -> None:
         """Delete a directory that holds no file at any depth."""
         file_system, java_path = self._open(path)
         if file_system.exists(java_path) and not file_system.listFiles(java_path, True).hasNext():
             file_system.delete(java_path, True)
 
+    @_refused
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not be there: of several writers one succeeds.
 
@@ -393,10 +408,12 @@ class FileSystem:
         finally:
             stream.close()
 
+    @_refused
     def write_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file."""
         self.write_bytes(path, text.encode())
 
+    @_refused
     def write_atomically(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
         directory, _, name = path.rpartition("/")
@@ -404,6 +421,7 @@ class FileSystem:
         self.write_text(hidden, text)
         self.rename(hidden, path)
 
+    @_refused
     def write_bytes(self, path: str, content: bytes) -> None:
         """Write a small file."""
         file_system, java_path = self._open(path)
@@ -413,6 +431,7 @@ class FileSystem:
         finally:
             stream.close()
 
+    @_refused
     def read_text(self, path: str) -> str:
         """Read a small UTF-8 file."""
         file_system, java_path = self._open(path)
@@ -423,6 +442,7 @@ class FileSystem:
         finally:
             stream.close()
 
+    @_refused
     def read_part(self, path: str, offset: int, length: int) -> bytes:
         """Read some bytes of a file that has as many there."""
         file_system, java_path = self._open(path)
@@ -434,11 +454,13 @@ class FileSystem:
         finally:
             stream.close()
 
+    @_refused
     def size(self, path: str) -> int:
         """Return the bytes of a file."""
         file_system, java_path = self._open(path)
         return int(file_system.getFileStatus(java_path).getLen())
 
+    @_refused
     def read_document(self, path: str) -> str:
         """Read a file that a user named, and say what is wrong as the local disk does.
 

@@ -204,7 +204,7 @@ def batches_of_rows(session: SparkSession) -> Iterator[None]:
     """Limit Arrow batches by their rows alone while single records are handed to Python.
 
     Since Spark 4.1 batches are limited by their size, too, which is summed up over all columns
-    before each row: a quarter of all that Java does to hand records over. Parcels (see
+    before each row: a quarter of all that Java does to hand records over. Packed batches (see
     :mod:`anonspark.staged.records`), which are few and large, need that limit.
 
     Parameters

@@ -11,21 +11,19 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from zipimport import zipimporter
 
-import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from anonspark.engine.tasks import Batches, enter_task
 from anonspark.errors import AnonsparkError
 
-__all__ = ["Batches", "map_batches"]
-
-Batches = Iterator[pa.RecordBatch]
-"""The Arrow batches of one task."""
+__all__ = ["map_batches"]
 
 
 class FailedTaskError(Exception):
@@ -59,6 +57,8 @@ class _Guarded:
     function: Callable[[Batches], Batches]
 
     def __call__(self, batches: Batches) -> Batches:
+        context = TaskContext.get()
+        enter_task(context.partitionId() if context else 0)
         try:
             yield from self.function(batches)
         except AnonsparkError:

@@ -10,21 +10,18 @@ from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
+from anonspark.core.columns import ROUND, SIZE
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.utility_score import utility_score
-from anonspark.engine.spark.tasks import Batches
+from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
-from anonspark.staged.columns import CLASS_ID, ROUND, SIZE
 from anonspark.staged.records import Records
 
 __all__ = [
     "AttributeTotals",
     "RoundResult",
     "Totals",
-    "class_table",
     "round_rows",
     "sum_up",
 ]
@@ -257,6 +254,9 @@ class Totals:
         )
 
 
+_DECIMALS = pa.decimal128(38, 15)
+
+
 @dataclass(frozen=True)
 class _SumUp:
     """Sums up the classes of one task, by round and size."""
@@ -264,17 +264,16 @@ class _SumUp:
     quasi_identifiers: int
 
     @property
-    def schema(self) -> str:
+    def schema(self) -> pa.Schema:
         """Return the columns of the sums."""
-        fields = [f"{ROUND} int, {SIZE} long, classes long"]
+        fields = [(ROUND, pa.int32()), (SIZE, pa.int64()), ("classes", pa.int64())]
         for index in range(self.quasi_identifiers):
-            fields += [f"{name}_{index} decimal(38,15)" for name in ("penalty", "loss")]
-            fields += [f"{name}_{index} long" for name in ("level", "generalized")]
-        return ", ".join(fields)
+            fields += [(f"{name}_{index}", _DECIMALS) for name in ("penalty", "loss")]
+            fields += [(f"{name}_{index}", pa.int64()) for name in ("level", "generalized")]
+        return pa.schema(fields)
 
     def __call__(self, batches: Batches) -> Batches:
-        decimals = pa.decimal128(38, 15)
-        # Of one parcel each, which has the classes of one round.
+        # Of one batch each, which has the classes of one round.
         for batch in batches:
             sizes = batch.column(SIZE).to_numpy()
             order = np.argsort(sizes, kind="stable")
@@ -288,13 +287,13 @@ class _SumUp:
                 for name in ("penalty", "loss"):
                     values = sizes * batch.column(f"{name}_{index}").to_numpy()
                     columns[f"{name}_{index}"] = pa.array(
-                        exact_sums(values[order], starts), decimals
+                        exact_sums(values[order], starts), _DECIMALS
                     )
                 levels = sizes * batch.column(f"level_{index}").to_numpy()
                 wider = sizes * (batch.column(f"penalty_{index}").to_numpy() > 0)
                 for name, values in (("level", levels), ("generalized", wider)):
                     columns[f"{name}_{index}"] = pa.array(np.add.reduceat(values[order], starts))
-            yield pa.RecordBatch.from_pydict(columns)
+            yield pa.RecordBatch.from_pydict(columns, schema=self.schema)
 
 
 def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[Totals]:
@@ -313,13 +312,13 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
 
     Notes
     -----
-    One job, one shuffle of one row a parcel and class size, of which some hundreds differ. The
+    One job, one shuffle of one row a batch and class size, of which some hundreds differ. The
     result does not depend on the tasks.
     """
     own_sums = _SumUp(len(quasi_identifiers))
     summed = classes.map_batches(own_sums, own_sums.schema)
-    names = [name for name in summed.columns if name not in (ROUND, SIZE)]
-    rows = summed.groupBy(ROUND, SIZE).agg(*(sf.sum(name).alias(name) for name in names)).collect()
+    names = [name for name in own_sums.schema.names if name not in (ROUND, SIZE)]
+    rows = summed.add_up([ROUND, SIZE], sums=names).gather().to_pylist()
     by_round: dict[int, Totals] = {}
     for row in rows:
         own = Totals(
@@ -376,41 +375,3 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
             }
         )
     return rows
-
-
-def class_table(
-    classes: Records, quasi_identifiers: Sequence[QuasiIdentifier], run_id: str
-) -> DataFrame:
-    """Return the table ``classes``: one row a class, with its bounds and its penalty.
-
-    Parameters
-    ----------
-    classes : Records
-        Of :func:`anonspark.layers.generalize.figures.class_schema`.
-    quasi_identifiers : sequence of QuasiIdentifier
-    run_id : str
-
-    Returns
-    -------
-    DataFrame
-        Lazy; no shuffle.
-    """
-    bounds = {
-        f"{end}_{index}": f"{quasi_identifier.name}_{short}"
-        for index, quasi_identifier in enumerate(quasi_identifiers)
-        for end, short in (("lowest", "min"), ("highest", "max"))
-    }
-    penalties = [
-        sf.col(f"penalty_{index}") * sf.lit(quasi_identifier.weight)
-        for index, quasi_identifier in enumerate(quasi_identifiers)
-    ]
-    own = [f"penalty_{index}" for index in range(len(quasi_identifiers))]
-    return classes.rows(ROUND, CLASS_ID, SIZE, *bounds, *own).select(
-        sf.lit(run_id).alias("run_id"),
-        # The staged name is made of the seed by steps that can be taken back.
-        sf.substring(sf.sha2(sf.format_string("%016x", CLASS_ID), 256), 1, 16).alias("class_id"),
-        ROUND,
-        SIZE,
-        *(sf.col(staged).alias(name) for staged, name in bounds.items()),
-        reduce(Column.__add__, penalties).alias("ncp"),
-    )

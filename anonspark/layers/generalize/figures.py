@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
+from anonspark.core.columns import CLASS_ID, ROUND, SIZE, quasi_identifier_column
 from anonspark.layers.generalize.classes import ClassFigures
-from anonspark.staged.columns import CLASS_ID, ROUND, SIZE, quasi_identifier_column
 
 __all__ = ["class_rows", "class_schema", "exact_sums", "penalties_of_classes"]
 
@@ -25,38 +24,38 @@ _PLACES = 15
 _LOW_BITS = 25
 
 
-def class_schema(records: StructType, d: int) -> StructType:
+def class_schema(records: pa.Schema, d: int) -> pa.Schema:
     """Return the schema of staged classes.
 
     Parameters
     ----------
-    records : StructType
+    records : pyarrow.Schema
         Schema of the staged records.
     d : int
         Quasi-identifiers.
 
     Returns
     -------
-    StructType
+    pyarrow.Schema
         The round, the class's name and size; for each quasi-identifier its bounds, the level it is
         published at, and what it loses; see
         :class:`anonspark.layers.generalize.classes.ClassFigures`.
     """
     fields = [
-        StructField(ROUND, IntegerType()),
-        StructField(CLASS_ID, LongType()),
-        StructField(SIZE, LongType()),
+        pa.field(ROUND, pa.int32()),
+        pa.field(CLASS_ID, pa.int64()),
+        pa.field(SIZE, pa.int64()),
     ]
     for index in range(d):
-        own_type = records[quasi_identifier_column(index)].dataType
+        own = records.field(quasi_identifier_column(index)).with_nullable(True)
         fields += [
-            StructField(f"lowest_{index}", own_type),
-            StructField(f"highest_{index}", own_type),
-            StructField(f"level_{index}", LongType()),
-            StructField(f"penalty_{index}", DoubleType()),
-            StructField(f"loss_{index}", DoubleType()),
+            own.with_name(f"lowest_{index}"),
+            own.with_name(f"highest_{index}"),
+            pa.field(f"level_{index}", pa.int64()),
+            pa.field(f"penalty_{index}", pa.float64()),
+            pa.field(f"loss_{index}", pa.float64()),
         ]
-    return StructType(fields)
+    return pa.schema(fields)
 
 
 def class_rows(number: int, identifiers: pa.Array, figures: ClassFigures) -> pa.Table:

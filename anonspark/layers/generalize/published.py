@@ -14,21 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as sf
 
+from anonspark.core.columns import published_column, quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.full_domain import recode
 from anonspark.layers.partition.lattice.domain import AttributeGroups
-from anonspark.release.columns import published_column
-from anonspark.staged.columns import quasi_identifier_column
-from anonspark.staged.records import PARCELS, Records, open_parcels, parcel_of
+from anonspark.staged.records import PACKED, Records, packed_batch, unpack_batches
 
 __all__ = ["PublishedValues", "count_published", "recode_classes", "recode_records"]
 
 Counts = npt.NDArray[np.int64]
+
+_CODES = pa.schema([("attribute", pa.int32()), ("code", pa.int64()), ("records", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -73,20 +73,16 @@ class _CountCodes:
                 totals[index] += np.bincount(codes, minlength=len(totals[index]))
         for index, total in enumerate(totals):
             present = np.flatnonzero(total)
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "attribute": pa.array(np.full(len(present), index, np.int32)),
-                    "code": pa.array(present),
-                    "records": pa.array(total[present]),
-                }
+            attribute = np.full(len(present), index, np.int32)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(attribute), pa.array(present), pa.array(total[present])], schema=_CODES
             )
 
 
 def _count_codes(records: Records, quasi_identifiers: tuple[QuasiIdentifier, ...]) -> list[Counts]:
     names = [quasi_identifier_column(index) for index in range(len(quasi_identifiers))]
-    schema = "attribute int, code long, records long"
-    counted = records.map_batches(_CountCodes(quasi_identifiers), schema, names)
-    rows = counted.groupBy("attribute", "code").agg(sf.sum("records").alias("records")).collect()
+    counted = records.map_batches(_CountCodes(quasi_identifiers), _CODES, names)
+    rows = counted.add_up(["attribute", "code"], sums=["records"]).gather().to_pylist()
     counts = [np.zeros(one.highest + 2, np.int64) for one in quasi_identifiers]
     for row in rows:
         counts[row["attribute"]][row["code"]] = row["records"]
@@ -157,9 +153,9 @@ class _RecodeClasses:
 
     values: PublishedValues
 
-    def __call__(self, parcels: Batches) -> Batches:
-        for first, classes in open_parcels(parcels):
-            yield pa.RecordBatch.from_pydict(parcel_of(first, self._recoded(classes)))
+    def __call__(self, packed: Batches) -> Batches:
+        for first, classes in unpack_batches(packed):
+            yield pa.RecordBatch.from_pydict(packed_batch(first, self._recoded(classes)))
 
     def _recoded(self, classes: pa.Table) -> pa.Table:
         for index in range(len(self.values.after)):
@@ -203,7 +199,7 @@ def recode_classes(classes: Records, values: PublishedValues) -> Records:
     Records
         Lazy; no shuffle.
     """
-    return Records(map_batches(classes.parcels, _RecodeClasses(values), PARCELS), classes.schema)
+    return Records(classes.packed.map_batches(_RecodeClasses(values), PACKED), classes.schema)
 
 
 @dataclass(frozen=True)
@@ -212,14 +208,14 @@ class _Relabel:
 
     labels: dict[str, tuple[str, str]]
 
-    def __call__(self, parcels: Batches) -> Batches:
-        for first, records in open_parcels(parcels):
+    def __call__(self, packed: Batches) -> Batches:
+        for first, records in unpack_batches(packed):
             table = records
             for name, (before, after) in self.labels.items():
                 own = table.column(name)
                 relabelled = pc.if_else(pc.equal(own, before), pa.scalar(after, own.type), own)
                 table = table.set_column(table.schema.get_field_index(name), name, relabelled)
-            yield pa.RecordBatch.from_pydict(parcel_of(first, table))
+            yield pa.RecordBatch.from_pydict(packed_batch(first, table))
 
 
 def recode_records(
@@ -247,4 +243,4 @@ def recode_records(
     }
     if not labels:
         return finished
-    return Records(map_batches(finished.parcels, _Relabel(labels), PARCELS), finished.schema)
+    return Records(finished.packed.map_batches(_Relabel(labels), PACKED), finished.schema)

@@ -8,29 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.protocol import TASK, Table
+from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.counting import Answer, Counter, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
-from anonspark.layers.partition.packing import PACKED_SCHEMA, PackedKeys
+from anonspark.layers.partition.packing import PACKED_KEYS, PackedKeys
 from anonspark.staged.keys import key_matrix
 from anonspark.staged.records import (
     RECORDS,
     Records,
-    open_parcels,
     pack_table,
     together,
+    unpack_batches,
     unpack_table,
 )
 
 __all__ = [
     "BLOCK",
+    "Addressed",
     "Partition",
     "partition_records",
     "received_records",
@@ -41,16 +40,12 @@ __all__ = [
 BLOCK = "block"
 """Node number of a record's leaf."""
 
-_TASK = "task"
-_TASK_KEY = "task_key"
-_SENT = [_TASK_KEY, RECORDS]
-_SENT_SCHEMA = f"{_TASK_KEY} int, {RECORDS} binary"
+_SENT = pa.schema([(TASK, pa.int32()), (RECORDS, pa.binary())])
 
-# What a task collects before it sends; larger parcels are fewer, but the task has to hold them.
+# What a task collects before it sends; larger batches are fewer, but the task has to hold them.
 _BYTES_AT_ONCE = 64 * 2**20
 
-_COUNT_SCHEMA = "request int, bin long, count long, minimum long, maximum long, codes array<long>"
-_COUNT_TYPES = pa.schema(
+_COUNTS = pa.schema(
     [
         ("request", pa.int32()),
         *((name, pa.int64()) for name in ("bin", "count", "minimum", "maximum")),
@@ -87,93 +82,94 @@ class _CountRecords:
 
     def __call__(self, batches: Batches) -> Batches:
         counts = self.counter.count(self.keys.unpack(batches))
-        yield pa.RecordBatch.from_pydict(counts, schema=_COUNT_TYPES)
+        yield pa.RecordBatch.from_pydict(counts, schema=_COUNTS)
 
 
 @dataclass(frozen=True)
-class _SendBlocks:
-    """Finds each record's leaf, and packs the records of a task that go to the same one."""
+class _BlockTasks:
+    """Finds each record's block and the task that it goes to."""
 
     descent: Descent
     task_of_node: npt.NDArray[np.int32]
-    task_keys: npt.NDArray[np.int32]
     criteria: Criteria
 
-    def __call__(self, parcels: Batches) -> Batches:
-        return map(self._packed, together(self._in_blocks(parcels), _BYTES_AT_ONCE))
-
-    def _in_blocks(self, parcels: Batches) -> Batches:
-        for first, records in open_parcels(parcels):
-            keys = key_matrix(records, self.descent.quasi_identifiers, self.criteria, first)
-            blocks = pa.array(self.descent.find_leaves(keys))
-            yield from records.append_column(BLOCK, blocks).to_batches()
-
-    def _packed(self, records: pa.Table) -> pa.RecordBatch:
-        tasks = self.task_of_node[records.column(BLOCK).to_numpy()]
-        return _packed_for_tasks(records, tasks, self.task_keys)
+    def __call__(self, records: pa.Table, first: int) -> Addressed:
+        keys = key_matrix(records, self.descent.quasi_identifiers, self.criteria, first)
+        blocks = self.descent.find_leaves(keys)
+        return Addressed(records.append_column(BLOCK, pa.array(blocks)), self.task_of_node[blocks])
 
 
-def _packed_for_tasks(
-    records: pa.Table, tasks: npt.NDArray[np.integer], task_keys: npt.NDArray[np.int32]
-) -> pa.RecordBatch:
-    """Pack records that go to the same task together."""
-    # NumPy sorts numbers of 16 bits many times faster.
-    fits = len(task_keys) <= np.iinfo(np.uint16).max
-    order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
-    records = records.combine_chunks().take(pa.array(order))
-    own, starts = np.unique(tasks[order], return_index=True)
-    ends = np.append(starts[1:], len(order))
-    packed = [
-        pack_table(records.slice(start, end - start))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
-    keys = pa.array(task_keys[own])
-    return pa.RecordBatch.from_arrays([keys, pa.array(packed, pa.binary())], _SENT)
+@dataclass(frozen=True)
+class Addressed:
+    """Records and where they go.
+
+    Parameters
+    ----------
+    records : pyarrow.Table
+    tasks : integer ndarray of shape (n,)
+        The task of each.
+    """
+
+    records: pa.Table
+    tasks: npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
 class _SendRecords:
-    """Asks for the task of each record, and packs the records of a task that go to the same one."""
+    """Packs the records of a task that go to the same one."""
 
-    tasks_of: Callable[[pa.Table, int], npt.NDArray[np.int64]]
-    task_keys: npt.NDArray[np.int32]
+    address: Callable[[pa.Table, int], Addressed]
+    tasks: int
 
-    def __call__(self, parcels: Batches) -> Batches:
-        for records in together(self._with_task(parcels), _BYTES_AT_ONCE):
-            tasks = records.column(_TASK).to_numpy()
-            yield _packed_for_tasks(records.drop_columns(_TASK), tasks, self.task_keys)
+    def __call__(self, packed: Batches) -> Batches:
+        for records in together(self._with_task(packed), _BYTES_AT_ONCE):
+            tasks = records.column(TASK).to_numpy()
+            yield self._packed(records.drop_columns(TASK), tasks)
 
-    def _with_task(self, parcels: Batches) -> Batches:
-        for first, records in open_parcels(parcels):
-            tasks = pa.array(self.tasks_of(records, first))
-            yield from records.append_column(_TASK, tasks).to_batches()
+    def _with_task(self, packed: Batches) -> Batches:
+        for first, records in unpack_batches(packed):
+            addressed = self.address(records, first)
+            tasks = pa.array(addressed.tasks)
+            yield from addressed.records.append_column(TASK, tasks).to_batches()
+
+    def _packed(self, records: pa.Table, tasks: npt.NDArray[np.integer]) -> pa.RecordBatch:
+        # NumPy sorts numbers of 16 bits many times faster.
+        fits = self.tasks <= np.iinfo(np.uint16).max
+        order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
+        records = records.combine_chunks().take(pa.array(order))
+        own, starts = np.unique(tasks[order], return_index=True)
+        ends = np.append(starts[1:], len(order))
+        packed = [
+            pack_table(records.slice(start, end - start))
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        numbers = pa.array(own.astype(np.int32))
+        return pa.RecordBatch.from_arrays([numbers, pa.array(packed, pa.binary())], schema=_SENT)
 
 
 def send_records(
-    parcels: DataFrame, tasks_of: Callable[[pa.Table, int], npt.NDArray[np.int64]], tasks: int
-) -> DataFrame:
+    records: Records, address: Callable[[pa.Table, int], Addressed], tasks: int
+) -> Table:
     """Shuffle records to tasks that a function names.
 
     Parameters
     ----------
-    parcels : DataFrame
-        Of :data:`anonspark.staged.records.PARCELS`.
-    tasks_of : callable
-        Takes the records of a parcel and the number of the first one; returns the task of each.
+    records : Records
+    address : callable
+        Takes the records of a batch and the number of the first one; returns where they go.
     tasks : int
         Their number.
 
     Returns
     -------
-    DataFrame
-        For :func:`received_records`; one partition a task.
+    Table
+        For :func:`received_records`.
 
     Notes
     -----
     Lazy; one shuffle of the whole records.
     """
-    send = _SendRecords(tasks_of, keys_for_partitions(tasks))
-    return map_batches(parcels, send, _SENT_SCHEMA).repartition(tasks, _TASK_KEY)
+    return records.packed.send(_SendRecords(address, tasks), _SENT, tasks)
 
 
 def received_records(batches: Batches) -> pa.Table | None:
@@ -239,22 +235,18 @@ def partition_records(
     """
     d = len(quasi_identifiers)
     keys = PackedKeys(quasi_identifiers, criteria, rule.breaks_ties)
-    packed = map_batches(records.parcels, keys.pack, PACKED_SCHEMA)
+    packed = records.packed.map_batches(keys.pack, PACKED_KEYS)
 
     def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         counter = Counter(tree, questions)
         counts = (
-            map_batches(packed, _CountRecords(counter, keys), _COUNT_SCHEMA)
-            .groupBy("request", "bin")
-            .agg(
-                sf.sum("count").alias("count"),
-                sf.min("minimum").alias("minimum"),
-                sf.max("maximum").alias("maximum"),
-                sf.min("codes").alias("codes"),
+            packed.map_batches(_CountRecords(counter, keys), _COUNTS)
+            .add_up(
+                ["request", "bin"], sums=["count"], least=["minimum", "codes"], most=["maximum"]
             )
-            .toPandas()
+            .gather()
         )
-        return counter.answers({str(name): counts[name].to_numpy() for name in counts})
+        return counter.answers({name: counts[name].to_numpy() for name in counts.column_names})
 
     tree = CutTree(quasi_identifiers)
     root = Node(
@@ -272,11 +264,11 @@ def partition_records(
         cell_high=(None,) * d,
     )
     if rows > largest_block:
-        packed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        packed = packed.keep()
     try:
         leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
     finally:
-        packed.unpersist()
+        packed.release()
     return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
 
 
@@ -293,13 +285,13 @@ def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]
     return tuple(tuple(task) for task in tasks)
 
 
-def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) -> DataFrame:
+def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) -> Table:
     """Shuffle records so that every task holds its blocks whole, and nothing else.
 
     Returns
     -------
-    DataFrame
-        For :func:`received_records`; one partition a task.
+    Table
+        For :func:`received_records`.
 
     Notes
     -----
@@ -308,53 +300,5 @@ def send_to_tasks(records: Records, partition: Partition, criteria: Criteria) ->
     task_of_node = np.zeros(len(partition.tree), np.int32)
     for task, numbers in enumerate(partition.tasks):
         task_of_node[list(numbers)] = task
-    keys = keys_for_partitions(len(partition.tasks))
-    send = _SendBlocks(partition.tree.descent(), task_of_node, keys, criteria)
-    sent = map_batches(records.parcels, send, _SENT_SCHEMA)
-    return sent.repartition(len(partition.tasks), _TASK_KEY)
-
-
-def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
-    """Return, for each partition, an integer that Spark's hash partitioning sends there.
-
-    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``; with plain block
-    numbers some tasks would get several blocks and others none.
-
-    Parameters
-    ----------
-    partitions : int
-        At least 1.
-
-    Returns
-    -------
-    int32 ndarray of shape (partitions,)
-    """
-    keys = np.full(partitions, -1, np.int32)
-    start, step = 0, max(1024, 8 * partitions)
-    while (keys < 0).any():
-        candidates = np.arange(start, start + step, dtype=np.int32)
-        targets = _murmur3(candidates).astype(np.int64) % partitions
-        # The first candidate of each partition, whatever the order of assignment.
-        found, first = np.unique(targets, return_index=True)
-        new = keys[found] < 0
-        keys[found[new]] = candidates[first[new]]
-        start += step
-    return keys
-
-
-def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return Spark's ``hash`` of integers: Murmur3 x86 32 bit with seed 42."""
-    unsigned = np.uint32
-    with np.errstate(over="ignore"):
-        mixed = values.astype(unsigned) * unsigned(0xCC9E2D51)
-        mixed = (mixed << unsigned(15)) | (mixed >> unsigned(17))
-        state = unsigned(42) ^ (mixed * unsigned(0x1B873593))
-        state = (state << unsigned(13)) | (state >> unsigned(19))
-        state = state * unsigned(5) + unsigned(0xE6546B64)
-        state ^= unsigned(4)
-        state ^= state >> unsigned(16)
-        state *= unsigned(0x85EBCA6B)
-        state ^= state >> unsigned(13)
-        state *= unsigned(0xC2B2AE35)
-        state ^= state >> unsigned(16)
-    return state.view(np.int32)
+    address = _BlockTasks(partition.tree.descent(), task_of_node, criteria)
+    return send_records(records, address, len(partition.tasks))

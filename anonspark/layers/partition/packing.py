@@ -15,14 +15,21 @@ import pyarrow as pa
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.engine.spark.tasks import Batches
+from anonspark.engine.tasks import Batches
 from anonspark.staged.keys import key_columns, key_matrix, key_width
-from anonspark.staged.records import FIRST_NUMBER, ROWS, open_parcels
+from anonspark.staged.records import FIRST_NUMBER, ROWS, unpack_batches
 
-__all__ = ["PACKED_SCHEMA", "PackedKeys"]
+__all__ = ["PACKED_KEYS", "PackedKeys"]
 
-PACKED_SCHEMA = f"{FIRST_NUMBER} long, {ROWS} long, bytes string, keys binary"
-"""One row a parcel: the number of its first record, its records, a digit for each key that is kept,
+PACKED_KEYS = pa.schema(
+    [
+        (FIRST_NUMBER, pa.int64()),
+        (ROWS, pa.int64()),
+        ("bytes", pa.string()),
+        ("keys", pa.binary()),
+    ]
+)
+"""One row a batch: the number of its first record, its records, a digit for each key that is kept,
 the bytes that it takes in each record; and these keys, one after another."""
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
@@ -50,10 +57,10 @@ class PackedKeys:
         hashes = [d] * self.with_hashes
         return [*range(d), *hashes, *range(d + 2, key_width(d, self.criteria))]
 
-    def pack(self, parcels: Batches) -> Batches:
-        """Yield one row a parcel."""
+    def pack(self, packed: Batches) -> Batches:
+        """Yield one row a batch."""
         names = key_columns(len(self.quasi_identifiers), self.criteria)
-        for first, records in open_parcels(parcels, names):
+        for first, records in unpack_batches(packed, names):
             keys = key_matrix(records, self.quasi_identifiers, self.criteria)
             columns = [keys[:, place] for place in self._places]
             columns = [column.astype(_smallest_type(column)) for column in columns]

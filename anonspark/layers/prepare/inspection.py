@@ -14,12 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
+from anonspark.core.columns import quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.spark.instants import microseconds
 from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import match_hierarchy
 from anonspark.layers.prepare.reading import ColumnPlan
-from anonspark.staged.columns import quasi_identifier_column
 
 __all__ = [
     "KEPT",

@@ -11,13 +11,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.config import Attribute, Configuration
+from anonspark.core.columns import identifier_column, payload_column, quasi_identifier_column
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import TEXT_TYPES, Kind
 from anonspark.engine.spark.file_schemas import WantedColumns
 from anonspark.engine.spark.tables import open_table, require_distinct
 from anonspark.errors import DataError
-from anonspark.staged.columns import identifier_column, payload_column, quasi_identifier_column
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 

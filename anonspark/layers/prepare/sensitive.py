@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,8 @@ __all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfi
 
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
+
+_NUMBERS = pa.schema([("number", pa.int64()), ("count", pa.int64())])
 
 
 _PLAIN_TYPES = (
@@ -217,9 +218,8 @@ class _CountValues:
                 numbers = attribute.encode(batch.column(attribute.column))
                 counts += np.bincount(first + numbers, minlength=len(counts))
         present = np.flatnonzero(counts)
-        yield pa.RecordBatch.from_pydict(
-            {"number": pa.array(present, pa.int64()), "count": pa.array(counts[present])}
-        )
+        arrays = [pa.array(present, pa.int64()), pa.array(counts[present])]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_NUMBERS)
 
 
 def count_values(records: Records, criteria: Criteria) -> list[Counts]:
@@ -242,13 +242,8 @@ def count_values(records: Records, criteria: Criteria) -> list[Counts]:
     if not criteria.sensitive:
         return []
     names = [attribute.column for attribute in criteria.sensitive]
-    rows: list[Any] = (
-        records.map_batches(_CountValues(criteria), "number long, count long", names)
-        .groupBy("number")
-        .agg(sf.sum("count").alias("count"))
-        .collect()
-    )
+    counted = records.map_batches(_CountValues(criteria), _NUMBERS, names)
+    found = counted.add_up(["number"], sums=["count"]).gather()
     counts = np.zeros(int(criteria.first_value[-1]), np.int64)
-    for row in rows:
-        counts[row["number"]] = row["count"]
+    counts[found["number"].to_numpy()] = found["count"].to_numpy()
     return np.split(counts, criteria.first_value[1:-1])

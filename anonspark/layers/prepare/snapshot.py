@@ -13,10 +13,18 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
+from anonspark.core.columns import (
+    HASH_KEY,
+    PAYLOAD_HASH,
+    RECORD_HASH,
+    is_payload,
+    payload_column,
+    quasi_identifier_column,
+)
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.spark.arrow import arrow_type
+from anonspark.engine.spark.arrow import arrow_schema, arrow_type
 from anonspark.engine.spark.fingerprints import (
     content_hash,
     hash_sums,
@@ -25,7 +33,7 @@ from anonspark.engine.spark.fingerprints import (
 )
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.session import batches_of_rows
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.spark.table import SparkEngine, SparkTable, frame_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import (
@@ -43,15 +51,7 @@ from anonspark.layers.prepare.reading import (
     select_attributes,
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
-from anonspark.staged.columns import (
-    HASH_KEY,
-    PAYLOAD_HASH,
-    RECORD_HASH,
-    is_payload,
-    payload_column,
-    quasi_identifier_column,
-)
-from anonspark.staged.records import PARCELS, STAGED_PARCELS, PackRecords, Records
+from anonspark.staged.records import PACKED, PackRecords, Records
 
 __all__ = [
     "Inspection",
@@ -250,18 +250,20 @@ def take_snapshot(
         .filter(kept)
         .select(*selected.columns, RECORD_HASH, PAYLOAD_HASH)
     )
-    packed = map_batches(written, PackRecords(), PARCELS)
     with batches_of_rows(spark):
-        packed.write.options(**STAGED_PARCELS).parquet(path)
+        SparkTable(written).map_batches(PackRecords(), PACKED).stage(path)
     found = observation.get
     require_sound_values(found, plans, configuration)
-    records = Records(spark.read.schema(PARCELS).parquet(path), plain_schema(written.schema))
+    staged = SparkEngine(spark).staged([path], PACKED)
+    records = Records(staged, arrow_schema(plain_schema(written.schema)))
     return Snapshot(
         records=records,
         rows_read=found["rows"],
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(d)),
-        quasi_identifiers=_describe(records.schema, records.rows, plans, found, configuration),
+        quasi_identifiers=_describe(
+            plain_schema(written.schema), _rows_of(records), plans, found, configuration
+        ),
         criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
@@ -294,8 +296,15 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
             "were prepared for; prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
-    criteria = _criteria(snapshot.records.rows, configuration, snapshot.hierarchies)
+    criteria = _criteria(_rows_of(snapshot.records), configuration, snapshot.hierarchies)
     return replace(snapshot, criteria=criteria)
+
+
+def _rows_of(records: Records) -> Select:
+    def select(*names: str) -> DataFrame:
+        return frame_of(records.rows(*names))
+
+    return select
 
 
 def plain_schema(schema: StructType) -> StructType:

@@ -17,12 +17,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
-from anonspark.engine.spark.tasks import Batches, map_batches
-from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH, SIZE
-from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, open_parcels
+from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, SIZE
+from anonspark.engine.tasks import Batches
+from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, unpack_batches
 
 __all__ = ["Division", "EqualRecords", "divide"]
 
@@ -39,16 +37,16 @@ _LARGE_CLASS = 8
 
 @dataclass(frozen=True)
 class EqualRecords:
-    """Some of a class's records that are equal in everything published, in one parcel.
+    """Some of a class's records that are equal in everything published, in one batch.
 
     Parameters
     ----------
     name, payload_hash : int
         Of the class, and of each record.
     total : int
-        So many there are in all parcels together.
+        So many there are in all batches together.
     before : int
-        So many of them are in parcels before this one.
+        So many of them are in batches before this one.
     """
 
     name: int
@@ -70,7 +68,7 @@ class Division:
     large : tuple of int
         Names of the classes with more.
     equal : mapping of int to list of EqualRecords
-        By the number of a parcel's first record: more equal records than stay together.
+        By the number of a batch's first record: more equal records than stay together.
     """
 
     files: int
@@ -79,7 +77,7 @@ class Division:
     equal: Mapping[int, list[EqualRecords]]
 
     def files_of(self, names: Codes, hashes: Codes, first: int) -> npt.NDArray[np.int64]:
-        """Return the file of each record of a parcel.
+        """Return the file of each record of a batch.
 
         Parameters
         ----------
@@ -88,7 +86,7 @@ class Division:
         hashes : int64 ndarray of shape (n,)
             Of what is published of the records as they came.
         first : int
-            Number of the parcel's first record.
+            Number of the batch's first record.
 
         Returns
         -------
@@ -128,22 +126,23 @@ def divide(finished: Records, classes: Records, largest: int, suppressed: list[i
     Returns
     -------
     Division
-        The same however the records were distributed among parcels and tasks.
+        The same however the records were distributed among batches and tasks.
 
     Notes
     -----
-    A job over two narrow columns of the parcels. Where a class is shared out, one over the classes
+    A job over two narrow columns of the batches. Where a class is shared out, one over the classes
     and one over two columns of the records, with a shuffle of the different records of such
     classes; one more where too many of these are equal.
     """
-    row = finished.parcels.agg(sf.sum(ROWS).alias(ROWS), sf.sum(BYTES).alias(BYTES)).first()
-    rows, taken = (row[ROWS] or 0, row[BYTES] or 0) if row is not None else (0, 0)
+    total = finished.packed.add_up([], sums=[ROWS, BYTES]).gather()
+    rows, taken = (total[name][0].as_py() or 0 for name in (ROWS, BYTES))
     files = max(-(-rows // _FILE_ROWS), -(-taken // _FILE_BYTES), 1)
     most = max(rows // files // _LARGE_CLASS, 1)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
-    found = classes.map_batches(_LargeClasses(most), f"{CLASS_ID} long", [CLASS_ID, SIZE])
-    names = tuple(sorted([row[CLASS_ID] for row in found.collect()] + suppressed))
+    large = pa.schema([(CLASS_ID, pa.int64())])
+    found = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).gather()
+    names = tuple(sorted(found[CLASS_ID].to_pylist() + suppressed))
     return Division(files, most, names, _equal_records(finished, names, most))
 
 
@@ -162,15 +161,17 @@ class _LargeClasses:
 
 @dataclass(frozen=True)
 class _CountEqual:
-    """Counts the equal records of some classes, parcel by parcel."""
+    """Counts the equal records of some classes, batch by batch."""
 
     names: tuple[int, ...]
     only: frozenset[tuple[int, int]] | None = None
 
-    SCHEMA = f"{FIRST_NUMBER} long, {CLASS_ID} long, {PAYLOAD_HASH} long, {ROWS} long"
+    SCHEMA = pa.schema(
+        [(name, pa.int64()) for name in (FIRST_NUMBER, CLASS_ID, PAYLOAD_HASH, ROWS)]
+    )
 
-    def __call__(self, parcels: Batches) -> Batches:
-        for first, records in open_parcels(parcels, [CLASS_ID, PAYLOAD_HASH]):
+    def __call__(self, packed: Batches) -> Batches:
+        for first, records in unpack_batches(packed, [CLASS_ID, PAYLOAD_HASH]):
             names = records.column(CLASS_ID).to_numpy()
             hashes = records.column(PAYLOAD_HASH).to_numpy()
             large = np.isin(names, np.array(self.names, np.int64))
@@ -187,39 +188,44 @@ class _CountEqual:
             columns = zip(*runs, strict=True) if runs else ([], [], [])
             arrays = [pa.array(column, pa.int64()) for column in columns]
             firsts = pa.repeat(pa.scalar(first, pa.int64()), len(runs))
-            yield pa.RecordBatch.from_arrays(
-                [firsts, *arrays], [FIRST_NUMBER, CLASS_ID, PAYLOAD_HASH, ROWS]
-            )
+            yield pa.RecordBatch.from_arrays([firsts, *arrays], schema=self.SCHEMA)
 
 
 def _equal_records(
     finished: Records, names: tuple[int, ...], most: int
 ) -> dict[int, list[EqualRecords]]:
-    """Return where more equal records are than stay together, by parcel."""
-    counts = map_batches(finished.parcels, _CountEqual(names), _CountEqual.SCHEMA)
-    totals = {
-        (row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS]
-        for row in _summed(counts).where(sf.col(ROWS) > most).collect()
-    }
+    """Return where more equal records are than stay together, by batch."""
+    by = [CLASS_ID, PAYLOAD_HASH]
+    counts = finished.packed.map_batches(_CountEqual(names), _CountEqual.SCHEMA)
+    summed = counts.add_up(by, sums=[ROWS])
+    many = summed.map_batches(_MoreThan(most), summed.schema).gather()
+    totals = {(row[CLASS_ID], row[PAYLOAD_HASH]): row[ROWS] for row in many.to_pylist()}
     if not totals:
         return {}
     wanted = _CountEqual(names, frozenset(totals))
-    found = map_batches(finished.parcels, wanted, _CountEqual.SCHEMA).collect()
-    return _by_parcel(totals, [tuple(row) for row in found])
+    found = finished.packed.map_batches(wanted, _CountEqual.SCHEMA).gather()
+    return _by_batch(totals, zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
-def _by_parcel(
+def _by_batch(
     totals: Mapping[tuple[int, int], int], found: Iterable[tuple[int, int, int, int]]
 ) -> dict[int, list[EqualRecords]]:
-    """Return where equal records are, numbered from parcel to parcel."""
+    """Return where equal records are, numbered from batch to batch."""
     before: dict[tuple[int, int], int] = defaultdict(int)
-    by_parcel: dict[int, list[EqualRecords]] = defaultdict(list)
+    by_batch: dict[int, list[EqualRecords]] = defaultdict(list)
     for first, name, payload_hash, rows in sorted(found):
         pair = name, payload_hash
-        by_parcel[first].append(EqualRecords(*pair, totals[pair], before[pair]))
+        by_batch[first].append(EqualRecords(*pair, totals[pair], before[pair]))
         before[pair] += rows
-    return dict(by_parcel)
+    return dict(by_batch)
 
 
-def _summed(counts: DataFrame) -> DataFrame:
-    return counts.groupBy(CLASS_ID, PAYLOAD_HASH).agg(sf.sum(ROWS).alias(ROWS))
+@dataclass(frozen=True)
+class _MoreThan:
+    """Keeps the counts of more records than stay together."""
+
+    most: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.filter(pa.array(batch.column(ROWS).to_numpy() > self.most))

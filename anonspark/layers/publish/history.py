@@ -7,9 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
 from pyarrow import parquet
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
@@ -42,7 +40,7 @@ def require_history(files: FileSystem, path: str) -> None:
     try:
         for name in _TABLES:
             files.make_directory(f"{path}/{name}")
-    except (Py4JError, PySparkException, OSError) as error:
+    except OSError as error:
         raise ConfigurationError(
             f"metrics.append_to: cannot create the tables below {path}; check that it can be "
             "written"
@@ -112,7 +110,7 @@ def _is_of_run(files: FileSystem, path: str, run_id: str) -> bool:
     try:
         content = pa.py_buffer(files.read_part(path, 0, files.size(path)))
         ids = parquet.read_table(pa.BufferReader(content), columns=["run_id"])["run_id"]
-    except (pa.ArrowException, KeyError, OSError, Py4JError, PySparkException):
+    except (pa.ArrowException, KeyError, OSError):
         return False
     return set(ids.to_pylist()) == {run_id}
 
@@ -177,7 +175,7 @@ def append_to_history(
             )
             for other in earlier - {date}:
                 files.delete(f"{root}/{table}/{other}/{run_id}.parquet")
-    except (Py4JError, PySparkException, OSError) as error:
+    except OSError as error:
         raise PublishingError(
             f"metrics.append_to: the release at {configuration.output.path} is complete, only its "
             f"rows could not be appended below {root}; check that it can be written, and run "

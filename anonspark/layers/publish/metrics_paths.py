@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from anonspark.config import Configuration
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError
@@ -56,7 +53,7 @@ def _require_own_textfile(files: FileSystem, address: str, textfile: str) -> Non
         return
     try:
         head = files.read_part(address, 0, min(files.size(address), len(_TEXTFILE_BEGINS)))
-    except (Py4JError, PySparkException):  # a directory, for instance
+    except OSError:  # a directory, for instance
         head = b"?"
     if head and head != _TEXTFILE_BEGINS:
         raise ConfigurationError(

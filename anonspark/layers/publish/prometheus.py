@@ -162,7 +162,9 @@ def write_textfile(
             aside.chmod(0o644)
             aside.replace(local)
         elif spark is not None:
-            _write_through_hadoop(spark, path, text, name)
+            from anonspark.engine.spark.filesystem import FileSystem
+
+            FileSystem(spark).replace(path, text.encode(), name)
         else:
             raise OSError("Spark did not start")
     except (OSError, ConfigurationError):
@@ -171,16 +173,3 @@ def write_textfile(
             "permissions",
             path,
         )
-
-
-def _write_through_hadoop(spark: SparkSession, path: str, text: str, temporary: str) -> None:
-    """Write a file to another file system; raises OSError where that refuses."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    from anonspark.engine.spark.filesystem import FileSystem
-
-    try:
-        FileSystem(spark).replace(path, text.encode(), temporary)
-    except (Py4JError, PySparkException) as error:
-        raise OSError("Hadoop cannot write it") from error

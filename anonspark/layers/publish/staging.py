@@ -11,14 +11,9 @@ import hashlib
 import json
 import logging
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
-from pyspark.errors import PySparkException
 
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import (
@@ -43,11 +38,6 @@ __all__ = [
 ]
 
 _LOGGER = logging.getLogger("anonspark")
-
-_JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
-
-# Less than schedulers give a process between asking it to end and killing it.
-_PATIENCE_SECONDS = 8.0
 
 _MARK = ".anonspark-"
 
@@ -378,7 +368,7 @@ def _putting_right(place: Place) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, Py4JError, PySparkException) as error:
+    except OSError as error:
         raise PublishingError(
             f"output.path: what a run has left in {place.root} cannot be put right; it may hold "
             "raw records. Check permissions, then run anonspark clean"
@@ -435,8 +425,7 @@ def open_staging(
         state = _open(files, place)
         staging = Staging(place, state)
         _remove_unfinished(files, staging)
-        with _stoppable_jobs(files.spark.sparkContext, f"anonspark-{run_id}"):
-            yield staging
+        yield staging
     except BaseException as error:
         # Another attempt would meet the same classes.
         keep = resume and not isinstance(error, GuaranteeError)
@@ -549,39 +538,3 @@ def _first_missing_parent(files: FileSystem, path: str) -> str | None:
             break
         path = above
     return missing
-
-
-@contextmanager
-def _stoppable_jobs(context: SparkContext, group: str) -> Iterator[None]:
-    """Run Spark jobs that are stopped, and their tasks waited for, if the block is left early.
-
-    A task that went on would write records into the staging directory after its removal.
-    """
-    previous = {name: context.getLocalProperty(name) for name in _JOB_PROPERTIES}
-    context.setJobGroup(group, "anonspark")
-    try:
-        yield
-    except BaseException:
-        tracker = context.statusTracker()
-        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
-        if any(job is not None and job.status == "RUNNING" for job in jobs):
-            context.cancelJobGroup(group)
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while _has_running_tasks(context, group) and time.monotonic() < end:
-            time.sleep(0.05)
-        raise
-    finally:
-        for name, value in previous.items():
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]
-
-
-def _has_running_tasks(context: SparkContext, group: str) -> bool:
-    tracker = context.statusTracker()
-    jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group))
-    stages = (
-        tracker.getStageInfo(stage)
-        for job in jobs
-        if job is not None and job.status != "SUCCEEDED"
-        for stage in job.stageIds
-    )
-    return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.types import StructField, StructType
 
 from anonspark.config import Configuration
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, payload_column, published_column
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.partition.distribution import received_records, send_records
+from anonspark.layers.partition.distribution import Addressed, received_records, send_records
 from anonspark.layers.publish.division import Division
-from anonspark.layers.publish.files import PublishedFile
-from anonspark.layers.publish.parquet_files import (
-    VALUES,
-    Encoding,
-    find_encoding,
-    take_over_files,
-    write_values,
-)
 from anonspark.layers.publish.staging import Staging
-from anonspark.layers.publish.tables import write_table
-from anonspark.release.columns import published_column
-from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH, payload_column
 from anonspark.staged.records import Records, bytes_of
 
 __all__ = ["published_names", "write_records"]
@@ -65,13 +53,13 @@ def _published_columns(
 
 @dataclass(frozen=True)
 class _FileOf:
-    """Tells the file of each record, as ``send_records`` asks for it."""
+    """Sends each record to the task that makes its file."""
 
     division: Division
 
-    def __call__(self, records: pa.Table, first: int) -> npt.NDArray[np.int64]:
+    def __call__(self, records: pa.Table, first: int) -> Addressed:
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
-        return self.division.files_of(names, hashes, first)
+        return Addressed(records, self.division.files_of(names, hashes, first))
 
 
 @dataclass(frozen=True)
@@ -82,35 +70,25 @@ class _InOrder:
     ----------
     columns : mapping of str to str
         A column's name in the release, and the staged one.
-    encoding : Encoding or None
-        How to encode the file; None yields the records.
     most_bytes : int
         What the records take that are handed over together.
     """
 
     columns: Mapping[str, str]
-    encoding: Encoding | None
     most_bytes: int
 
     def __call__(self, batches: Batches) -> Batches:
         records = received_records(batches)
         if records is None:
             return
-        tables = self._in_order(records)
-        if self.encoding is not None:
-            yield from self.encoding.encode(tables)
-            return
-        for table in tables:
-            yield from table.combine_chunks().to_batches()
-
-    def _in_order(self, records: pa.Table) -> Iterator[pa.Table]:
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
         # Records equal in both are equal in everything published.
         order = pa.array(np.lexsort((hashes, names)))
         step = max(self.most_bytes * len(records) // bytes_of(records), 1)
         records = records.select(list(self.columns.values())).rename_columns(list(self.columns))
         for start in range(0, len(records), step):
-            yield records.take(order[start : start + step])
+            taken = records.take(order[start : start + step])
+            yield from taken.combine_chunks().to_batches()
 
 
 def write_records(
@@ -118,7 +96,6 @@ def write_records(
     division: Division,
     configuration: Configuration,
     generalizer: Generalizer,
-    files: FileSystem,
     staging: Staging,
 ) -> list[PublishedFile]:
     """Write the records of all finished classes to the directory ``data`` of a release.
@@ -131,7 +108,6 @@ def write_records(
         Which file each record goes to.
     configuration : Configuration
     generalizer : Generalizer
-    files : FileSystem
     staging : Staging
         Of the release.
 
@@ -143,22 +119,20 @@ def write_records(
     Notes
     -----
     One job with one shuffle. Of Parquet the tasks tell rows, bytes and hash of their files; what
-    Spark's own writer writes is read once more, in two jobs.
+    the engine's own writer writes is read once more, in two jobs.
     """
     columns = dict(_published_columns(configuration, generalizer))
-    schema = StructType(
-        [StructField(name, finished.schema[own].dataType) for name, own in columns.items()]
+    schema = pa.schema(
+        finished.schema.field(own).with_name(name).with_nullable(True)
+        for name, own in columns.items()
     )
-    sent = send_records(finished.parcels, _FileOf(division), division.files)
+    sent = send_records(finished, _FileOf(division), division.files)
+    table = sent.map_batches(_InOrder(columns, _ROW_GROUP_BYTES), schema)
     data_format = configuration.output.format
-    if data_format == "parquet":
-        encoding = find_encoding(files.spark, schema)
-        if isinstance(encoding, Encoding):
-            aside = f"{staging.written}/data"
-            write_values(
-                map_batches(sent, _InOrder(columns, encoding, _ROW_GROUP_BYTES), VALUES), aside
-            )
-            return take_over_files(files, aside, staging.release, "data")
-        _LOGGER.info("data/ is written by Spark's own Parquet writer, because of %s", encoding)
-    table = map_batches(sent, _InOrder(columns, None, _ROW_GROUP_BYTES), schema)
-    return write_table(table, data_format, files, staging, "data")
+    published = table.publish(data_format, staging.release, "data", staging.written)
+    if published.slowly_because_of is not None:
+        _LOGGER.info(
+            "data/ is written by Spark's own Parquet writer, because of %s",
+            published.slowly_because_of,
+        )
+    return published.files

@@ -10,11 +10,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.config import Configuration
+from anonspark.core.columns import HASH_KEY, identifier_column
 from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
-from anonspark.staged.columns import HASH_KEY, identifier_column
 
 __all__ = [
     "count_identifiers",
@@ -35,7 +35,7 @@ def identifier_hashes(
     Parameters
     ----------
     table : DataFrame
-        With the columns that :func:`anonspark.staged.columns.identifier_column` names.
+        With the columns that :func:`anonspark.core.columns.identifier_column` names.
     configuration : Configuration
         Its ``input.missing_markers`` are no identifiers.
     *key : Column

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
+from anonspark.core.columns import payload_column
 from anonspark.engine.spark.value_sizes import count_value_sizes
 from anonspark.pipeline.warnings.identifiers import identifier_hashes, identifier_warnings
 from anonspark.pipeline.warnings.published_values import (
@@ -16,7 +17,6 @@ from anonspark.pipeline.warnings.published_values import (
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
-from anonspark.staged.columns import payload_column
 from anonspark.verification.sensitive import SensitiveValues
 
 __all__ = ["warn_of_input"]

@@ -23,7 +23,8 @@ from anonspark.engine.spark.session import (
     open_session,
     require_classic,
 )
-from anonspark.engine.spark.tasks import Batches, map_batches
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.tasks import Batches
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
             yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows]})
 
     table = spark.range(5_000, numPartitions=1)
-    # 80 MB a batch, more than a batch may have with parcels.
+    # 80 MB a batch, more than a batch may have with batches.
     wide = table.select(sf.repeat(sf.lit("x"), sf.lit(40_000)).alias("text"))
     with batches_of_rows(spark):
         found = map_batches(wide, sizes, "rows long").collect()

@@ -23,7 +23,7 @@ ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
 @pytest.fixture
 def small_partitions(spark: SparkSession) -> Iterator[None]:
-    """Have every group of staged parcels published by a task of its own."""
+    """Have every group of staged batches published by a task of its own."""
     previous = spark.conf.get("spark.sql.files.maxPartitionBytes")
     spark.conf.set("spark.sql.files.maxPartitionBytes", str(4 * 2**20))
     yield
@@ -36,7 +36,7 @@ def test_no_file_ends_where_raw_values_end(
 ) -> None:
     random = np.random.default_rng(0)
     ages = random.permutation(4_000)
-    # Long, so that the records fill several parcels and files.
+    # Long, so that the records fill several batches and files.
     notes = [random.bytes(10_000).hex() for _ in ages]
     write_table(tmp_path / "input.parquet", {"age": ages, "exact_age": ages, "note": notes})
     configuration = configuration_file(

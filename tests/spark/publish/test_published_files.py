@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, metrics, summary, write_table
 
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.spark import published_files
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.parquet_files import Encoding, find_encoding
+from anonspark.engine.spark.published_files import read_files
 from anonspark.layers.publish import division, writing
-from anonspark.layers.publish import files as published_files
-from anonspark.layers.publish.files import PublishedFile, read_files
-from anonspark.layers.publish.parquet_files import Encoding, find_encoding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

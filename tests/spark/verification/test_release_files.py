@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from anonspark.config import load_configuration
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.published_files import read_files
 from anonspark.errors import ConfigurationError
-from anonspark.layers.publish.files import read_files
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.pipeline import run as pipeline
 from anonspark.release.manifest import manifest_text, read_manifest

@@ -1,4 +1,4 @@
-"""Which file a record goes to: the same for any parcels, in the order of names, about equal."""
+"""Which file a record goes to: the same for any batches, in the order of names, about equal."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.layers.publish.division import Division, _by_parcel, _CountEqual
-from anonspark.staged.columns import CLASS_ID, PAYLOAD_HASH
+from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH
+from anonspark.layers.publish.division import Division, _by_batch, _CountEqual
 from anonspark.staged.records import FIRST_NUMBER, RECORDS, ROWS, Packer
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 MOST = 4
 
 
-def divided(parcels: Sequence[np.ndarray], files: int) -> Counter[tuple[int, int, int]]:
+def divided(tables: Sequence[np.ndarray], files: int) -> Counter[tuple[int, int, int]]:
     """Return how many records of each name and hash go to each file."""
-    records = np.concatenate(parcels)
+    records = np.concatenate(tables)
     sizes = Counter(records[:, 0].tolist())
     large = tuple(sorted(name for name, size in sizes.items() if size > MOST))
     packer = Packer()
     packed = [
-        packer.pack(pa.table({CLASS_ID: own[:, 0], PAYLOAD_HASH: own[:, 1]})) for own in parcels
+        packer.pack(pa.table({CLASS_ID: own[:, 0], PAYLOAD_HASH: own[:, 1]})) for own in tables
     ]
     batches = [
         pa.RecordBatch.from_pydict({name: one[name] for name in (FIRST_NUMBER, ROWS, RECORDS)})
@@ -35,10 +35,10 @@ def divided(parcels: Sequence[np.ndarray], files: int) -> Counter[tuple[int, int
     totals = {pair: n for pair, n in pairs.items() if n > MOST and pair[0] in large}
     counted = _CountEqual(large, frozenset(totals))(iter(batches))
     rows = [tuple(row.values()) for batch in counted for row in batch.to_pylist()]
-    division = Division(files, MOST, large, _by_parcel(totals, rows))
+    division = Division(files, MOST, large, _by_batch(totals, rows))
     found: Counter[tuple[int, int, int]] = Counter()
     first = 0
-    for own in parcels:
+    for own in tables:
         names, hashes = (np.ascontiguousarray(own[:, place]) for place in (0, 1))
         numbers = division.files_of(names, hashes, first).tolist()
         assert all(0 <= number < files for number in numbers)
@@ -52,7 +52,7 @@ def divided(parcels: Sequence[np.ndarray], files: int) -> Counter[tuple[int, int
     st.integers(1, 9),
     st.lists(st.integers(1, 59), max_size=5),
 )
-def test_parcels_change_nothing(rows: list[tuple[int, int]], files: int, cuts: list[int]) -> None:
+def test_batches_change_nothing(rows: list[tuple[int, int]], files: int, cuts: list[int]) -> None:
     records = np.array(rows, np.int64)
     expected = divided([records], files)
     shuffled = np.random.default_rng(len(cuts)).permutation(records)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from references import k_alone
 
+from anonspark.core.columns import RECORD_HASH, quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.partition.packing import PackedKeys
-from anonspark.staged.columns import RECORD_HASH, quasi_identifier_column
 from anonspark.staged.keys import key_matrix
 from anonspark.staged.records import Packer
 
@@ -44,9 +44,9 @@ def test_packed_keys_come_out_as_they_were(data: st.DataObject, d: int, with_has
         tables.append(table_of(columns, hashes))
     attributes, criteria = quasi_identifiers(d), k_alone(2)
     packer = Packer()
-    parcels = [pa.RecordBatch.from_pydict(packer.pack(table)) for table in tables]
+    packed = [pa.RecordBatch.from_pydict(packer.pack(table)) for table in tables]
     own = PackedKeys(attributes, criteria, with_hashes)
-    packed = list(own.pack(iter(parcels)))
+    packed = list(own.pack(iter(packed)))
     # Spark may put the rows of several batches into one, or none.
     together = pa.Table.from_batches(packed).combine_chunks().to_batches() if packed else []
     first = np.cumsum([0, *(table.num_rows for table in tables)]).tolist()
@@ -64,10 +64,10 @@ def test_packed_keys_come_out_as_they_were(data: st.DataObject, d: int, with_has
 
 @pytest.mark.parametrize(("largest", "size"), [(127, 1), (128, 2), (2**15, 4), (2**31, 8)])
 def test_a_key_takes_no_more_bytes_than_it_needs(largest: int, size: int) -> None:
-    parcel = pa.RecordBatch.from_pydict(
+    batch = pa.RecordBatch.from_pydict(
         Packer().pack(table_of([[largest] * 1_000], [2**62] * 1_000))
     )
     for with_hashes in (False, True):
         own = PackedKeys(quasi_identifiers(1), k_alone(2), with_hashes)
-        (packed,) = own.pack(iter([parcel]))
+        (packed,) = own.pack(iter([batch]))
         assert len(packed.column("keys")[0].as_py()) == 1_000 * (size + 8 * with_hashes)

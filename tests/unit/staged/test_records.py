@@ -1,4 +1,4 @@
-"""Parcels of records: what comes out is what went in, and every record has its own number."""
+"""Batches of records: what comes out is what went in, and every record has its own number."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.staged.records import Packer, PackRecords, open_parcels, together
+from anonspark.staged.records import Packer, PackRecords, together, unpack_batches
 
 NAMES = ("number", "text", "real")
 ROWS = st.lists(
@@ -34,26 +34,26 @@ def batch_of(rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
 )
 def test_records_come_out_as_they_were(tables: list[list[tuple]], names: list[str]) -> None:
     batches = [batch_of(rows) for rows in tables]
-    parcels = list(PackRecords()(iter(batches)))
+    packed = list(PackRecords()(iter(batches)))
     expected = [dict(zip(NAMES, row, strict=True)) for rows in tables for row in rows]
-    assert sum(sum(parcel.column("rows").to_pylist()) for parcel in parcels) == len(expected)
-    whole = [table for _, table in open_parcels(iter(parcels))]
+    assert sum(sum(batch.column("rows").to_pylist()) for batch in packed) == len(expected)
+    whole = [table for _, table in unpack_batches(iter(packed))]
     assert [row for table in whole for row in table.to_pylist()] == expected
-    some = [table for _, table in open_parcels(iter(parcels), names)]
+    some = [table for _, table in unpack_batches(iter(packed), names)]
     assert all(table.column_names == names for table in some)
     assert [row for table in some for row in table.to_pylist()] == [
         {name: row[name] for name in names} for row in expected
     ]
 
 
-def test_numbers_go_on_from_parcel_to_parcel() -> None:
+def test_numbers_go_on_from_batch_to_batch() -> None:
     packer = Packer()
     sizes = (3, 1, 5)
     batches = [batch_of([(row, None, None) for row in range(size)]) for size in sizes]
-    parcels = [
+    packed = [
         pa.RecordBatch.from_pydict(packer.pack(pa.Table.from_batches([batch]))) for batch in batches
     ]
-    assert [first for first, _ in open_parcels(iter(parcels))] == [0, 3, 4]
+    assert [first for first, _ in unpack_batches(iter(packed))] == [0, 3, 4]
 
 
 def test_batches_are_put_together_up_to_a_number_of_bytes() -> None:

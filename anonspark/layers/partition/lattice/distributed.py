@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.storagelevel import StorageLevel
 
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.core.columns import quasi_identifier_column
+from anonspark.engine.protocol import Table
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes
 from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Levels
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples, TupleTable, score_tuples
-from anonspark.staged.columns import quasi_identifier_column
 from anonspark.staged.records import Records
 
 __all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
@@ -108,8 +105,8 @@ class _Format:
         return [*self.group_names, *word_names(self.values.words, "values")]
 
     @property
-    def schema(self) -> str:
-        return ", ".join(f"{name} long" for name in [*self.names, _COUNT])
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, pa.int64()) for name in [*self.names, _COUNT]])
 
     def write(self, codes: Codes, counts: Counts) -> pa.RecordBatch:
         """Add up equal tuples and write each once."""
@@ -123,7 +120,7 @@ class _Format:
         starts = np.flatnonzero(new)
         sums = np.add.reduceat(counts[order], starts) if len(order) else counts
         arrays = [pa.array(word) for word in [*(word[starts] for word in words), sums]]
-        return pa.RecordBatch.from_arrays(arrays, [*self.names, _COUNT])
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def read(self, columns: dict[str, Counts]) -> tuple[Codes, Counts]:
         """Return different tuples in lexicographic order, and their counts."""
@@ -174,11 +171,7 @@ class _RollUp:
             yield self.high.write(codes, counts)
 
 
-_SCORE_SCHEMA = (
-    "classes long, utility_classes long, suppressed long, squares string, utility_squares string, "
-    "groups array<long>"
-)
-_SCORE_TYPES = pa.schema(
+_SCORE = pa.schema(
     [
         *((name, pa.int64()) for name in ("classes", "utility_classes", "suppressed")),
         *((name, pa.string()) for name in ("squares", "utility_squares")),
@@ -188,7 +181,7 @@ _SCORE_TYPES = pa.schema(
 
 
 @dataclass(frozen=True)
-class _Score:
+class _ScoreTuples:
     """Judges the classes of one partition, which holds them whole, in a Python worker."""
 
     format: _Format
@@ -211,7 +204,7 @@ class _Score:
             "utility_squares": str(score.utility_squares),
             "groups": score.groups.tolist(),
         }
-        yield pa.RecordBatch.from_pylist([row], schema=_SCORE_TYPES)
+        yield pa.RecordBatch.from_pylist([row], schema=_SCORE)
 
 
 @dataclass(frozen=True)
@@ -220,6 +213,10 @@ class _UtilityClasses:
 
     format: _Format
     requirements: Requirements
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, pa.int64()) for name in [*self.format.group_names, "size"]])
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = self.format.read_all(batches)
@@ -230,8 +227,7 @@ class _UtilityClasses:
         rows, sizes = find_utility_classes(codes, counts, d, self.requirements)
         words = self.format.groups.pack(codes[rows, :d])
         yield pa.RecordBatch.from_arrays(
-            [pa.array(word) for word in [*words, sizes]],
-            [*self.format.group_names, "size"],
+            [pa.array(word) for word in [*words, sizes]], schema=self.schema
         )
 
 
@@ -244,8 +240,8 @@ class DistributedTuples:
     domain : Domain
     levels : tuple of int
         The node.
-    rows : DataFrame
-        The tuples, persisted.
+    rows : Table
+        The tuples, kept.
     tuples : int
         Their number.
     most_on_driver : int
@@ -254,7 +250,7 @@ class DistributedTuples:
 
     domain: Domain
     levels: Levels
-    rows: DataFrame
+    rows: Table
     tuples: int
     most_on_driver: int
 
@@ -270,14 +266,13 @@ class DistributedTuples:
         One job with one shuffle of tuples, and one more that collects them where they fit.
         """
         high = _Format(self.domain, levels)
-        rolled = map_batches(self.rows, _RollUp(self._format, high), high.schema)
+        rolled = self.rows.map_batches(_RollUp(self._format, high), high.schema)
         return _sum_up(rolled, high, self.most_on_driver)
 
     def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
-        judge = _Score(self._format, requirements, by_group)
-        rows = map_batches(self._by_class(), judge, _SCORE_SCHEMA)
-        parts = rows.collect()
+        judge = _ScoreTuples(self._format, requirements, by_group)
+        parts = self._by_class().map_batches(judge, _SCORE).gather().to_pylist()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),
             utility_classes=sum(part["utility_classes"] for part in parts),
@@ -287,36 +282,33 @@ class DistributedTuples:
             groups=np.sum([part["groups"] for part in parts], axis=0, dtype=np.int64),
         )
 
-    def utility_class_rows(self, requirements: Requirements) -> DataFrame:
+    def utility_class_rows(self, requirements: Requirements) -> Table:
         """Return the words and the size of each class that satisfies the criteria; lazy."""
-        schema = ", ".join(f"{name} long" for name in [*self._format.group_names, "size"])
         find = _UtilityClasses(self._format, requirements)
-        return map_batches(self._by_class(), find, schema)
+        return self._by_class().map_batches(find, find.schema)
 
     def release(self) -> None:
-        """Free the persisted tuples."""
-        self.rows.unpersist()
+        """Free the kept tuples."""
+        self.rows.release()
 
-    def _by_class(self) -> DataFrame:
-        tasks = -(-self.tuples // _TASK_TUPLES)
-        return self.rows.repartition(tasks, *self._format.group_names)
+    def _by_class(self) -> Table:
+        return self.rows.group(self._format.group_names, -(-self.tuples // _TASK_TUPLES))
 
 
-def _sum_up(rows: DataFrame, form: _Format, most_on_driver: int) -> TupleTable:
+def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
     """Add up equal tuples, and take them to the driver if they fit."""
-    summed = rows.groupBy(*form.names).agg(sf.sum(_COUNT).alias(_COUNT))
-    summed = summed.persist(StorageLevel.MEMORY_AND_DISK)
+    summed = rows.add_up(form.names, sums=[_COUNT]).keep()
     kept = False
     try:
         tuples = summed.count()
         kept = tuples > most_on_driver
         if kept:
             return DistributedTuples(form.domain, form.levels, summed, tuples, most_on_driver)
-        columns = summed.toPandas()
+        columns = summed.gather()
     finally:
         if not kept:
-            summed.unpersist()
-    read = form.read({str(name): columns[name].to_numpy(np.int64) for name in columns})
+            summed.release()
+    read = form.read({name: columns[name].to_numpy() for name in columns.column_names})
     return Tuples(form.domain, form.levels, *read)
 
 

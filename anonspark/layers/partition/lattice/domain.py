@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from anonspark.core.columns import quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.staged.columns import quasi_identifier_column
 
 __all__ = ["AttributeGroups", "Domain", "Levels", "domain_of"]
 

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from anonspark.engine.files import PublishedFile
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
-from anonspark.layers.publish.files import PublishedFile
 
 __all__ = ["KIND", "VALUES", "Encoding", "find_encoding", "take_over_files", "write_values"]
 
@@ -103,12 +103,12 @@ class Encoding:
     codec: str
     spark_version: str
 
-    def encode(self, row_groups: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def encode(self, row_groups: Batches) -> Batches:
         """Encode a file.
 
         Parameters
         ----------
-        row_groups : iterator of pyarrow.Table
+        row_groups : iterator of pyarrow.RecordBatch
             Of the schema's columns.
 
         Yields
@@ -132,7 +132,7 @@ class Encoding:
                     **_CODECS[self.codec],
                 )
             # One chunk: what is encoded must not depend on how the records came here.
-            table = row_group.cast(columns).combine_chunks()
+            table = pa.Table.from_batches([row_group]).cast(columns).combine_chunks()
             writer.write_table(table, row_group_size=max(len(table), 1))
             rows += len(table)
             file.write(_MAGIC)
@@ -147,9 +147,8 @@ class Encoding:
         )
         writer.close()
         yield _value(_CONTENT, sink.take())
-        context = TaskContext.get()
         told = {
-            "part": context.partitionId() if context else 0,
+            "part": task_number(),
             "bytes": sink.written,
             "rows": rows,
             "sha256": sink.digest.hexdigest(),

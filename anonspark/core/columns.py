@@ -21,6 +21,7 @@ __all__ = [
     "identifier_column",
     "is_payload",
     "payload_column",
+    "published_column",
     "quasi_identifier_column",
 ]
 
@@ -48,7 +49,7 @@ SIZE = "size"
 """Records of a class."""
 
 PENALTY = "penalty"
-"""What a parcel's classes add to ``gcp_total``."""
+"""What the classes of a packed batch add to ``gcp_total``."""
 
 WHOLE_PENALTY = "whole_penalty"
 """The same, had the groups that the classes were taken from been kept whole."""
@@ -88,3 +89,8 @@ def payload_column(index: int) -> str:
 def is_payload(name: str) -> bool:
     """Return whether a staged column holds an attribute that is published as it came."""
     return name.startswith(_PAYLOAD)
+
+
+def published_column(index: int) -> str:
+    """Return the numbered name of a published column that tells of a quasi-identifier."""
+    return f"published_{index}"

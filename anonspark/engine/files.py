@@ -1,0 +1,235 @@
+"""Files and paths as an engine sees them, and what is told of the files of a release."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol
+
+__all__ = ["Entry", "Files", "FilesError", "PublishedFile"]
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a release.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the release's directory, with slashes.
+    bytes : int
+    rows : int or None
+        None for a file that is no part of a table.
+    sha256 : str
+        Of its content, in hexadecimal digits.
+    """
+
+    path: str
+    bytes: int
+    rows: int | None
+    sha256: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the manifest lists it."""
+        return asdict(self)
+
+
+class FilesError(OSError):
+    """A file system did not do what it was asked for."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that lies in a directory, at any depth.
+
+    Parameters
+    ----------
+    path : str
+        Relative to the directory.
+    kind : str
+        ``file``, ``directory``, ``link`` (symbolic, wherever it leads) or ``other``, as a device.
+    bytes : int
+        Size of a file, else 0.
+    """
+
+    path: str
+    kind: Literal["file", "directory", "link", "other"]
+    bytes: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+class Files(Protocol):
+    """Path operations as all tasks see them; nothing here assumes a local disk.
+
+    All raise :class:`FilesError` where the file system refuses, and ConfigurationError where it
+    cannot be reached.
+    """
+
+    def qualified(self, path: str) -> str:
+        """Return the absolute address of a path, with scheme and without dots."""
+        ...
+
+    def resolved(self, path: str) -> str:
+        """Return the absolute address of a path, with local symbolic links followed."""
+        ...
+
+    def local_path(self, path: str) -> str | None:
+        """Return where a path is on the local disk, links not followed; None for other places.
+
+        What ``viewfs`` mounts there counts, too.
+        """
+        ...
+
+    def is_link(self, path: str) -> bool:
+        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
+        ...
+
+    def dangling_parent(self, path: str) -> str | None:
+        """Return the link above a path that leads nowhere, so that nothing can be made there."""
+        ...
+
+    def tree(self, path: str) -> list[Entry]:
+        """Return all that lies in a directory at any depth, hidden files and checksums too.
+
+        Links are not followed. Sorted by path; nothing where the directory is not there.
+
+        Raises
+        ------
+        ConfigurationError
+            If a directory cannot be listed.
+
+        Notes
+        -----
+        No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
+        that lead nowhere; elsewhere one call for each directory.
+        """
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        ...
+
+    def matches(self, pattern: str) -> list[str]:
+        """Return the addresses of all files and directories that a path or glob pattern names."""
+        ...
+
+    def parent(self, path: str) -> str:
+        """Return the address of the directory that holds a path."""
+        ...
+
+    def make_private_directory(self, path: str) -> None:
+        """Create a directory, readable by its owner only where the file system knows owners.
+
+        One that is there already is made private; its parents are created as usual.
+
+        Raises
+        ------
+        OSError, Py4JError
+            If the file system refuses, as for a directory of somebody else.
+        """
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents."""
+        ...
+
+    def children(self, path: str) -> list[str]:
+        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        ...
+
+    def files_below(self, path: str) -> list[tuple[str, int]]:
+        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        ...
+
+    def sha256(self, path: str) -> str:
+        """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or directory; the target must not exist.
+
+        Raises
+        ------
+        OSError
+            If the file system refuses, or the target came into being meanwhile; source and target
+            are then as they were.
+        """
+        ...
+
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
+        """Write a small file aside and rename it, so that readers never see half of it.
+
+        A file that is there is replaced in one step on local disks and on HDFS; elsewhere it is
+        deleted just before, for a rename does not overwrite.
+
+        Parameters
+        ----------
+        path : str
+        content : bytes
+        temporary : str
+            Name to write under in the same directory; hidden, so that readers pass over it.
+
+        Raises
+        ------
+        OSError
+            If the file system refuses; no temporary file is left.
+        """
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        ...
+
+    def delete_if_empty(self, path: str) -> None:
+        """Delete a directory that holds no file at any depth."""
+        ...
+
+    def create_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that must not be there: of several writers one succeeds.
+
+        Raises
+        ------
+        FileExistsError
+        """
+        ...
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file."""
+        ...
+
+    def write_atomically(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
+        ...
+
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Write a small file."""
+        ...
+
+    def read_text(self, path: str) -> str:
+        """Read a small UTF-8 file."""
+        ...
+
+    def read_part(self, path: str, offset: int, length: int) -> bytes:
+        """Read some bytes of a file that has as many there."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Return the bytes of a file."""
+        ...
+
+    def read_document(self, path: str) -> str:
+        """Read a file that a user named, and say what is wrong as the local disk does.
+
+        Raises
+        ------
+        OSError
+            If there is no such file, or it cannot be read.
+        UnicodeDecodeError
+            If it is not UTF-8.
+        ConfigurationError
+            If Hadoop cannot reach the place.
+        """
+        ...

@@ -1,0 +1,286 @@
+"""The verbs of an engine (:mod:`anonspark.engine.protocol`) in terms of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, OnBatches, Published, Table
+from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.hidden import with_hidden_number
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.parquet_files import (
+    VALUES,
+    Encoding,
+    find_encoding,
+    take_over_files,
+    write_values,
+)
+from anonspark.engine.spark.published_files import write_table
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.tasks import Batches
+
+__all__ = ["SparkEngine", "SparkTable", "frame_of", "session_of"]
+
+# Options of staged files, whose values are large and compressed already.
+_STAGED_FILES = {
+    "compression": "none",
+    "parquet.enable.dictionary": "false",
+    # A reader takes a whole row group into memory, and a writer does not look at its size before it
+    # has a hundred rows, unless told so.
+    "parquet.block.size": str(ROW_GROUP_BYTES),
+    "parquet.page.size.row.check.min": "1",
+}
+
+_HASH_KEY = "hash_key"
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Spark as an :class:`anonspark.engine.protocol.Engine`.
+
+    Parameters
+    ----------
+    session : SparkSession
+    """
+
+    session: SparkSession
+
+    def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
+        """Return what :meth:`SparkTable.stage` wrote to some directories."""
+        # The schema is said, so that nobody asks the files.
+        reader = self.session.read.schema(spark_schema(schema))
+        return SparkTable(reader.parquet(*paths))
+
+    def table(self, rows: pa.Table) -> SparkTable:
+        """Return a small table that is known already."""
+        schema = spark_schema(rows.schema)
+        return SparkTable(self.session.createDataFrame(rows.to_pandas(), schema))
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A DataFrame as a :class:`anonspark.engine.protocol.Table`.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
+
+    frame: DataFrame
+    _kept: bool = field(default=False, repr=False)
+    # What the batches are made of, and the function that makes them: who wants them in another form
+    # need not have them handed over and taken back.
+    _made_by: tuple[DataFrame, OnBatches] | None = field(default=None, repr=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return arrow_schema(self.frame.schema)
+
+    @property
+    def engine(self) -> SparkEngine:
+        """The session that the table is of."""
+        return SparkEngine(self.frame.sparkSession)
+
+    def map_batches(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
+        """Apply a function to the batches of each task."""
+        mapped = map_batches(self.frame, function, spark_schema(schema))
+        return SparkTable(mapped, _made_by=(self.frame, function))
+
+    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
+        """Apply a function that names a task for each row, and hand every row to its task."""
+        addressed = self.map_batches(_Addressed(function, keys_for_partitions(tasks)), schema)
+        return SparkTable(addressed.frame.repartition(tasks, TASK))
+
+    def group(self, by: Sequence[str], tasks: int) -> SparkTable:
+        """Bring rows that are equal in some columns into one task."""
+        return SparkTable(self.frame.repartition(tasks, *map(quoted, by)))
+
+    def add_up(
+        self,
+        by: Sequence[str],
+        *,
+        sums: Sequence[str] = (),
+        least: Sequence[str] = (),
+        most: Sequence[str] = (),
+    ) -> SparkTable:
+        """Return one row for all rows that are equal in some columns."""
+        figures = [
+            *(sf.sum(quoted(name)).alias(name) for name in sums),
+            *(sf.min(quoted(name)).alias(name) for name in least),
+            *(sf.max(quoted(name)).alias(name) for name in most),
+        ]
+        return SparkTable(self.frame.groupBy(*map(quoted, by)).agg(*figures))
+
+    def join(self, other: Table, on: Sequence[str], *, small: bool) -> SparkTable:
+        """Add the columns of the row of another table that agrees in some columns."""
+        frame = frame_of(other)
+        return SparkTable(
+            self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left")
+        )
+
+    def select(self, names: Sequence[str]) -> SparkTable:
+        """Return some columns."""
+        return SparkTable(self.frame.select(*map(quoted, names)))
+
+    def with_hash(self, name: str, columns: Sequence[str], key: int) -> SparkTable:
+        """Add a column of 64-bit hashes of other columns."""
+        keyed = with_hidden_number(self.frame, _HASH_KEY, key)
+        content = [sf.col(quoted(column)) for column in columns]
+        hashed = keyed.withColumn(name, content_hash(content, sf.col(_HASH_KEY)))
+        return SparkTable(hashed.drop(_HASH_KEY))
+
+    def union(self, other: Table) -> SparkTable:
+        """Return the rows of both tables."""
+        return SparkTable(self.frame.unionByName(frame_of(other)))
+
+    def keep(self) -> SparkTable:
+        """Return the same table, whose rows are kept in memory or on disk once they are made."""
+        return SparkTable(self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), _kept=True)
+
+    def release(self) -> None:
+        """Free the rows of a table that :meth:`keep` returned."""
+        if self._kept:
+            self.frame.unpersist()
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self.frame.count()
+
+    def gather(self) -> pa.Table:
+        """Return all rows."""
+        return collect_arrow(self.frame)
+
+    def stage(self, path: str) -> None:
+        """Write the rows to a new directory."""
+        self.frame.write.options(**_STAGED_FILES).parquet(path)
+
+    def stage_parts(
+        self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Write the rows to a new directory, each part to a directory of its own."""
+        observation = Observation("staged")
+        figures = [
+            sf.sum(sf.when(sf.col(part) == one, sf.col(name))).alias(f"{one} {name}")
+            for one in parts
+            for name in sums
+        ]
+        observed = self.frame.observe(observation, *figures)
+        observed.write.options(**_STAGED_FILES).partitionBy(part).parquet(path)
+        found = observation.get
+        return {one: {name: found[f"{one} {name}"] for name in sums} for one in parts}
+
+    def publish(self, data_format: str, release: str, directory: str, aside: str) -> Published:
+        """Write the rows as files that anybody can read."""
+        session = self.frame.sparkSession
+        odd = None
+        if data_format == "parquet" and self._made_by is not None:
+            encoding = find_encoding(session, self.frame.schema)
+            if isinstance(encoding, Encoding):
+                source, function = self._made_by
+                encode = _Encode(function, encoding)
+                place = f"{aside}/{directory}"
+                write_values(map_batches(source, encode, VALUES), place)
+                return Published(take_over_files(FileSystem(session), place, release, directory))
+            odd = encoding
+        return Published(write_table(self.frame, data_format, release, directory, aside), odd)
+
+
+@dataclass(frozen=True)
+class _Encode:
+    """Encodes the batches of a task as a Parquet file."""
+
+    function: OnBatches
+    encoding: Encoding
+
+    def __call__(self, batches: Batches) -> Batches:
+        return self.encoding.encode(self.function(batches))
+
+
+def frame_of(table: Table) -> DataFrame:
+    """Return the DataFrame of a table.
+
+    Raises
+    ------
+    TypeError
+        If the table is of another engine.
+    """
+    if not isinstance(table, SparkTable):
+        raise TypeError(f"expected a table of Spark, found one of {type(table).__name__}")
+    return table.frame
+
+
+def session_of(table: Table) -> SparkSession:
+    """Return the session of a table."""
+    return frame_of(table).sparkSession
+
+
+@dataclass(frozen=True)
+class _Addressed:
+    """Replaces the numbers of tasks by what Spark sends there."""
+
+    function: OnBatches
+    task_keys: npt.NDArray[np.int32]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in self.function(batches):
+            place = batch.schema.get_field_index(TASK)
+            keys = pa.array(self.task_keys[batch.column(place).to_numpy()])
+            yield batch.set_column(place, TASK, keys)
+
+
+def keys_for_partitions(partitions: int) -> npt.NDArray[np.int32]:
+    """Return, for each partition, an integer that Spark's hash partitioning sends there.
+
+    ``repartition(n, column)`` puts a row into partition ``pmod(hash(column), n)``; with plain block
+    numbers some tasks would get several blocks and others none.
+
+    Parameters
+    ----------
+    partitions : int
+        At least 1.
+
+    Returns
+    -------
+    int32 ndarray of shape (partitions,)
+    """
+    keys = np.full(partitions, -1, np.int32)
+    start, step = 0, max(1024, 8 * partitions)
+    while (keys < 0).any():
+        candidates = np.arange(start, start + step, dtype=np.int32)
+        targets = _murmur3(candidates).astype(np.int64) % partitions
+        # The first candidate of each partition, whatever the order of assignment.
+        found, first = np.unique(targets, return_index=True)
+        new = keys[found] < 0
+        keys[found[new]] = candidates[first[new]]
+        start += step
+    return keys
+
+
+def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return Spark's ``hash`` of integers: Murmur3 x86 32 bit with seed 42."""
+    unsigned = np.uint32
+    with np.errstate(over="ignore"):
+        mixed = values.astype(unsigned) * unsigned(0xCC9E2D51)
+        mixed = (mixed << unsigned(15)) | (mixed >> unsigned(17))
+        state = unsigned(42) ^ (mixed * unsigned(0x1B873593))
+        state = (state << unsigned(13)) | (state >> unsigned(19))
+        state = state * unsigned(5) + unsigned(0xE6546B64)
+        state ^= unsigned(4)
+        state ^= state >> unsigned(16)
+        state *= unsigned(0x85EBCA6B)
+        state ^= state >> unsigned(13)
+        state *= unsigned(0xC2B2AE35)
+        state ^= state >> unsigned(16)
+    return state.view(np.int32)
