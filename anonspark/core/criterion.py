@@ -3,7 +3,7 @@
 The configuration, the models, the terminal, the report, the manifest and the verification read
 these rows. A new criterion is a row here, a branch of the kernel that judges groups
 (:func:`anonspark.kernels.criteria.judge`), and a measure of published classes
-(:data:`anonspark.verification.measures.MEASURES`), which shares no code with the kernel.
+(:data:`anonspark.verification.measures.MEASURES`), which does not call the kernel.
 """
 
 from __future__ import annotations

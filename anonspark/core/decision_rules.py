@@ -29,7 +29,9 @@ class Baseline:
 
 @dataclass(frozen=True)
 class DecisionRules:
-    """1 where a figure is smaller with outlier handling than without, else 0 (DESIGN 4.6).
+    """1 where a figure is smaller with outlier handling than without, else 0.
+
+    See docs/algorithms.md, Decision rules.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def choose_boundaries(below, equal, size, k, balanced):
 
     Notes
     -----
-    DESIGN 4.1: of two allowed boundaries the one nearer to equal halves, on a tie the lower one.
+    Of two allowed boundaries it is the one nearer to equal halves, on a tie the lower one.
     """
     upper = below + equal
     none = (0, True)
@@ -534,7 +534,7 @@ def cut_into_groups(
     requirements : Requirements
         What both sides of every cut satisfy.
     relaxed : bool
-        Share records equal to the median out, so that both halves have equal size (DESIGN 4.2).
+        Share records equal to the median out, so that both halves have equal size.
     balanced : bool
         Consider the boundary on either side of the median's run, and with criteria beyond k those
         of :func:`further_ranks` before a node is left whole (strict cuts only).

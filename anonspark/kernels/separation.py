@@ -174,7 +174,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
 def separate_outliers(
     codes, normalized, values, order, starts, requirements, neighbors, by_density
 ):
-    """Tell normal from outlier records in each group (DESIGN 4.4).
+    """Tell normal from outlier records in each group.
 
     Parameters
     ----------

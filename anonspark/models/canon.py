@@ -39,7 +39,7 @@ class _CanonGroups(GroupFormer):
 
 
 class Canon(BlockwiseModel):
-    """Cuts by distance on the cluster and in the tasks; DESIGN 4.3.
+    """Cuts by distance on the cluster and in the tasks; docs/algorithms.md, Canon.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class MondrianGroups(GroupFormer):
 
 
 class Mondrian(BlockwiseModel):
-    """Median cuts on the cluster and in the tasks; DESIGN 4.1 and 4.2.
+    """Median cuts on the cluster and in the tasks; docs/algorithms.md.
 
     Parameters
     ----------

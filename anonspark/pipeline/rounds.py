@@ -116,12 +116,12 @@ def run_rounds(
 
     Notes
     -----
-    DESIGN 4.5. A round is one job that writes its result, besides the passes of the model; with
-    criteria beyond k one more counts the sensitive values of the records left over. A round whose
-    records left over violate the criteria, or whose gain is below the model's smallest, is run
-    again as the last one. Of a model that undoes rounds, the round that loses least as the last one
-    is run again as such, where others came after it. A model that leaves a residual gets its rounds
-    as long as they form classes.
+    See docs/algorithms.md, Rounds. A round is one job that writes its result, besides the passes of
+    the model; with criteria beyond k one more counts the sensitive values of the records left over.
+    A round whose records left over violate the criteria, or whose gain is below the model's
+    smallest, is run again as the last one. Of a model that undoes rounds, the round that loses
+    least as the last one is run again as such, where others came after it. A model that leaves a
+    residual gets its rounds as long as they form classes.
     """
     results: list[RoundResult] = []
     tables: list[Round] = []

@@ -29,7 +29,7 @@ __all__ = ["Loss", "measure_loss"]
 
 @dataclass(frozen=True)
 class Loss:
-    """What a release loses, by its labels and sizes of classes alone (DESIGN 4.6).
+    """What a release loses, by its labels and sizes of classes alone (docs/algorithms.md, Metrics).
 
     Parameters
     ----------

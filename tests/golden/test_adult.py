@@ -1,4 +1,4 @@
-"""The figures of the thesis and of DESIGN section 5 on Adult, read from the written metrics."""
+"""The figures of the thesis, and ours, on Adult, read from the written metrics."""
 
 from __future__ import annotations
 

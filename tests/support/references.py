@@ -191,7 +191,7 @@ def may_be_a_group(criteria: Criteria, values: Codes, records: Sequence[int]) ->
 
 
 def strict_mondrian(table: Table, criteria: Criteria, *, balanced: bool, cell: bool) -> list[Group]:
-    """Return the groups of strict Mondrian (DESIGN 4.1).
+    """Return the groups of strict Mondrian (docs/algorithms.md).
 
     Where criteria beyond k refuse the boundaries beside the median of every attribute, the balanced
     rule goes on to the further ones.
@@ -285,7 +285,7 @@ def further_boundaries(values: Codes) -> list[int]:
 
 
 def relaxed_mondrian(table: Table, criteria: Criteria, *, cell: bool) -> list[Group]:
-    """Return the groups of relaxed Mondrian (DESIGN 4.2, ties by the other attributes first).
+    """Return the groups of relaxed Mondrian (ties by the other attributes first).
 
     Records tied on the chosen attribute are shared out by the other attributes from the widest to
     the narrowest, then by their hash; records equal in all of this are interchangeable. If a half
@@ -332,7 +332,7 @@ def relaxed_mondrian(table: Table, criteria: Criteria, *, cell: bool) -> list[Gr
 
 
 def canon(table: Table, criteria: Criteria, path: int, *, spread: bool) -> dict[int, Group]:
-    """Return the groups of Canon by their names (DESIGN 4.3).
+    """Return the groups of Canon by their names (docs/algorithms.md).
 
     The names of nodes and the order of a draw are what :mod:`anonspark.kernels.paths` says.
     """
@@ -438,7 +438,7 @@ def separate_outliers(
     neighbors: int,
     scores: Callable[[Figures, int], Figures] = local_outlier_factors,
 ) -> list[int]:
-    """Return the normal records of a group (DESIGN 4.4)."""
+    """Return the normal records of a group (docs/algorithms.md, Separation)."""
     if len(group) <= criteria.k:
         return list(group)
     codes = table.codes
@@ -466,7 +466,7 @@ def separate_outliers(
 
 
 def normalized_certainty_penalty(positions: Figures, ranges: Figures) -> float:
-    """Return NCP of one class (DESIGN 4.6)."""
+    """Return NCP of one class (docs/algorithms.md, Metrics)."""
     return float(((positions.max(axis=0) - positions.min(axis=0)) / ranges).sum())
 
 

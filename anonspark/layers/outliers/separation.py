@@ -51,7 +51,7 @@ class OutlierSeparation:
 
 @dataclass(frozen=True)
 class PublishedSeparation(OutlierSeparation):
-    """Keeps the k records nearest to each group's reference (DESIGN 4.4)."""
+    """Keeps the k records nearest to each group's reference, as published (docs/algorithms.md)."""
 
     def normal_records(
         self,

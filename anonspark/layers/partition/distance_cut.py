@@ -27,7 +27,7 @@ _ALL = 2**64 - 1
 
 @dataclass(frozen=True)
 class DistanceCut:
-    """The cut rule of Canon: halves by the distance to a vantage point (DESIGN 4.3).
+    """The cut rule of Canon: halves by the distance to a vantage point (docs/algorithms.md, Canon).
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class MedianCut:
-    """The cut rule of strict and relaxed Mondrian (DESIGN 4.1, 4.2).
+    """The cut rule of strict and relaxed Mondrian (docs/algorithms.md).
 
     Parameters
     ----------

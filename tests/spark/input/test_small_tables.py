@@ -502,7 +502,7 @@ def test_baseline_is_the_model_without_outlier_handling(anonymize: Anonymize) ->
 
 
 def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
-    """DESIGN section 7: one row, a row a round, a row a class, a row a quasi-identifier."""
+    """As docs/output.md says: one row, a row a round, a row a class, a row a quasi-identifier."""
     random = np.random.default_rng(7)
     table = {
         "age": pa.array(random.integers(0, 90, 300), pa.int16()),

@@ -349,7 +349,7 @@ def worst_figure(
 def satisfied_by_the_measures(
     criterion: Criterion, attribute: SensitiveAttribute, counts: list[int]
 ) -> bool:
-    """Return what the verification of a release says, which shares no code with the kernel."""
+    """Return what the verification of a release says, which does not call the kernel."""
     found = np.flatnonzero(counts)
     table = ValueCounts(np.zeros(len(found), np.int64), found, np.array(counts)[found])
     values = SensitiveValues(

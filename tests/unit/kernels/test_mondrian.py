@@ -1,6 +1,6 @@
 """Mondrian's kernel against the slow reference, its guarantees, and the published figures.
 
-The figures are those of DESIGN section 5: Adult, 30,162 complete rows, five numeric attributes.
+The figures are those on Adult: 30,162 complete rows, five numeric attributes.
 """
 
 from __future__ import annotations
@@ -414,7 +414,7 @@ def adult_ten_times(adult: Table) -> Table:
 
 
 def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> ReleaseFigures:
-    """Anonymize on one machine: rounds as DESIGN 4.5, outliers as 4.4 with k - 1 neighbours."""
+    """Anonymize on one machine: rounds and outliers as published, with k - 1 neighbours."""
     figures = ReleaseFigures()
     criteria = k_alone(k)
     requirements = criteria.requirements
