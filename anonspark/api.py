@@ -30,7 +30,7 @@ from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.prepare.reading import select_attributes
 from anonspark.layers.prepare.snapshot import plain_schema
 from anonspark.layers.publish.prometheus import write_textfile
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 from anonspark.pipeline.warnings.identifiers import with_numbers_for_identifiers
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
@@ -265,7 +265,7 @@ def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) ->
     summary = None
     code = 0
     try:
-        summary = pipeline.run(spark, configuration, progress=progress, table=table).summary
+        summary = run(spark, configuration, progress=progress, table=table).summary
     except BaseException as error:
         code = exit_code_of(error)
         raise

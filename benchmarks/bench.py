@@ -142,7 +142,7 @@ def measure_in_session(options: argparse.Namespace, rows: int) -> None:
     """Run all jobs in turns and print one line of JSON for each."""
     from anonspark.config import parse_configuration
     from anonspark.engine.spark.session import open_session
-    from anonspark.pipeline import run as pipeline
+    from anonspark.pipeline.run import run as run_pipeline
     from anonspark.progress import Progress
 
     directory = Path(options.directory)
@@ -160,7 +160,7 @@ def measure_in_session(options: argparse.Namespace, rows: int) -> None:
         def model(rows: int, name: str, k: int) -> dict[str, float]:
             document = configuration(options, rows, name, k, str(directory / "release"))
             progress = Progress()
-            pipeline.run(spark, parse_configuration(document), progress=progress)
+            run_pipeline(spark, parse_configuration(document), progress=progress)
             return progress.seconds
 
         identity(WARM_UP_ROWS)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from anonspark.comparison.runner import Comparison
     from anonspark.config import Configuration
     from anonspark.config.loading import TextReader
-    from anonspark.pipeline.plan import Plan
-    from anonspark.pipeline.run import Release
+    from anonspark.pipeline.plan import Checked, Plan
+    from anonspark.pipeline.released import Release
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.audit import Verification
 
@@ -223,10 +223,10 @@ def run(
     published: list[Release] = []
 
     def anonymize(spark: SparkSession, configuration: Configuration) -> None:
-        from anonspark.pipeline import run as pipeline
+        from anonspark.pipeline.run import run as run_pipeline
 
         published.append(
-            pipeline.run(spark, configuration, run_id=run_id, progress=progress, resume=resume)
+            run_pipeline(spark, configuration, run_id=run_id, progress=progress, resume=resume)
         )
         if report:
             from anonspark.report.making import report_run
@@ -282,7 +282,7 @@ def _show_run(release: Release, *, as_json: bool) -> None:
                 "attributes": release.attributes,
                 "privacy": release.privacy,
                 "seconds": release.seconds,
-                "warnings": release.warnings,
+                "warnings": [one.as_dict() for one in release.warnings],
             }
         )
     else:
@@ -299,33 +299,30 @@ def check(
 ) -> None:
     """Validate configuration and data without anonymizing, and warn of what can be known before."""
 
-    def inspect(
-        spark: SparkSession, configuration: Configuration
-    ) -> tuple[Configuration, dict[str, Any]]:
+    def inspect(spark: SparkSession, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
 
-        return configuration, check_input(spark, configuration)
+        return check_input(spark, configuration)
 
-    configuration, found = _load_then_on_spark(
-        config, _configuration(config, overrides), master, inspect
-    )
-    missing = {
-        name: found[f"missing_{index}"]
-        for index, name in enumerate(configuration.quasi_identifiers)
-    }
-    rows, dropped, warnings = found["rows"], found["rows"] - found["kept"], found["warnings"]
+    checked = _load_then_on_spark(config, _configuration(config, overrides), master, inspect)
     if as_json:
         _print_json(
-            {"rows": rows, "rows_to_drop": dropped, "missing": missing, "warnings": warnings}
+            {
+                "rows": checked.rows,
+                "rows_to_drop": checked.rows_dropped,
+                "missing": checked.missing,
+                "warnings": [one.as_dict() for one in checked.warnings],
+            }
         )
         return
     verdict = "configuration and data are fine"
-    if warnings:
-        count = f"{len(warnings)} warnings" if len(warnings) > 1 else "a warning"
+    if checked.warnings:
+        number = len(checked.warnings)
+        count = f"{number} warnings" if number > 1 else "a warning"
         verdict = f"configuration and data can be used, but see {count} in the log"
     _OUT.print(f"{config}: {verdict}")
-    _OUT.print(f"{rows:,} rows, {dropped:,} to be dropped")
-    for name, number in missing.items():
+    _OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
+    for name, number in checked.missing.items():
         if number:
             _OUT.print(f"attributes.{name}: {number:,} values are missing")
 
@@ -578,11 +575,11 @@ def demo(
         spark: SparkSession,
     ) -> tuple[Path, Release, list[Any], list[Any]]:
         from anonspark.demo.demo import prepare_demo
-        from anonspark.pipeline import run as pipeline
+        from anonspark.pipeline.run import run as run_pipeline
 
         with progress.stage("generate people", rows=rows):
             path, configuration = prepare_demo(spark, out, rows)
-        release = pipeline.run(spark, configuration, progress=progress, purpose="demonstration")
+        release = run_pipeline(spark, configuration, progress=progress, purpose="demonstration")
         people = spark.read.parquet(*configuration.input.paths)
         published = spark.read.parquet(f"{release.path}/data")
         shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]

@@ -13,7 +13,7 @@ from anonspark.core.utility_score import describe_utility
 
 if TYPE_CHECKING:
     from anonspark.pipeline.plan import Plan
-    from anonspark.pipeline.run import Release
+    from anonspark.pipeline.released import Release
 
 __all__ = ["show_plan", "show_records", "show_release", "titled_table"]
 

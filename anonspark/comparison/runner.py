@@ -30,7 +30,8 @@ from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.paths import require_usable_output
 from anonspark.layers.publish.staging import Staging, open_staging
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.preparing import prepare
+from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.layout import foreign_entries, named
@@ -131,7 +132,7 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     stoppable = stoppable_jobs(spark.sparkContext, f"anonspark-{_STAGING}")
     with opening as staging, stoppable, writing_output():
         with progress.stage("prepare"):
-            snapshot = pipeline.prepare(spark, shared, staging.records)
+            snapshot = prepare(spark, shared, staging.records)
         # Before any work: if there are rows enough for the largest k, there are for all.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()
@@ -209,7 +210,7 @@ def _run_cell(
     risk: Rows = []
     reason = None
     try:
-        release = pipeline.run(
+        release = run(
             spark,
             _placed(cell.configuration, path),
             run_id=cell.id,

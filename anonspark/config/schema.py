@@ -853,7 +853,7 @@ class Configuration(Section):
         Returns
         -------
         str
-            SHA-256 of what :func:`anonspark.pipeline.run.prepare` depends on, in hexadecimal
+            SHA-256 of what :func:`anonspark.pipeline.preparing.prepare` depends on, in hexadecimal
             digits.
         """
         document = _without_later_defaults(

@@ -21,11 +21,27 @@ from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.generalize.published import count_published, recode_classes, recode_records
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.pipeline.left_out import may_be_told
 from anonspark.pipeline.rounds import Residual, StagedRounds
+from anonspark.staged.records import Records
 from anonspark.verification.measures import Uncertainty
 
-__all__ = ["Basis", "basis_of_figures"]
+__all__ = ["Basis", "Withheld", "basis_of_figures"]
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """Records left out, on whose values nothing that is told may depend.
+
+    Parameters
+    ----------
+    records : Records
+        As staged, with their raw values.
+    uncertainty : mapping of str to Uncertainty
+        Of the sensitive attributes of distances, what they may make different in the whole input.
+    """
+
+    records: Records
+    uncertainty: Mapping[str, Uncertainty]
 
 
 @dataclass(frozen=True)
@@ -48,9 +64,8 @@ class Basis:
         With the sensitive values that may be told.
     left_out : int
         Records without a class that are not published, whether told of or not.
-    uncertainty : mapping of str to Uncertainty or None
-        Of the sensitive attributes of distances, what the records left out may make different in
-        the whole input; None where figures may depend on the values of these records.
+    withheld : Withheld or None
+        None where figures may depend on the values of the records left out.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
@@ -60,12 +75,12 @@ class Basis:
     totals: list[Totals]
     criteria: Criteria
     left_out: int = 0
-    uncertainty: Mapping[str, Uncertainty] | None = None
+    withheld: Withheld | None = None
 
     @property
     def values_told(self) -> bool:
         """Whether figures may depend on the values of the records left out."""
-        return self.uncertainty is None
+        return self.withheld is None
 
     @property
     def without_class(self) -> int:
@@ -78,7 +93,9 @@ class Basis:
         """Different values of the sensitive attributes of distances, which verification needs."""
         named = {one.attribute for one in self.criteria.criteria if one.is_distance}
         counts = {one.name: len(one.values) for one in self.criteria.sensitive if one.name in named}
-        return counts | {name: one.values for name, one in (self.uncertainty or {}).items()}
+        if self.withheld is None:
+            return counts
+        return counts | {name: one.values for name, one in self.withheld.uncertainty.items()}
 
 
 def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Generalizer) -> Basis:
@@ -99,7 +116,7 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
     """
     residual = rounds.residual
     left_out = 0 if residual is None or residual.published else residual.rows
-    if residual is None or not left_out or may_be_told(residual, snapshot.criteria):
+    if residual is None or not left_out or _may_be_told(residual, snapshot.criteria):
         return Basis(
             snapshot.quasi_identifiers,
             snapshot.rows,
@@ -125,8 +142,21 @@ def basis_of_figures(snapshot: Snapshot, rounds: StagedRounds, generalizer: Gene
         totals,
         criteria,
         left_out,
-        _uncertainty(criteria, snapshot.rows - left_out, k - 1 if untold else left_out),
+        Withheld(
+            residual.records,
+            _uncertainty(criteria, snapshot.rows - left_out, k - 1 if untold else left_out),
+        ),
     )
+
+
+def _may_be_told(residual: Residual, criteria: Criteria) -> bool:
+    """Return whether the sensitive values of the records left out may be published, counted.
+
+    They may where they are one class of at least k records that satisfies every criterion but
+    distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
+    """
+    others = tuple(one for one in criteria.criteria if not one.is_distance)
+    return replace(criteria, criteria=others).satisfied_by(residual.rows, residual.counts)
 
 
 def _without_values(

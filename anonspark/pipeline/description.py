@@ -1,65 +1,122 @@
-"""What a manifest says of a release."""
+"""What a release says of itself: how it is published, what the run found, and its manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from anonspark.config import Configuration
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.files import PublishedFile
 from anonspark.layers.evaluate.drift import Drift
 from anonspark.layers.evaluate.gates import GateResult
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.publish.writing import published_names
+from anonspark.models.choosing import Choice
 from anonspark.pipeline.basis import Basis
-from anonspark.progress import Progress
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.figures import Figures
+from anonspark.pipeline.tasks import generalizer_of
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.manifest import versions
+from anonspark.release.regions import PublishedAttribute, published_attributes
 
-__all__ = ["describe_release", "release_manifest"]
+__all__ = ["Findings", "PublishedForm", "published_form", "release_manifest"]
 
 
-def describe_release(configuration: Configuration, generalizer: Generalizer) -> dict[str, Any]:
-    """Return what a manifest says of a release before anything is counted."""
-    return {
+@dataclass(frozen=True)
+class PublishedForm:
+    """How a release is published, which is known before anything is counted in it.
+
+    Parameters
+    ----------
+    generalizer : Generalizer
+    description : mapping
+        The sections ``configuration`` and, without counts, ``published`` of the manifest: what
+        reading a release takes.
+    """
+
+    generalizer: Generalizer
+    description: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """Published columns of the quasi-identifiers."""
+        return [column.name for column in self.generalizer.columns()]
+
+    @property
+    def attributes(self) -> tuple[PublishedAttribute, ...]:
+        """The quasi-identifiers as who reads the release knows them."""
+        return published_attributes(self.description)
+
+
+def published_form(
+    configuration: Configuration, quasi_identifiers: tuple[QuasiIdentifier, ...]
+) -> PublishedForm:
+    """Return how a release of quasi-identifiers is published."""
+    generalizer = generalizer_of(configuration, quasi_identifiers)
+    description = {
         "configuration": configuration.public_dict(),
         "published": {
             "columns": published_names(configuration, generalizer),
             "quasi_identifier_columns": [column.name for column in generalizer.columns()],
             "quasi_identifiers": [
-                quasi_identifier.describe() for quasi_identifier in generalizer.quasi_identifiers
+                quasi_identifier.describe() for quasi_identifier in quasi_identifiers
             ],
         },
     }
+    return PublishedForm(generalizer, description)
 
 
-def release_manifest(
-    spark_version: str,
-    description: dict[str, Any],
-    basis: Basis,
-    summary: dict[str, Any],
-    gates: Sequence[GateResult],
-    drifts: Sequence[Drift],
-    progress: Progress,
-) -> dict[str, Any]:
-    """Return a manifest but for the attempt, the warnings and the files.
+@dataclass(frozen=True)
+class Findings:
+    """What a run found out about its release.
 
     Parameters
     ----------
-    spark_version : str
-    description : dict
-        Of :func:`describe_release`.
+    form : PublishedForm
     basis : Basis
-    summary : dict
-        The row of the table, with its seconds.
-    gates, drifts : sequence
-    progress : Progress
-        Knows the seconds of each stage.
+    choice : Choice or None
+        None where the configuration names the model.
+    figures : Figures
+    gates : sequence of GateResult
+    drifts : sequence of Drift
+    warnings : sequence of ReleaseWarning
     """
-    return {
-        "run_id": summary["run_id"],
-        "started": summary["started"].isoformat(timespec="seconds"),
-        "seconds": {name: round(seconds, 3) for name, seconds in progress.seconds.items()},
-        "versions": versions(spark_version),
+
+    form: PublishedForm
+    basis: Basis
+    choice: Choice | None
+    figures: Figures
+    gates: Sequence[GateResult]
+    drifts: Sequence[Drift]
+    warnings: Sequence[ReleaseWarning]
+
+
+def release_manifest(
+    context: RunContext, findings: Findings, *, attempt: int, files: Iterable[PublishedFile]
+) -> dict[str, Any]:
+    """Return the manifest of a release, as JSON has it.
+
+    Parameters
+    ----------
+    context : RunContext
+        Its progress knows the seconds of the stages so far.
+    findings : Findings
+    attempt : int
+        Number of the attempt that made the release.
+    files : iterable of PublishedFile
+        In any order.
+    """
+    summary, basis = findings.figures.summary, findings.basis
+    description = findings.form.description
+    seconds = context.progress.seconds
+    manifest = {
+        "run_id": context.run_id,
+        "started": context.started.isoformat(timespec="seconds"),
+        "seconds": {name: round(own, 3) for name, own in seconds.items()},
+        "versions": versions(context.spark.version),
         "configuration": description["configuration"],
         "fingerprints": {
             name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")
@@ -78,11 +135,17 @@ def release_manifest(
         },
         "gates": [
             {name: value for name, value in asdict(gate).items() if name != "within"}
-            for gate in gates
+            for gate in findings.gates
         ],
         # A count that is withheld is judged by the least that it can be, and stays withheld.
         "drift": [
             asdict(drift) | ({"found": None} if summary.get(drift.metric) is None else {})
-            for drift in drifts
+            for drift in findings.drifts
         ],
+        "attempt": attempt,
     }
+    if findings.choice is not None:
+        manifest["chosen_model"] = findings.choice.as_dict()
+    manifest["warnings"] = [one.as_dict() for one in findings.warnings]
+    listed = sorted(files, key=lambda one: one.path)
+    return manifest | {"files": [one.as_dict() for one in listed]}

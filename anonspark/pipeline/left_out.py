@@ -6,7 +6,6 @@ shows what their sensitive values were, and so not what it was measured against.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -19,45 +18,38 @@ from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.table import frame_of
 from anonspark.layers.prepare.sensitive import plain_values
 from anonspark.layers.publish.staging import Staging
-from anonspark.pipeline.rounds import Residual
+from anonspark.pipeline.basis import Basis
+from anonspark.verification.left_out import LEFT_OUT
 
-__all__ = ["may_be_told", "write_left_out"]
-
-
-def may_be_told(residual: Residual, criteria: Criteria) -> bool:
-    """Return whether the sensitive values of the records left out may be published, counted.
-
-    They may where they are one class of at least k records that satisfies every criterion but
-    distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
-    """
-    others = tuple(one for one in criteria.criteria if not one.is_distance)
-    return replace(criteria, criteria=others).satisfied_by(residual.rows, residual.counts)
+__all__ = ["write_left_out"]
 
 
-def write_left_out(
-    residual: Residual, criteria: Criteria, staging: Staging, directory: str
-) -> list[PublishedFile]:
+def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.
 
     Parameters
     ----------
-    residual : Residual
+    basis : Basis
+        Tells whether any are left out, and whether their values may be told.
     criteria : Criteria
+        Of the whole input.
     staging : Staging
         Of the release.
-    directory : str
-        To write Parquet to, relative to the release's.
 
     Returns
     -------
     list of PublishedFile
+        None where a release needs no such table.
 
     Notes
     -----
     One job with one shuffle of counts for each sensitive attribute, and two small ones that read
     what was written.
     """
+    residual = basis.rounds.residual
     named = {one.attribute for one in criteria.criteria if one.is_distance}
+    if residual is None or not named or not basis.left_out or not basis.values_told:
+        return []
     tables = []
     for attribute in criteria.sensitive:
         if attribute.name not in named:
@@ -71,4 +63,4 @@ def write_left_out(
         tables.append(table.select(sf.lit(attribute.name).alias("attribute"), "value", "records"))
     # In one order, so that it tells nothing of the records' own.
     table = reduce(DataFrame.union, tables).coalesce(1).sort("attribute", "value")
-    return write_table(table, "parquet", staging.release, directory, staging.written)
+    return write_table(table, "parquet", staging.release, LEFT_OUT, staging.written)

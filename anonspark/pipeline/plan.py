@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -20,11 +19,11 @@ from anonspark.layers.publish.writing import published_names
 from anonspark.models.model import Model
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
-from anonspark.pipeline.warnings.release_warning import tell_warnings
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.redaction import Redacted
 from anonspark.release.formats import require_known_format
 
-__all__ = ["Plan", "check_input", "plan_run"]
+__all__ = ["Checked", "Plan", "check_input", "plan_run"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +62,29 @@ class Plan(Redacted):
     output: str
 
 
-def check_input(spark: SparkSession, configuration: Configuration) -> dict[str, Any]:
+@dataclass(frozen=True, repr=False)
+class Checked(Redacted):
+    """What a look at the input found.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the input.
+    rows_dropped : int
+        Of them, those that the policy for missing values drops.
+    missing : dict of str to int
+        Missing values of each quasi-identifier.
+    warnings : list of ReleaseWarning
+        What can be known before a run; they are in the log, too.
+    """
+
+    rows: int
+    rows_dropped: int
+    missing: dict[str, int]
+    warnings: list[ReleaseWarning]
+
+
+def check_input(spark: SparkSession, configuration: Configuration) -> Checked:
     """Validate configuration and data without anonymizing.
 
     Parameters
@@ -73,9 +94,7 @@ def check_input(spark: SparkSession, configuration: Configuration) -> dict[str, 
 
     Returns
     -------
-    dict
-        Counts of the inspection: rows, rows kept, missing values; and ``warnings``, a list of
-        mappings as in the manifest, which are in the log, too.
+    Checked
 
     Raises
     ------
@@ -95,22 +114,26 @@ def check_input(spark: SparkSession, configuration: Configuration) -> dict[str, 
         warnings = warn_of_input(
             inspection.kept,
             configuration,
-            inspection.found["kept"],
+            inspection.rows,
             sensitive_values(inspection.criteria),
         )
     tell_warnings(warnings)
-    return inspection.found | {"warnings": [one.as_dict() for one in warnings]}
+    return Checked(
+        rows=inspection.rows_read,
+        rows_dropped=inspection.rows_read - inspection.rows,
+        missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
+        warnings=warnings,
+    )
 
 
 def plan_run(spark: SparkSession, configuration: Configuration) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
     inspection, generalizer, model = _look(spark, configuration)
-    found = inspection.found
-    rows, task_rows = found["kept"], configuration.execution.task_rows
+    rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(
-        rows=found["rows"],
-        rows_dropped=found["rows"] - rows,
+        rows=inspection.rows_read,
+        rows_dropped=inspection.rows_read - rows,
         quasi_identifiers=inspection.quasi_identifiers,
         levels=(tasks - 1).bit_length(),
         tasks=tasks,

@@ -13,7 +13,7 @@ import pytest
 from data_sets import ADULT
 
 from anonspark.config import parse_configuration
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ def anonymize(spark: SparkSession, tmp_path: Path) -> Any:
             "output": {"path": str(tmp_path / "release"), "mode": "overwrite"},
             "execution": {"task_rows": task_rows},
         }
-        pipeline.run(spark, parse_configuration(document))
+        run_pipeline(spark, parse_configuration(document))
         metrics = tmp_path / "release" / "metrics"
         (summary,) = pq.read_table(metrics / "summary").to_pylist()
         rounds = pq.read_table(metrics / "rounds").sort_by("round").to_pylist()

@@ -22,7 +22,7 @@ import yaml
 
 from anonspark.config import parse_configuration
 from anonspark.demo.people import generate_people
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,7 +173,7 @@ def document(
 
 def release(spark: SparkSession, configuration: dict[str, Any]) -> Released:
     """Run the pipeline in this session and read what it wrote."""
-    pipeline.run(spark, parse_configuration(configuration))
+    run_pipeline(spark, parse_configuration(configuration))
     return read_release(Path(configuration["output"]["path"]))
 
 

@@ -25,7 +25,7 @@ from anonspark.core.columns import published_column
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.layers.publish.staging import open_staging
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline import writing
 from anonspark.staged.records import PACKED, PackRecords, Records
 
 if TYPE_CHECKING:
@@ -90,14 +90,14 @@ def test_disk_full(
     write_people(tmp_path / "input.parquet", rows)
     name = {"publish": "write_records", "metrics": "write_rows", "manifest": "write_manifest"}
     if stage != "prepare":
-        writing = getattr(pipeline, name[stage])
+        works = getattr(writing, name[stage])
 
         def write_on_a_full_disk(*arguments: Any) -> None:
             if not (small_disk / "ballast").exists():
                 fill(small_disk)
-            writing(*arguments)
+            works(*arguments)
 
-        monkeypatch.setattr(pipeline, name[stage], write_on_a_full_disk)
+        monkeypatch.setattr(writing, name[stage], write_on_a_full_disk)
     path = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES,
@@ -170,13 +170,13 @@ def test_release_that_fails_its_verification_is_not_published(
     spoil: Callable[[DataFrame], DataFrame],
     told: str,
 ) -> None:
-    writing = pipeline.write_records
+    works = writing.write_records
 
     def write_spoilt(finished: Records, *arguments: Any) -> None:
         spoilt = SparkTable(spoil(frame_of(finished.rows()))).map_batches(PackRecords(), PACKED)
-        writing(Records(spoilt, finished.schema), *arguments)
+        works(Records(spoilt, finished.schema), *arguments)
 
-    monkeypatch.setattr(pipeline, "write_records", write_spoilt)
+    monkeypatch.setattr(writing, "write_records", write_spoilt)
     write_people(tmp_path / "input.parquet", 100)
     write_earlier_release(tmp_path / "release")
     path = configuration_file(tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"})
@@ -221,13 +221,13 @@ def test_output_that_appears_during_the_run_stays(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    writing = pipeline.write_manifest
+    works = writing.write_manifest
 
     def write_late(*arguments: Any) -> None:
-        writing(*arguments)
+        works(*arguments)
         write_earlier_release(tmp_path / "release")
 
-    monkeypatch.setattr(pipeline, "write_manifest", write_late)
+    monkeypatch.setattr(writing, "write_manifest", write_late)
     write_people(tmp_path / "input.parquet", 100)
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
     before = set(contents(tmp_path))

@@ -18,8 +18,8 @@ import anonspark
 from anonspark.cli.application import application
 from anonspark.config import parse_configuration
 from anonspark.errors import AnonsparkError
-from anonspark.pipeline import run as pipeline
 from anonspark.pipeline.plan import plan_run
+from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -241,7 +241,7 @@ def test_a_run_with_credentials_everywhere(
     # Who gets them as objects sees no more.
     configuration = parse_configuration(document)
     require_untold(f"{configuration} {configuration!r}", "the configuration")
-    require_untold(repr(pipeline.run(spark, configuration)), "the release")
+    require_untold(repr(run(spark, configuration)), "the release")
     require_untold(repr(plan_run(spark, configuration)), "the plan")
     made = anonspark.anonymize(spark.read.parquet(original), document, staging=f"{MOUNTED}/own")
     require_untold(f"{made!r} {made.verify()!r}", "the interface's release")

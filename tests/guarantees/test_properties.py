@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -289,7 +289,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
             "output": case.document["output"] | {"path": str(own / "release")},
         }
         try:
-            pipeline.run(spark_session, parse_configuration(document))
+            run_pipeline(spark_session, parse_configuration(document))
         except (DataError, GuaranteeError):
             assert [path.name for path in own.iterdir()] == ["input.parquet"]
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from anonspark.layers.publish.committing import commit
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import find_stagings, open_staging
 from anonspark.models.mondrian import Mondrian
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline import run, writing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,9 +68,11 @@ def rounds_computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return computed
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, name: str, after: int = 0) -> Callable[[], None]:
+def failing(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, after: int = 0
+) -> Callable[[], None]:
     """Let a function of the pipeline fail, after some calls that succeed; return what ends that."""
-    works = getattr(pipeline, name)
+    works = getattr(module, name)
     calls: list[None] = []
 
     def fail(*arguments: Any, **named: Any) -> Any:
@@ -78,8 +81,8 @@ def failing(monkeypatch: pytest.MonkeyPatch, name: str, after: int = 0) -> Calla
             raise OSError("the machine is gone")
         return works(*arguments, **named)
 
-    monkeypatch.setattr(pipeline, name, fail)
-    return lambda: monkeypatch.setattr(pipeline, name, works)
+    monkeypatch.setattr(module, name, fail)
+    return lambda: monkeypatch.setattr(module, name, works)
 
 
 def staging_directories(folder: Path) -> list[Path]:
@@ -126,7 +129,7 @@ def test_finished_rounds_are_not_computed_again(
         where = tmp_path / "private"
         where.mkdir()
         options += ["--set", f"execution.staging_path={where}"]
-    end = failing(monkeypatch, "write_records")
+    end = failing(monkeypatch, writing, "write_records")
     outcome = command(capsys, "run", configuration, "--resume", "--run-id", "night", *options)
     assert outcome.code == 1, outcome.err
     assert rounds_computed == [1, 2, 3]
@@ -198,7 +201,7 @@ def test_nothing_is_kept_without_resume(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     before = set(contents(tmp_path))
-    failing(monkeypatch, "write_records")
+    failing(monkeypatch, writing, "write_records")
     assert command(capsys, "run", configuration, "--quiet").code == 1
     assert set(contents(tmp_path)) == before
 
@@ -209,7 +212,7 @@ def test_a_changed_run_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    end = failing(monkeypatch, "write_records")
+    end = failing(monkeypatch, writing, "write_records")
     command(capsys, "run", configuration, "--resume", "--run-id", "night", "--quiet")
     end()
     (kept,) = staging_directories(tmp_path)
@@ -263,7 +266,7 @@ def test_a_published_run_is_not_run_again(
     """The same id and configuration: nothing to do; with overwrite: a clean replacement."""
     assert command(capsys, "run", configuration, "--run-id", "night", "--quiet").code == 0
     before = contents(tmp_path)
-    end = failing(monkeypatch, "prepare")
+    end = failing(monkeypatch, run, "prepare_run")
     outcome = command(capsys, "run", configuration, "--run-id", "night", "--resume")
     assert outcome.code == 0, outcome.err
     assert "published already" in outcome.err
@@ -467,7 +470,7 @@ def test_smaller_tasks_and_other_staging_paths(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A resumed run may have smaller tasks, but its raw records stay where they were."""
-    end = failing(monkeypatch, "write_records")
+    end = failing(monkeypatch, writing, "write_records")
     assert command(capsys, "run", configuration, "--resume", "--quiet").code == 1
     end()
     elsewhere = ["--set", f"execution.staging_path={tmp_path / 'elsewhere'}"]

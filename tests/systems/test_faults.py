@@ -20,7 +20,7 @@ from packed import packed_environment
 from standalone import REPOSITORY, Cluster, Process
 
 from anonspark.config import load_configuration
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,7 +132,7 @@ def embedded(
 ) -> tuple[str, pa.Table]:
     """Return the release that the embedded Spark makes."""
     folder = tmp_path_factory.mktemp("embedded")
-    pipeline.run(spark_session, load_configuration(write_configuration(table, folder)))
+    run(spark_session, load_configuration(write_configuration(table, folder)))
     return read_release(folder / "release")
 
 

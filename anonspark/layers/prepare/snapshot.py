@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,8 +121,12 @@ class Inspection:
 
     Parameters
     ----------
-    found : dict
-        Rows, missing values and so on.
+    rows_read : int
+        Rows of the input.
+    rows : int
+        Of them, those that are kept.
+    missing : tuple of int
+        Missing values of each quasi-identifier.
     quasi_identifiers : tuple of QuasiIdentifier
     criteria : Criteria
         What every class has to satisfy, with the values of the sensitive attributes.
@@ -130,7 +134,9 @@ class Inspection:
         The records that are kept, as they are staged, and their identifiers; lazy.
     """
 
-    found: dict[str, Any]
+    rows_read: int
+    rows: int
+    missing: tuple[int, ...]
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     kept: DataFrame
@@ -191,7 +197,9 @@ def inspect_input(spark: SparkSession, configuration: Configuration) -> Inspecti
     require_sound_values(found, plans, configuration)
     kept = judged.filter(KEPT)
     return Inspection(
-        found=found,
+        rows_read=found["rows"],
+        rows=found["kept"],
+        missing=tuple(found[f"missing_{index}"] for index in range(len(plans))),
         criteria=_criteria(kept.select, configuration, hierarchies),
         quasi_identifiers=_describe(kept.schema, kept.select, plans, found, configuration),
         kept=_kept_with_identifiers(table, read, configuration),
@@ -328,7 +336,7 @@ def _describe(
     schema: StructType,
     select: Select,
     plans: list[ColumnPlan],
-    found: dict[str, Any],
+    found: Mapping[str, Any],
     configuration: Configuration,
 ) -> tuple[QuasiIdentifier, ...]:
     names = {

@@ -455,12 +455,10 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_bug_of_ours_shows_no_data(
     configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonspark.pipeline import run as pipeline
-
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("Zebediah is here")
 
-    monkeypatch.setattr(pipeline, "run", fail)
+    monkeypatch.setattr("anonspark.pipeline.run.run", fail)
     outcome = command(capsys, "run", configuration)
     assert outcome.code == 1
     assert "unexpected RuntimeError: a bug of anonspark" in outcome.err

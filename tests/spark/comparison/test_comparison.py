@@ -15,12 +15,13 @@ import pytest
 import yaml
 from helpers import command, summary, write_table
 
+from anonspark.comparison import runner
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
 from anonspark.config import parse_configuration
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +76,7 @@ def hidden(tmp_path: Path) -> list[Path]:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Record what is prepared and what is run, by name and k."""
     made: list[str] = []
-    prepare, run = pipeline.prepare, pipeline.run
+    prepare = runner.prepare
 
     def recorded_prepare(*arguments: Any, **options: Any) -> Any:
         made.append("prepare")
@@ -85,8 +86,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         made.append(f"{configuration.model.name} {configuration.privacy.k}")
         return run(spark, configuration, **options)
 
-    monkeypatch.setattr(pipeline, "prepare", recorded_prepare)
-    monkeypatch.setattr(pipeline, "run", recorded_run)
+    monkeypatch.setattr(runner, "prepare", recorded_prepare)
+    monkeypatch.setattr(runner, "run", recorded_run)
     return made
 
 
@@ -120,7 +121,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
         configuration = document(tmp_path) | {"privacy": {"k": k}}
         configuration["model"] = {"name": name, "rho": 2}
         configuration["output"] = {"path": str(single)}
-        pipeline.run(spark, parse_configuration(configuration))
+        run(spark, parse_configuration(configuration))
         expected = summary(single)
         figures = set(expected) - OWN - {"output_fingerprint"}
         assert {key: row[key] for key in figures} == {key: expected[key] for key in figures}
@@ -213,7 +214,6 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people(tmp_path / "people.parquet")
-    run = pipeline.run
     modes: list[int] = []
 
     def run_once(*arguments: Any, **options: Any) -> Any:
@@ -224,7 +224,7 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
             raise KeyError("a bug")
         return run(*arguments, **options)
 
-    monkeypatch.setattr(pipeline, "run", run_once)
+    monkeypatch.setattr(runner, "run", run_once)
     grid = load_grid(grid_file(tmp_path))
     with pytest.raises(KeyError):
         compare(spark, grid)

@@ -16,7 +16,7 @@ from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark.layers.prepare import sensitive as sensitive_module
 from anonspark.layers.prepare import snapshot as snapshot_module
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline import preparing, run
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -521,7 +521,7 @@ def test_criterion_that_the_whole_input_violates(
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("the rounds have begun")
 
-    monkeypatch.setattr(pipeline, "run_rounds", never)
+    monkeypatch.setattr(run, "run_rounds", never)
     write_table(tmp_path / "input.parquet", people())
     path = configuration_file(
         tmp_path,
@@ -544,14 +544,14 @@ def test_input_may_vanish_after_it_was_read(
 ) -> None:
     source = write_table(tmp_path / "input.parquet", people())
     path = configuration_file(tmp_path, attributes=ATTRIBUTES)
-    taking = pipeline.take_snapshot
+    taking = preparing.take_snapshot
 
     def take_and_lose(*arguments: Any) -> Any:
         taken = taking(*arguments)
         source.unlink()
         return taken
 
-    monkeypatch.setattr(pipeline, "take_snapshot", take_and_lose)
+    monkeypatch.setattr(preparing, "take_snapshot", take_and_lose)
     assert command(capsys, "run", path).code == 0
     assert summary(tmp_path / "release")["rows_published"] == 40
 

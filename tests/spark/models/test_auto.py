@@ -14,7 +14,7 @@ from data_sets import ADULT
 from helpers import summary
 
 from anonspark.config import parse_configuration
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def release_of(
         "output": {"path": str(path)},
         "execution": {"task_rows": task_rows},
     }
-    pipeline.run(spark, parse_configuration(document))
+    run(spark, parse_configuration(document))
     manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
     return manifest
 

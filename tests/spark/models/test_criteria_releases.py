@@ -30,7 +30,7 @@ from helpers import (
 
 from anonspark.config import load_configuration
 from anonspark.errors import GuaranteeError
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def release(spark_session: SparkSession, case: Case) -> Release:
     def run(model: str, criteria: str) -> Path:
         name = f"{model}-{criteria}"
         path = case.configure(name, CRITERIA.get(criteria, {}), model={"name": model})
-        pipeline.run(spark_session, load_configuration(path))
+        run_pipeline(spark_session, load_configuration(path))
         return case.folder / name / "release"
 
     return run
@@ -455,7 +455,7 @@ def test_records_left_over_that_violate_a_criterion(
     for name, privacy in (("k", {}), ("l", {"l_diversity": diversity})):
         options = {"name": model, "separation": "always"}
         path = case.configure(name, privacy, model=options)
-        pipeline.run(spark, load_configuration(path))
+        run_pipeline(spark, load_configuration(path))
         found[name] = metrics(tmp_path / name / "release", "rounds")
     rounds = sorted(found["k"], key=lambda row: row["round"])
     assert [(row["normal_rows"], row["outlier_rows"]) for row in rounds] == [(6, 4), (4, 0)]

@@ -24,8 +24,8 @@ from places import HIERARCHIES
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish import division
-from anonspark.pipeline import run as pipeline
 from anonspark.pipeline.plan import check_input
+from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_k_alone(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, {}, education="education-doctorate-apart")
     document["evaluate"] = {"information": True, "compare_baseline": True}
-    pipeline.run(spark, parse_configuration(document))
+    run_pipeline(spark, parse_configuration(document))
     # The third round of the thesis, 141 classes and 307 outliers, is no node of its hierarchies.
     assert rounds_of(release) == [(1817, 7549), (754, 1478), (140, 377)]
     assert levels_of(release)[:2] == [
@@ -214,7 +214,7 @@ def assert_figures_are_those_of_the_files(adult: Path, release: Path, education:
 def test_k_and_l(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, DIVERSE, education="education-doctorate-apart")
-    pipeline.run(spark, parse_configuration(document))
+    run_pipeline(spark, parse_configuration(document))
     assert rounds_of(release) == [(1032, 9587), (225, 5088), (44, 3506)]
     assert levels_of(release) == [
         {"age": 0, "sex": 0, "marital-status": 1, "occupation": 0, "salary-class": 0},
@@ -255,7 +255,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     document = adult_document(
         adult, release, CLOSE, rho=rho, t_reference="round", levels=levels[: rho + 1]
     )
-    pipeline.run(spark, parse_configuration(document))
+    run_pipeline(spark, parse_configuration(document))
     assert f"with {records} records, violate t-closeness" in caplog.text
     assert rounds_of(release) == rounds
     with pytest.raises(GuaranteeError) as violated:
@@ -270,7 +270,7 @@ def test_k_and_t_of_the_best_nodes(spark: SparkSession, adult: Path, tmp_path: P
     """The second round finds 648 classes where the thesis has 608."""
     release = tmp_path / "release"
     document = adult_document(adult, release, CLOSE, rho=1, t_reference="round")
-    pipeline.run(spark, parse_configuration(document))
+    run_pipeline(spark, parse_configuration(document))
     assert rounds_of(release) == [(1681, 9028), (648, 3259)]
     with pytest.raises(GuaranteeError, match="violate t-closeness"):
         verify_release(spark, str(release))
@@ -280,7 +280,7 @@ def test_k_and_t_against_the_whole_input_holds(
     spark: SparkSession, adult: Path, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
-    pipeline.run(spark, parse_configuration(adult_document(adult, release, CLOSE)))
+    run_pipeline(spark, parse_configuration(adult_document(adult, release, CLOSE)))
     first, *further = rounds_of(release)
     assert first == (1681, 9028)
     assert len(further) == 2
@@ -352,7 +352,7 @@ def small_document(
 
 
 def run(spark: SparkSession, document: dict[str, Any]) -> Path:
-    pipeline.run(spark, parse_configuration(document))
+    run_pipeline(spark, parse_configuration(document))
     return Path(document["output"]["path"])
 
 

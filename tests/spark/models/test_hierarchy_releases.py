@@ -16,7 +16,7 @@ from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def adult_configuration(tmp_path: Path, data_directory: Path, **sections: Any) -
 def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", adult)
     path = adult_configuration(tmp_path, data_directory)
-    pipeline.run(spark, load_configuration(path))
+    run(spark, load_configuration(path))
     release = tmp_path / "release"
     groups = {
         name: Groups(data_directory / "hierarchies" / f"adult_hierarchy_{name}.csv")
@@ -102,7 +102,7 @@ def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_p
         output={"path": str(tmp_path / "again")},
         execution={"task_rows": 4_000},
     )
-    pipeline.run(spark, load_configuration(again))
+    run(spark, load_configuration(again))
     assert summary(tmp_path / "again")["output_fingerprint"] == figures["output_fingerprint"]
 
 
@@ -142,7 +142,7 @@ def rule_configuration(tmp_path: Path, rules: dict[str, Any] = RULES, **sections
 def test_rules_where_everything_is_one_class(spark: SparkSession, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 48}))
-    pipeline.run(spark, configuration)
+    run(spark, configuration)
     (labels,) = {tuple(row[name] for name in RULES) for row in published(
         tmp_path / "release").to_pylist()}  # fmt: skip
     assert labels == ("[20-40[", "*", "[0-0.5[", "061**", "2020", "[0-20[")
@@ -153,7 +153,7 @@ def test_rules_where_everything_is_one_class(spark: SparkSession, tmp_path: Path
 def test_rules_where_nothing_is_generalized(spark: SparkSession, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 1}))
-    pipeline.run(spark, configuration)
+    run(spark, configuration)
     table = published(tmp_path / "release").sort_by("row")
     assert table["age"].to_pylist()[:4] == ["20", "25", "30", "35"]
     assert table["height"].to_pylist()[:3] == ["150", "150.5", "151"]
@@ -194,7 +194,7 @@ def test_missing_values_are_told(
         model={"name": "smondrian"},
         output={"style": style},
     )
-    pipeline.run(spark, load_configuration(path))
+    run(spark, load_configuration(path))
     values = published(tmp_path / "release").sort_by("row")["age"].to_pylist()
     assert values == [expected[place >= 3] for place in range(len(ages))]
 
@@ -208,7 +208,7 @@ def test_integers_are_matched_by_their_text(spark: SparkSession, tmp_path: Path)
         privacy={"k": 3},
         model={"name": "smondrian"},
     )
-    pipeline.run(spark, load_configuration(path))
+    run(spark, load_configuration(path))
     values = published(tmp_path / "release").sort_by("row")["code"].to_pylist()
     assert values == ["low", "low", "low", "3", "3", "3"]
 

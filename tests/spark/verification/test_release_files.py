@@ -21,7 +21,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.published_files import read_files
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 from anonspark.release.manifest import manifest_text, read_manifest
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
@@ -39,7 +39,7 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     write_table(folder / "input.parquet", table)
     attributes = {"age": "quasi_identifier", "illness": "sensitive"}
     path = configuration_file(folder, attributes=attributes, model={"name": "su-mondrian"})
-    pipeline.run(spark_session, load_configuration(str(path)), run_id="night")
+    run(spark_session, load_configuration(str(path)), run_id="night")
     release = folder / "release"
     data = pq.read_table(release / "data")
     for place in range(3):

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from anonspark.config import load_configuration
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
 from anonspark.verification.audit import Verification, audit_release
@@ -72,7 +72,7 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
         gates={"gcp": {"max": 0.9}},
         output={"style": "bounds"},
     )
-    pipeline.run(spark_session, load_configuration(str(path)), run_id="night")
+    run(spark_session, load_configuration(str(path)), run_id="night")
     files, release = FileSystem(spark_session), folder / "release"
     counted = audit_release(spark_session, str(release))
     assert counted.failures == []

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 import anonspark
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError
-from anonspark.pipeline import run as pipeline
+from anonspark.pipeline.preparing import prepare
+from anonspark.pipeline.run import run
 from anonspark.verification.audit import Verification
 
 # section 2 of shared/spec/linkage-fixture.md
@@ -478,9 +479,9 @@ def test_a_snapshot_of_something_else(spark: SparkSession, tmp_path: Path) -> No
         "privacy": {"k": 2},
         "output": {"path": str(tmp_path / "out")},
     }
-    snapshot = pipeline.prepare(spark, parse_configuration(document), str(tmp_path / "staging"))
+    snapshot = prepare(spark, parse_configuration(document), str(tmp_path / "staging"))
     other = parse_configuration({**document, "missing": "category"})
     with pytest.raises(ConfigurationError, match="found others than those that the records were"):
-        pipeline.run(spark, other, snapshot=snapshot)
+        run(spark, other, snapshot=snapshot)
     same = parse_configuration({**document, "model": {"name": "canon"}})
-    assert pipeline.run(spark, same, snapshot=snapshot).summary["classes"] == 2
+    assert run(spark, same, snapshot=snapshot).summary["classes"] == 2

@@ -1,0 +1,58 @@
+"""The model of a run: the one that the configuration names, or the best of several on a sample."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from anonspark.config.models import AutoOptions
+from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.models.choosing import Choice, choose_model
+from anonspark.models.model import Model
+from anonspark.models.registry import create_model
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.tasks import task_of
+
+__all__ = ["ChosenModel", "choose"]
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """The model of a run.
+
+    Parameters
+    ----------
+    model : Model
+    choice : Choice or None
+        Why it was chosen; None where the configuration names it.
+    """
+
+    model: Model
+    choice: Choice | None
+
+
+def choose(context: RunContext, snapshot: Snapshot, generalizer: Generalizer) -> ChosenModel:
+    """Return the model of a run; ``auto`` costs what choosing one does.
+
+    Parameters
+    ----------
+    context : RunContext
+    snapshot : Snapshot
+    generalizer : Generalizer
+
+    Raises
+    ------
+    ConfigurationError
+        If the model refuses the quasi-identifiers or the criteria.
+    """
+    options = context.configuration.model
+    task = task_of(context.configuration, generalizer, snapshot.criteria)
+    if not isinstance(options, AutoOptions):
+        return ChosenModel(create_model(options, task), None)
+    with context.progress.stage("choose a model", rows=snapshot.rows):
+        choice = choose_model(options, task, snapshot.records, snapshot.rows)
+    _LOGGER.info("%s", choice.describe())
+    return ChosenModel(create_model(choice.options, task), choice)

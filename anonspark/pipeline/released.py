@@ -1,0 +1,90 @@
+"""What a run published, and how it is found again by a later run of the same id."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC
+
+from pyspark.sql import SparkSession
+
+from anonspark.config import Configuration
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.errors import DataError, GuaranteeError
+from anonspark.pipeline.figures import Row
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.redaction import Redacted
+from anonspark.release.manifest import MANIFEST, read_manifest
+
+__all__ = ["Release", "released_before"]
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Redacted):
+    """What a run published.
+
+    Parameters
+    ----------
+    path : str
+        The output path.
+    summary : dict
+        The row of the table ``summary``.
+    rounds : list of dict
+        The rows of the table ``rounds``.
+    attributes : list of dict
+        The rows of the table ``attributes``.
+    privacy : list of dict
+        The rows of the table ``privacy``.
+    risk : list of dict
+        The rows of the table ``risk``.
+    seconds : dict
+        Seconds of each stage.
+    warnings : list of ReleaseWarning
+        What who releases it should know.
+    """
+
+    path: str
+    summary: Row
+    rounds: list[Row]
+    attributes: list[Row]
+    privacy: list[Row]
+    risk: list[Row]
+    seconds: dict[str, float]
+    warnings: list[ReleaseWarning]
+
+
+def released_before(
+    spark: SparkSession, files: FileSystem, configuration: Configuration, run_id: str
+) -> Release | None:
+    """Return the release that a run of the same id and configuration has published, if any.
+
+    Notes
+    -----
+    Reads the tables of metrics, without those of classes, to the driver, where there is one.
+    """
+    path = configuration.output.path.rstrip("/")
+    if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
+        return None
+    try:
+        manifest = read_manifest(files, path)
+    except (DataError, GuaranteeError):
+        return None
+    same = (run_id, configuration.fingerprint())
+    if (manifest.get("run_id"), manifest["fingerprints"].get("configuration")) != same:
+        return None
+    _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
+    tables = {
+        name: [row.asDict() for row in spark.read.parquet(f"{path}/metrics/{name}").collect()]
+        for name in ("summary", "rounds", "attributes", "privacy", "risk")
+    }
+    (summary,) = tables.pop("summary")
+    summary["started"] = summary["started"].astimezone(UTC)
+    return Release(
+        path=path,
+        summary=summary,
+        seconds=manifest["seconds"],
+        warnings=[ReleaseWarning(**one) for one in manifest.get("warnings", [])],
+        **tables,
+    )

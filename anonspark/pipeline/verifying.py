@@ -1,0 +1,218 @@
+"""The staged release is read back and proven before anything of it is published."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.core.columns import quasi_identifier_column
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.spark.table import frame_of
+from anonspark.errors import GuaranteeError
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.staging import Staging
+from anonspark.models.model import Model
+from anonspark.pipeline.basis import Basis
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.description import PublishedForm
+from anonspark.pipeline.figures import Measured
+from anonspark.pipeline.left_out import write_left_out
+from anonspark.pipeline.tasks import sensitive_values
+from anonspark.release.formats import open_published
+from anonspark.release.regions import leaves_by_label
+from anonspark.verification.classes import PublishedClasses, count_published_classes
+from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.guarantee import broken_promises
+from anonspark.verification.information import Information, measure_information
+from anonspark.verification.population import broken_presence, measure_delta_presence
+from anonspark.verification.presence import Presence
+
+__all__ = ["VerifiedRelease", "measure_information_kept", "verify_staged"]
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+@dataclass(frozen=True)
+class VerifiedRelease:
+    """The staged release, of which the promises are proven.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Its records, read from the staged files.
+    measured : Measured
+        Without information.
+    files : list of PublishedFile
+        Written so that others can prove the release as well.
+    """
+
+    table: DataFrame
+    measured: Measured
+    files: list[PublishedFile]
+
+
+def verify_staged(
+    context: RunContext,
+    staging: Staging,
+    snapshot: Snapshot,
+    model: Model,
+    basis: Basis,
+    form: PublishedForm,
+) -> VerifiedRelease:
+    """Measure the staged release from its files, and check that it keeps its promise.
+
+    Parameters
+    ----------
+    context : RunContext
+    staging : Staging
+        Holds the release.
+    snapshot : Snapshot
+    model : Model
+        Tells which criteria it keeps; of others is only warned.
+    basis : Basis
+    form : PublishedForm
+
+    Raises
+    ------
+    GuaranteeError
+        If records are missing or too many, or a promise is not kept.
+    """
+    with context.progress.stage("verify"):
+        table = open_published(context.spark, staging.release, form.description)
+        published = count_published_classes(table, form.columns)
+        criteria = measure_criteria(
+            table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
+        )
+        _require_promises(
+            published,
+            context.configuration.privacy.k,
+            [one for one in criteria if model.keeps(one.criterion)],
+            snapshot.rows - basis.left_out,
+        )
+        criteria = _with_told_distances(table, form.columns, criteria, basis)
+        files = write_left_out(basis, snapshot.criteria, staging)
+        _warn_of_violations(criteria, published)
+        presence = _require_presence(context, table, snapshot, form)
+    return VerifiedRelease(table, Measured(published, criteria, presence), files)
+
+
+def _require_promises(
+    published: PublishedClasses, k: int, measured: Sequence[MeasuredCriterion], rows: int
+) -> None:
+    """Check that the staged release holds all records and keeps its promise.
+
+    Raises
+    ------
+    GuaranteeError
+        If records are missing or too many, or a class is too small or violates a criterion.
+    """
+    if published.rows != rows:
+        raise GuaranteeError(
+            f"the staged release holds {published.rows:,} records, expected {rows:,}: records were "
+            "lost or doubled on the way; nothing was published. Please report this as a bug"
+        )
+    broken = broken_promises(published, k=k, measured=measured)
+    if broken:
+        raise GuaranteeError("\n".join(broken))
+
+
+def _with_told_distances(
+    table: DataFrame, names: Sequence[str], measured: list[MeasuredCriterion], basis: Basis
+) -> list[MeasuredCriterion]:
+    """Return what is told of criteria: distances from what the release shows of the whole input.
+
+    The distance from the whole input would depend on the values of records left out.
+    """
+    if basis.withheld is None or not basis.withheld.uncertainty:
+        return measured
+    distances = [one for one in measured if one.criterion.is_distance]
+    shown = measure_criteria(
+        table,
+        names,
+        [one.criterion for one in distances],
+        sensitive_values(basis.criteria),
+        basis.withheld.uncertainty,
+    )
+    by_criterion = {one.criterion: one for one in shown}
+    return [by_criterion.get(one.criterion, one) for one in measured]
+
+
+def _warn_of_violations(measured: Sequence[MeasuredCriterion], published: PublishedClasses) -> None:
+    for one in measured:
+        if one.violating_classes:
+            _LOGGER.warning(
+                "%d of %d classes, with %d records, violate %s on attribute %r, as the "
+                "model's options allow; anonspark verify will refuse the release",
+                one.violating_classes,
+                published.classes,
+                one.violating_records,
+                one.criterion.describe(),
+                one.criterion.attribute,
+            )
+
+
+def _require_presence(
+    context: RunContext, table: DataFrame, snapshot: Snapshot, form: PublishedForm
+) -> Presence | None:
+    """Measure delta-presence, where it is asked for, and check that it holds."""
+    wanted = context.configuration.privacy.delta_presence
+    if wanted is None:
+        return None
+    presence = measure_delta_presence(
+        context.spark,
+        table,
+        wanted,
+        form.attributes,
+        {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
+        context.configuration.input.missing_markers,
+    )
+    broken = broken_presence(presence, wanted)
+    if broken:
+        raise GuaranteeError("\n".join(broken))
+    return presence
+
+
+def measure_information_kept(
+    context: RunContext, table: DataFrame, snapshot: Snapshot, basis: Basis, form: PublishedForm
+) -> Information | None:
+    """Measure the staged files beside the snapshot, or beside the published records of it.
+
+    Parameters
+    ----------
+    context : RunContext
+    table : DataFrame
+        The staged release.
+    snapshot : Snapshot
+    basis : Basis
+    form : PublishedForm
+
+    Returns
+    -------
+    Information or None
+        None where the configuration does not ask for it.
+    """
+    if not context.configuration.evaluate.information:
+        return None
+    with context.progress.stage("information"):
+        columns = []
+        names = [quasi_identifier_column(index) for index in range(len(snapshot.quasi_identifiers))]
+        for staged, quasi_identifier in zip(names, snapshot.quasi_identifiers, strict=True):
+            value = sf.col(staged)
+            if quasi_identifier.kind == "float":
+                value = sf.when(~sf.isnan(value), value)
+            columns.append(value.alias(quasi_identifier.name))
+        records = frame_of(snapshot.records.rows(*names))
+        if basis.withheld is not None:
+            records = records.exceptAll(frame_of(basis.withheld.records.rows(*names)))
+        return measure_information(
+            table,
+            form.attributes,
+            records.select(*columns),
+            basis.left_out if basis.values_told else 0,
+            {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
+            context.configuration.input.missing_markers,
+        )

@@ -1,0 +1,99 @@
+"""What is written of a release while it is staged: records, tables of metrics, manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from anonspark.core.figures import TABLES, ddl
+from anonspark.engine.files import PublishedFile
+from anonspark.layers.publish.class_table import write_classes
+from anonspark.layers.publish.division import Division, divide
+from anonspark.layers.publish.staging import Staging
+from anonspark.layers.publish.tables import write_rows
+from anonspark.layers.publish.writing import write_records
+from anonspark.models.model import suppressed_class
+from anonspark.pipeline.basis import Basis
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
+from anonspark.pipeline.figures import Figures
+from anonspark.release.manifest import write_manifest
+
+__all__ = ["stage_findings", "stage_records"]
+
+
+def stage_records(
+    context: RunContext, staging: Staging, basis: Basis, form: PublishedForm
+) -> list[PublishedFile]:
+    """Write the records of a release; costs as :func:`divide` and :func:`write_records`.
+
+    Raises
+    ------
+    PublishingError
+    """
+    configuration = context.configuration
+    division = _divide(basis, configuration.execution.seed)
+    return write_records(basis.rounds.finished, division, configuration, form.generalizer, staging)
+
+
+def _divide(basis: Basis, seed: int) -> Division:
+    """Decide which file of the release each record goes to; costs as :func:`divide`."""
+    residual = basis.rounds.residual
+    suppressed = residual.rows if residual is not None and residual.published else 0
+    return divide(
+        basis.rounds.finished,
+        basis.rounds.classes,
+        max(suppressed, *(one.largest for one in basis.totals)),
+        [suppressed_class(seed)] if suppressed else [],
+    )
+
+
+def stage_findings(
+    context: RunContext, staging: Staging, findings: Findings, files: Iterable[PublishedFile]
+) -> Figures:
+    """Write the tables of metrics and the manifest.
+
+    Parameters
+    ----------
+    context : RunContext
+    staging : Staging
+    findings : Findings
+    files : iterable of PublishedFile
+        What else of the release is written.
+
+    Returns
+    -------
+    Figures
+        As they are written, with the seconds that the run has taken.
+
+    Raises
+    ------
+    PublishingError
+    """
+    with context.progress.stage("metrics"):
+        basis, count = findings.basis, findings.figures.summary["classes"]
+        classes = write_classes(
+            basis.rounds.classes, count, basis.quasi_identifiers, context.run_id, staging
+        )
+        listed = [*files, *classes]
+        seconds = (datetime.now(UTC) - context.started).total_seconds()
+        figures = findings.figures
+        figures = replace(figures, summary=figures.summary | {"seconds": seconds})
+        for name, rows in (
+            ("summary", [figures.summary]),
+            ("rounds", figures.rounds),
+            ("attributes", figures.attributes),
+            ("privacy", figures.privacy),
+            ("risk", figures.risk),
+        ):
+            schema, path = ddl(TABLES[name]), f"metrics/{name}"
+            listed.append(write_rows(context.files, rows, schema, staging.release, path))
+        manifest = release_manifest(
+            context,
+            replace(findings, figures=figures),
+            attempt=staging.state.attempt,
+            files=listed,
+        )
+        write_manifest(context.files, staging.manifest, manifest)
+    return figures
