@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from anonspark.pipeline.released import Release
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.audit import Verification
+    from anonspark.verification.claims import Roles
 
 __all__ = ["application", "main"]
 
@@ -194,22 +195,24 @@ def _print_json(value: object) -> None:
     typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
 
 
+RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue this output's killed run, of --run-id if there are several; finished "
+        "rounds are kept should this one fail, too. Begins anew where none is left.",
+    ),
+]
+
+
 @application.command()
 def run(
     config: ConfigurationPath,
     overrides: Overrides = None,
     master: Master = None,
-    run_id: Annotated[
-        str | None, typer.Option(help="Name of the run in metrics and manifest.")
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue this output's killed run, of --run-id if there are several; finished "
-            "rounds are kept should this one fail, too. Begins anew where none is left.",
-        ),
-    ] = False,
+    run_id: RunId = None,
+    resume: Resume = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     report: Annotated[
@@ -260,13 +263,20 @@ def run(
             raise
         # A scheduler must not take a complete release for a run that failed without a trace.
         _show_run(published[0], as_json=as_json)
-        complete = f"the release at {published[0].path} is complete, only its report failed"
-        if isinstance(error, _EndedError):
-            raise _EndedError(error.number, complete) from error
-        raise type(error)(f"report: {complete}: {error}") from error
+        raise _without_report(published[0], error) from error
     _show_run(published[0], as_json=as_json)
     if report and not as_json:
         _OUT.print(f"Report: {published[0].path}/report.html")
+
+
+def _without_report(
+    release: Release, error: AnonsparkError | _EndedError
+) -> AnonsparkError | _EndedError:
+    """Return the error of a run whose release is complete, but has no report."""
+    complete = f"the release at {release.path} is complete, only its report failed"
+    if isinstance(error, _EndedError):
+        return _EndedError(error.number, complete)
+    return type(error)(f"report: {complete}: {error}")
 
 
 def _show_run(release: Release, *, as_json: bool) -> None:
@@ -379,6 +389,47 @@ def clean(
         _OUT.print(f"Nothing was left beside {configuration.output.path}")
 
 
+Original = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="The table it was made of: also check truthfulness, and attack by linkage.",
+    ),
+]
+Population = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="What an attacker may have, a table of people with the quasi-identifiers: also "
+        "attack by linkage with it, and measure the journalist's risk.",
+    ),
+]
+NamesWithoutManifest = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+]
+
+
+def _roles(
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    k: int | None,
+    config: str | None,
+) -> Roles | None:
+    """Return what the options say of a table without a manifest, None where they say nothing."""
+    from anonspark.verification.claims import Roles
+
+    if not quasi_identifiers and not sensitive and k is None:
+        return None
+    if config is not None:
+        raise ConfigurationError(
+            "--quasi-identifier, --sensitive, --k: found together with --config, which says "
+            "the same; leave one of the two out"
+        )
+    return Roles(tuple(quasi_identifiers or ()), tuple(sensitive or ()), 2 if k is None else k)
+
+
+# Each parameter is an option of the command.
 @application.command()
 def verify(
     published: Annotated[
@@ -390,29 +441,10 @@ def verify(
     config: Annotated[
         str | None, typer.Option(help="Require this configuration, not the manifest's promise.")
     ] = None,
-    original: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="The table it was made of: also check truthfulness, and attack by linkage.",
-        ),
-    ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            help="What an attacker may have, a table of people with the quasi-identifiers: also "
-            "attack by linkage with it, and measure the journalist's risk.",
-        ),
-    ] = None,
-    quasi_identifier: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
-    ] = None,
+    original: Original = None,
+    population: Population = None,
+    quasi_identifier: NamesWithoutManifest = None,
+    sensitive: NamesWithoutManifest = None,
     k: Annotated[
         int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
     ] = None,
@@ -422,17 +454,8 @@ def verify(
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
     from anonspark.cli.verification_display import show_verification
-    from anonspark.verification.claims import Roles
 
-    roles = None
-    if quasi_identifier or sensitive or k is not None:
-        if config is not None:
-            raise ConfigurationError(
-                "--quasi-identifier, --sensitive, --k: found together with --config, which says "
-                "the same; leave one of the two out"
-            )
-        roles = Roles(tuple(quasi_identifier or ()), tuple(sensitive or ()), 2 if k is None else k)
-
+    roles = _roles(quasi_identifier, sensitive, k, config)
     progress = _LOG.get().follow(quiet=quiet)
 
     def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:

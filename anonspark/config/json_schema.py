@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from anonspark.config.models import options_classes
@@ -15,8 +16,10 @@ from anonspark.config.schema import (
 
 __all__ = ["json_schema"]
 
+JsonObject = dict[str, Any]
 
-def _hierarchy_type(rule: dict[str, Any], value_type: str) -> dict[str, Any]:
+
+def _hierarchy_type(rule: JsonObject, value_type: str) -> JsonObject:
     """Say that a hierarchy allows one declared type only."""
     return {
         "if": {"required": ["hierarchy"], "properties": {"hierarchy": rule}},
@@ -24,18 +27,18 @@ def _hierarchy_type(rule: dict[str, Any], value_type: str) -> dict[str, Any]:
     }
 
 
-def _given(key: str, kind: str = "array") -> dict[str, Any]:
+def _given(key: str, kind: str = "array") -> JsonObject:
     return {"type": "object", "required": [key], "properties": {key: {"type": kind}}}
 
 
 # The rules between the keys of a hierarchy's rule.
-_HIERARCHY_RULES: list[dict[str, Any]] = [
+_HIERARCHY_RULES: list[JsonObject] = [
     {"oneOf": [_given("intervals"), _given("prefix"), _given("calendar")]},
     {"if": _given("origin", "number"), "then": _given("intervals")},
 ]
 
 # The rules between the keys of one attribute, which the fields alone do not say.
-_ATTRIBUTE_RULES: list[dict[str, Any]] = [
+_ATTRIBUTE_RULES: list[JsonObject] = [
     {
         "if": {"required": ["order"], "properties": {"order": {"type": "array"}}},
         "then": {
@@ -76,7 +79,28 @@ _ATTRIBUTE_RULES: list[dict[str, Any]] = [
 ]
 
 
-def json_schema() -> dict[str, Any]:
+class _Sections:
+    """The definitions of all sections, as pydantic makes them, to be completed in place."""
+
+    def __init__(self) -> None:
+        self.models: dict[type[BaseModel], list[str]] = {}
+        for name, options in options_classes().items():
+            self.models.setdefault(options, []).append(name)
+        self._references, document = models_json_schema(
+            [(Configuration, "validation"), *((options, "validation") for options in self.models)]
+        )
+        self.definitions: dict[str, JsonObject] = document["$defs"]
+
+    def reference(self, model: type[BaseModel]) -> JsonObject:
+        """Return what stands for a section elsewhere."""
+        return self._references[(model, "validation")]
+
+    def of(self, model: type[BaseModel]) -> JsonObject:
+        """Return a section's own definition."""
+        return self.definitions[self.reference(model)["$ref"].rpartition("/")[2]]
+
+
+def json_schema() -> JsonObject:
     """Return the JSON Schema (2020-12) of the whole configuration file.
 
     It knows the short form of an attribute and the options of every registered model. What takes
@@ -88,76 +112,74 @@ def json_schema() -> dict[str, Any]:
     dict
         Nothing but JSON values; a new one each time.
     """
-    classes = options_classes()
-    names: dict[Any, list[str]] = {}
-    for name, options in classes.items():
-        names.setdefault(options, []).append(name)
-    references, document = models_json_schema(
-        [(Configuration, "validation"), *((options, "validation") for options in names)]
-    )
-    definitions: dict[str, Any] = document["$defs"]
-
-    def definition(model: Any) -> dict[str, Any]:
-        reference: str = references[(model, "validation")]["$ref"]
-        found: dict[str, Any] = definitions[reference.rpartition("/")[2]]
-        return found
-
-    alternatives = []
-    for options, accepted in names.items():
-        section = definition(options)
-        section["properties"]["name"]["enum"] = accepted
-        section["properties"]["name"].pop("const", None)
-        if DEFAULT_MODEL not in accepted:
-            # Without a name the section means the default model, and no other.
-            section["properties"]["name"].pop("default", None)
-            others = [key for key in section.get("required", []) if key != "name"]
-            section["required"] = ["name", *others]
-        alternatives.append(references[(options, "validation")])
-
-    root = definition(Configuration)
-    model = root["properties"]["model"]
-    root["properties"]["model"] = {
-        "anyOf": alternatives,
-        "default": classes[DEFAULT_MODEL](name=DEFAULT_MODEL).model_dump(mode="json"),
-        "description": model["description"],
-    }
-
-    for name, section in definitions["PrivacyOptions"]["properties"].items():
-        if section.get("type") == "array":
-            # One mapping is short for a list of one.
-            items, described = section["items"], section["description"]
-            definitions["PrivacyOptions"]["properties"][name] = {
-                "anyOf": [items, {"type": "array", "items": items}],
-                "default": [],
-                "description": described,
-            }
-
-    attribute = definitions["Attribute"]
-    attribute["allOf"] = _ATTRIBUTE_RULES
-    definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
-    root["properties"]["attributes"]["additionalProperties"] = {
-        "anyOf": [
-            {
-                "type": "string",
-                "enum": list(get_args(Role)),
-                "description": "Short for {role: ...}. "
-                + attribute["properties"]["role"]["description"],
-            },
-            {"$ref": "#/$defs/Attribute"},
-        ]
-    }
-    root["properties"]["attributes"]["minProperties"] = 1
-    root["properties"]["attributes"]["propertyNames"] = {"minLength": 1}
-
-    for section in definitions.values():
+    sections = _Sections()
+    root = sections.of(Configuration)
+    _allow_each_model(root["properties"]["model"], sections)
+    _allow_one_for_a_list(sections.definitions["PrivacyOptions"]["properties"])
+    sections.definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
+    _allow_short_attributes(root["properties"]["attributes"], sections.definitions["Attribute"])
+    for section in sections.definitions.values():
         # Editors show it as it is: the first paragraph of the docstring will do.
         section["description"] = section.get("description", "").partition("\n\n")[0]
     for unused in ("Configuration", "ModelOptions"):
-        definitions.pop(unused, None)
+        sections.definitions.pop(unused, None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **root,
         "title": "Configuration of anonspark",
         "description": "What to anonymize, how, and where the release goes.",
-        "$defs": definitions,
+        "$defs": sections.definitions,
     }
+
+
+def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
+    """Let the name of a model choose its options."""
+    alternatives = []
+    for options, names in sections.models.items():
+        section = sections.of(options)
+        section["properties"]["name"]["enum"] = names
+        section["properties"]["name"].pop("const", None)
+        if DEFAULT_MODEL not in names:
+            # Without a name the section means the default model, and no other.
+            section["properties"]["name"].pop("default", None)
+            others = [key for key in section.get("required", []) if key != "name"]
+            section["required"] = ["name", *others]
+        alternatives.append(sections.reference(options))
+    default = options_classes()[DEFAULT_MODEL](name=DEFAULT_MODEL)
+    description = model["description"]
+    model.clear()
+    model |= {
+        "anyOf": alternatives,
+        "default": default.model_dump(mode="json"),
+        "description": description,
+    }
+
+
+def _allow_one_for_a_list(criteria: JsonObject) -> None:
+    """Let one mapping be short for a list of one."""
+    for name, section in criteria.items():
+        if section.get("type") == "array":
+            items = section["items"]
+            criteria[name] = {
+                "anyOf": [items, {"type": "array", "items": items}],
+                "default": [],
+                "description": section["description"],
+            }
+
+
+def _allow_short_attributes(attributes: JsonObject, attribute: JsonObject) -> None:
+    """Let a role be short for an attribute that has nothing else, and relate its other keys."""
+    attribute["allOf"] = _ATTRIBUTE_RULES
+    role = attribute["properties"]["role"]["description"]
+    attributes["additionalProperties"] = {
+        "anyOf": [
+            {
+                "type": "string",
+                "enum": list(get_args(Role)),
+                "description": f"Short for {{role: ...}}. {role}",
+            },
+            {"$ref": "#/$defs/Attribute"},
+        ]
+    }
+    attributes["minProperties"] = 1
+    attributes["propertyNames"] = {"minLength": 1}

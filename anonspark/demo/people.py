@@ -295,30 +295,20 @@ def generate_people(
     if partitions is None:
         partitions = math.ceil(rows / _ROWS_PER_PARTITION)
 
-    def uniform(name: str) -> Column:
-        return _uniform(seed, name)
-
     # Several steps instead of one, so that what several columns depend on is computed once. As
     # long as the last step uses each column of the one before twice or more, Spark makes it a
     # method of its own, which keeps both below the size that Java compiles.
-    groups = [bisect_right(_AGE_GROUPS, years) for years in range(100)]
-    sex_draw = uniform("sex")
-    # The smaller of two even variates, by inversion: it gets rarer steadily towards 98 years.
-    days = F.lit(98 * _DAYS_PER_YEAR + 1) - F.lit(80 * _DAYS_PER_YEAR) * F.sqrt(
-        F.lit(1.0) - uniform("age")
-    )
+    city = _rank(_uniform(seed, "city"), len(_CITIES)) - F.lit(1)
     drawn = spark.range(0, rows, 1, partitions).select(
         "id",
-        _whole(days).alias("age_days"),
-        F.when(sex_draw < F.lit(0.505), "female")
-        .when(sex_draw < F.lit(0.995), "male")
-        .otherwise("other")
-        .alias("sex"),
-        (_rank(uniform("city"), len(_CITIES)) - F.lit(1)).alias("city_position"),
+        _age_in_days(seed).alias("age_days"),
+        _sex(seed).alias("sex"),
+        city.alias("city_position"),
     )
+    groups = [bisect_right(_AGE_GROUPS, years) for years in range(100)]
     grouped = drawn.withColumn(
         "age_group", _pick_number(groups, F.floor(_age_in_years()))
-    ).withColumn("education_rank", _position_by_age(uniform("education"), _EDUCATION))
+    ).withColumn("education_rank", _position_by_age(_uniform(seed, "education"), _EDUCATION))
     return grouped.select(
         F.concat(F.lit("P"), F.lpad(F.hex(_hash(seed, "person_id")), 16, "0")).alias("person_id"),
         _full_name(seed).alias("full_name"),
@@ -326,24 +316,43 @@ def generate_people(
         F.col("sex"),
         _postal_code(seed).alias("postal_code"),
         _pick(_CITIES, F.col("city_position")).alias("city"),
-        _missing(
-            _pick(EDUCATION_ORDER, F.col("education_rank")), uniform("education missing"), 0.01
-        ).alias("education"),
-        _pick(
-            list(_MARITAL_STATUS),
-            _position_by_age(uniform("marital_status"), _MARITAL_STATUS),
-        ).alias("marital_status"),
+        _education(seed).alias("education"),
+        _pick_by_age(seed, "marital_status", _MARITAL_STATUS).alias("marital_status"),
         _income(seed).alias("income"),
         _capital_gain(seed).alias("capital_gain"),
         _hours_per_week(seed).alias("hours_per_week"),
         _body_mass_index(seed).alias("body_mass_index"),
         _last_visit(seed).alias("last_visit"),
-        _pick(
-            list(_DIAGNOSIS),
-            _position_by_age(uniform("diagnosis"), _DIAGNOSIS),
-        ).alias("diagnosis"),
+        _pick_by_age(seed, "diagnosis", _DIAGNOSIS).alias("diagnosis"),
         _visits(seed).alias("visits"),
     )
+
+
+def _age_in_days(seed: int) -> Column:
+    """Return an age in whole days: it gets rarer steadily towards 98 years."""
+    # The smaller of two even variates, by inversion.
+    days = F.lit(98 * _DAYS_PER_YEAR + 1) - F.lit(80 * _DAYS_PER_YEAR) * F.sqrt(
+        F.lit(1.0) - _uniform(seed, "age")
+    )
+    return _whole(days)
+
+
+def _sex(seed: int) -> Column:
+    draw = _uniform(seed, "sex")
+    return (
+        F.when(draw < F.lit(0.505), "female").when(draw < F.lit(0.995), "male").otherwise("other")
+    )
+
+
+def _education(seed: int) -> Column:
+    """Return the education, unknown for some people."""
+    education = _pick(EDUCATION_ORDER, F.col("education_rank"))
+    return _missing(education, _uniform(seed, "education missing"), 0.01)
+
+
+def _pick_by_age(seed: int, name: str, weights: Mapping[str, tuple[float, ...]]) -> Column:
+    """Return a category drawn with the frequencies of the age group."""
+    return _pick(list(weights), _position_by_age(_uniform(seed, name), weights))
 
 
 def _age_in_years() -> Column:

@@ -274,61 +274,76 @@ def describe_quasi_identifier(
         If decimals need more digits than 64-bit integers hold, or values lack from the declared
         order or from the hierarchy.
     """
-    where = f"attributes.{plan.name}"
     has_missing = configuration.missing == "category" and found[f"missing_{index}"] > 0
     if plan.kind == "category":
-        present = sorted(categories or ())
-        order: Sequence[str] | None = plan.attribute.order
-        hierarchy = match_hierarchy(plan, present)
-        if hierarchy is not None:
-            order = hierarchy.leaves
-            place = {leaf: code for code, leaf in enumerate(order)}
-            places = sorted(place[value] for value in present)
-        elif order is not None:
-            unknown = set(present) - set(order)
-            if unknown:
-                raise DataError(
-                    f"{where}.order: lacks {len(unknown)} of the column's {len(present)} values; "
-                    "list all of them, or name those that mean missing in input.missing_markers"
-                )
-            places = sorted(order.index(value) for value in present)
-        else:
-            order, places = present, list(range(len(present)))
-        lowest, highest = (places[0], places[-1]) if places else (0, -1)
-        return QuasiIdentifier(
-            plan.name,
-            plan.kind,
-            arrow_type,
-            lowest,
-            highest,
-            categories=tuple(order),
-            has_missing=has_missing,
-            weight=plan.attribute.weight,
-            hierarchy=hierarchy,
-        )
+        described = _describe_categories(plan, arrow_type, sorted(categories or ()))
+    else:
+        described = _describe_numbers(index, plan, arrow_type, found)
+        if has_missing and described.highest == np.iinfo(np.int64).max:
+            raise DataError(
+                f"attributes.{plan.name}: holds the largest 64-bit integer, which leaves no code "
+                "for missing values; drop them or cast the column to double"
+            )
+    return replace(described, has_missing=has_missing)
+
+
+def _describe_categories(
+    plan: ColumnPlan, arrow_type: pa.DataType, present: Sequence[str]
+) -> QuasiIdentifier:
+    """Return a quasi-identifier of texts: the order says which of them are near each other."""
+    order: Sequence[str] | None = plan.attribute.order
+    hierarchy = match_hierarchy(plan, present)
+    if hierarchy is not None:
+        order = hierarchy.leaves
+        codes_of = {leaf: code for code, leaf in enumerate(order)}
+        codes = sorted(codes_of[value] for value in present)
+    elif order is not None:
+        unknown = set(present) - set(order)
+        if unknown:
+            raise DataError(
+                f"attributes.{plan.name}.order: lacks {len(unknown)} of the column's "
+                f"{len(present)} values; list all of them, or name those that mean missing in "
+                "input.missing_markers"
+            )
+        codes = sorted(order.index(value) for value in present)
+    else:
+        order, codes = present, list(range(len(present)))
+    lowest, highest = (codes[0], codes[-1]) if codes else (0, -1)
+    return QuasiIdentifier(
+        plan.name,
+        plan.kind,
+        arrow_type,
+        lowest,
+        highest,
+        categories=tuple(order),
+        weight=plan.attribute.weight,
+        hierarchy=hierarchy,
+    )
+
+
+def _describe_numbers(
+    index: int, plan: ColumnPlan, arrow_type: pa.DataType, found: Mapping[str, Any]
+) -> QuasiIdentifier:
+    """Return a quasi-identifier whose values have an order of their own."""
     scale = arrow_type.scale if plan.kind == "decimal" else 0
     low, high = found[f"lowest_{index}"], found[f"highest_{index}"]
     if low is None:
         lowest, highest = 0, -1
     elif plan.kind == "float":
-        one = QuasiIdentifier(plan.name, "float", pa.float64(), 0, 0)
-        lowest, highest = (int(code) for code in one.encode(pa.array([low, high], pa.float64())))
+        reader = QuasiIdentifier(plan.name, "float", pa.float64(), 0, 0)
+        codes = reader.encode(pa.array([low, high], pa.float64()))
+        lowest, highest = (int(code) for code in codes)
     elif plan.kind == "decimal":
         # The places that the values use, which may be fewer than the column's type offers.
         scale = found[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
             raise DataError(
-                f"{where}: its decimals need more than {_MOST_DIGITS} digits; cast the column to "
-                "double, or round it to fewer decimal places"
+                f"attributes.{plan.name}: its decimals need more than {_MOST_DIGITS} digits; cast "
+                "the column to double, or round it to fewer decimal places"
             )
     else:
         lowest, highest = int(low), int(high)
-    if has_missing and highest == np.iinfo(np.int64).max:
-        raise DataError(
-            f"{where}: holds the largest 64-bit integer, which leaves no code for missing values; "
-            "drop them or cast the column to double"
-        )
     return QuasiIdentifier(
         plan.name,
         plan.kind,
@@ -336,6 +351,5 @@ def describe_quasi_identifier(
         lowest,
         highest,
         scale=scale,
-        has_missing=has_missing,
         weight=plan.attribute.weight,
     )
