@@ -660,6 +660,36 @@ def criterion_about(draw: st.DrawFn, attributes: Sequence[SensitiveAttribute]) -
     return Criterion(attribute.name, kind, draw(st.sampled_from(BOUNDS[kind])), c)
 
 
+def table_under(criterion: Criterion, n: int) -> tuple[Table, Criteria]:
+    """Return a table whose sensitive values go with the quasi-identifiers, and k = 3 with more.
+
+    The values of the attribute ``s`` lie in a hierarchy. Many cuts that k allows violate a
+    criterion, and many vantage points are of no use.
+    """
+    random = np.random.default_rng(3)
+    age = random.integers(17, 91, n)
+    value = np.minimum(age // 20 + random.integers(0, 3, n), 5) - age.min() // 20
+    columns = [age, random.integers(0, 12, n), random.normal(size=n)]
+    hashes = random.integers(INT64.min, INT64.max, n)
+    table = table_of(columns, hashes, values=value[:, None].astype(np.int64))
+    counts = np.bincount(value, minlength=6).tolist()
+    hierarchy = ([6, 6, 7, 7, 7, 8, 9, 9, 9, -1], [0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
+    return table, Criteria(3, (criterion,), (attribute_of("s", counts, *hierarchy),))
+
+
+def one_of_each_kind(distance: float) -> list[Criterion]:
+    """Return criteria of all kinds on the attribute ``s``; ``distance`` bounds those of trees."""
+    return [
+        Criterion("s", "distinct", 3),
+        Criterion("s", "entropy", 2.5),
+        Criterion("s", "recursive", 2, 1.1),
+        Criterion("s", "alpha", 0.5),
+        Criterion("s", "equal distance", 0.2),
+        Criterion("s", "ordered distance", distance),
+        Criterion("s", "hierarchical distance", distance),
+    ]
+
+
 def sizes_of_halving(n: int, k: int) -> list[int]:
     """Return the group sizes of every method that halves as long as k allows it."""
     return (
@@ -667,25 +697,6 @@ def sizes_of_halving(n: int, k: int) -> list[int]:
         if n < max(2 * k, 2)
         else [*sizes_of_halving(n // 2, k), *sizes_of_halving(-(-n // 2), k)]
     )
-
-
-@dataclass
-class ReleaseFigures:
-    """ES, DM and gcp_total; every round's records, normal records and outliers."""
-
-    classes: int = 0
-    discernibility: int = 0
-    certainty_penalty: float = 0.0
-    rounds: tuple[tuple[int, int], ...] = ()
-
-    def add(self, table: Table, order: Codes, sizes: Codes) -> None:
-        """Add the classes of a round; ``order`` has their records, class by class."""
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        positions = table.positions[order]
-        spans = np.maximum.reduceat(positions, starts) - np.minimum.reduceat(positions, starts)
-        self.classes += len(sizes)
-        self.discernibility += int((sizes**2).sum())
-        self.certainty_penalty += float((sizes * (spans / table.units).sum(axis=1)).sum())
 
 
 @lru_cache(maxsize=1)

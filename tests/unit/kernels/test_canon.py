@@ -1,4 +1,4 @@
-"""Canon's kernel against the slow reference, its guarantees, and the published figures."""
+"""Canon's kernel against the slow reference, and its guarantees."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import (
-    ReleaseFigures,
     Table,
     attribute_of,
     content_hashes,
     k_alone,
     may_be_a_group,
+    one_of_each_kind,
     read_adult,
     sizes_of_halving,
     table_of,
+    table_under,
     tables_and_criteria,
 )
 
@@ -131,33 +132,11 @@ def test_random_tables_against_the_reference(spread: bool, k: int) -> None:
 
 
 @both_rules
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        Criterion("s", "distinct", 3),
-        Criterion("s", "entropy", 2.5),
-        Criterion("s", "recursive", 2, 1.1),
-        Criterion("s", "alpha", 0.5),
-        Criterion("s", "equal distance", 0.2),
-        Criterion("s", "ordered distance", 0.12),
-        Criterion("s", "hierarchical distance", 0.12),
-    ],
-    ids=lambda criterion: criterion.kind,
-)
+@pytest.mark.parametrize("criterion", one_of_each_kind(0.12), ids=lambda one: one.kind)
 def test_random_tables_against_the_reference_under_criteria(
     spread: bool, criterion: Criterion
 ) -> None:
-    # Sensitive values that go with the quasi-identifiers: many vantage points are of no use.
-    random = np.random.default_rng(3)
-    n = 250
-    age = random.integers(17, 91, n)
-    value = np.minimum(age // 20 + random.integers(0, 3, n), 5) - age.min() // 20
-    columns = [age, random.integers(0, 12, n), random.normal(size=n)]
-    hashes = random.integers(INT64.min, INT64.max, n)
-    table = table_of(columns, hashes, values=value[:, None].astype(np.int64))
-    counts = np.bincount(value, minlength=6).tolist()
-    hierarchy = ([6, 6, 7, 7, 7, 8, 9, 9, 9, -1], [0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
-    criteria = Criteria(3, (criterion,), (attribute_of("s", counts, *hierarchy),))
+    table, criteria = table_under(criterion, 250)
     found = named_contents(table, criteria, spread=spread)
     assert found == expected_contents(table, criteria, spread=spread)
     assert 1 < len(found) < len(named_contents(table, k_alone(3), spread=spread))
@@ -276,58 +255,9 @@ def test_the_candidate_with_the_largest_spread_comes_first() -> None:
     assert order_by_spread(candidates, samples).tolist() == [1, 3, 4, 0, 2]
 
 
-# Published figures --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def adult(adult_path: Path) -> Table:
-    table = read_adult(adult_path)
-    assert len(table) == 30_162
-    return table
-
-
-def run(table: Table, k: int, *, spread: bool, path: int = ROOT) -> ReleaseFigures:
-    figures = ReleaseFigures()
-    order, starts, _ = cut(table, k_alone(k), spread=spread, path=path)
-    figures.add(table, order, np.diff(starts))
-    return figures
-
-
-def test_adult_sample_is_that_of_the_reference(adult: Table) -> None:
-    sample = replace(adult.taken(np.arange(0, len(adult), 60)))
+def test_adult_sample_is_that_of_the_reference(adult_path: Path) -> None:
+    adult = read_adult(adult_path)
+    sample = adult.taken(np.arange(0, len(adult), 60))
     for spread in (True, False):
         found = named_contents(sample, k_alone(5), spread=spread)
         assert found == expected_contents(sample, k_alone(5), spread=spread)
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "discernibility", "largest_penalty"),
-    [
-        pytest.param(5, 4096, 223_054, 2900, id="k=5"),
-        pytest.param(10, 2048, 444_618, 4750, id="k=10"),
-        pytest.param(50, 512, 1_776_890, 10_200, id="k=50"),
-    ],
-)
-def test_adult_spread(
-    adult: Table, k: int, classes: int, discernibility: int, largest_penalty: float
-) -> None:
-    for seed in range(3):
-        figures = run(adult, k, spread=True, path=int(root_path(seed, 1)))
-        # As many classes, of the same sizes, as relaxed Mondrian makes.
-        assert (figures.classes, figures.discernibility) == (classes, discernibility)
-        assert figures.certainty_penalty <= largest_penalty
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "published"),
-    [
-        pytest.param(5, 4096, 3417.01, id="k=5"),
-        pytest.param(10, 2048, 5365.65, id="k=10"),
-        pytest.param(50, 512, 11_079, id="k=50"),
-    ],
-)
-def test_adult_random(adult: Table, k: int, classes: int, published: float) -> None:
-    runs = [run(adult, k, spread=False, path=int(root_path(seed, 1))) for seed in range(8)]
-    assert {figures.classes for figures in runs} == {classes}
-    mean = sum(figures.certainty_penalty for figures in runs) / len(runs)
-    assert mean == pytest.approx(published, rel=0.03)

@@ -1,11 +1,10 @@
-"""Microaggregation against slow references, its guarantees, and the figures of Adult."""
+"""Microaggregation against slow references, and its guarantees."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -414,33 +413,3 @@ def test_huge_groups() -> None:
     check(groups, 60_000, 10_000)
     # Four slabs, the least that a cut along one axis could do, would cost 1.25 each.
     assert cost(points, groups) < 1.2 * len(points)
-
-
-# Adult
-
-
-@pytest.fixture(scope="module")
-def adult(adult_path: Path) -> tuple[Codes, Points]:
-    table = references.read_adult(adult_path)
-    return table.codes, (table.positions - table.origins) / table.units
-
-
-@pytest.mark.parametrize(
-    ("k", "expected_cost", "expected_discernibility"),
-    [
-        (5, 1390.496, 150_822),
-        (10, 2488.688, 301_642),
-        (50, 6379.049, 1_508_718),
-    ],
-)
-def test_figures_of_adult(
-    adult: tuple[Codes, Points], k: int, expected_cost: float, expected_discernibility: int
-) -> None:
-    codes, points = adult
-
-    groups = groups_of(codes, points, np.arange(len(codes)), k)
-
-    check(groups, len(codes), k)
-    assert references.discernibility(groups) == expected_discernibility
-    assert cost(points, groups) == pytest.approx(expected_cost, abs=0.001)
-    assert references.discernibility(groups) <= 1.15 * len(codes) * k

@@ -1,14 +1,10 @@
-"""Mondrian's kernel against the slow reference, its guarantees, and the published figures.
-
-The figures are those on Adult: 30,162 complete rows, five numeric attributes.
-"""
+"""Mondrian's kernel against the slow reference, and its guarantees."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,24 +12,22 @@ import references
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from references import (
-    ReleaseFigures,
     Table,
     attribute_of,
     content_hashes,
     k_alone,
     may_be_a_group,
-    read_adult,
+    one_of_each_kind,
     sizes_of_halving,
     table_of,
+    table_under,
     tables,
     tables_and_criteria,
 )
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
-from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.mondrian import choose_boundaries, cut_into_groups, further_ranks
-from anonspark.kernels.separation import separate_outliers
 
 INT64 = np.iinfo(np.int64)
 ROOT = np.uint64(77)
@@ -282,33 +276,11 @@ def test_independent_of_the_order_of_records_under_criteria(
 
 
 @every_rule
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        Criterion("s", "distinct", 3),
-        Criterion("s", "entropy", 2.5),
-        Criterion("s", "recursive", 2, 1.1),
-        Criterion("s", "alpha", 0.5),
-        Criterion("s", "equal distance", 0.2),
-        Criterion("s", "ordered distance", 0.15),
-        Criterion("s", "hierarchical distance", 0.15),
-    ],
-    ids=lambda criterion: criterion.kind,
-)
+@pytest.mark.parametrize("criterion", one_of_each_kind(0.15), ids=lambda one: one.kind)
 def test_random_tables_against_the_reference_under_criteria(
     rule: Rule, criterion: Criterion
 ) -> None:
-    # Sensitive values that go with the quasi-identifiers: many cuts are not allowed.
-    random = np.random.default_rng(3)
-    n = 300
-    age = random.integers(17, 91, n)
-    value = np.minimum(age // 20 + random.integers(0, 3, n), 5) - age.min() // 20
-    columns = [age, random.integers(0, 12, n), random.normal(size=n)]
-    hashes = random.integers(INT64.min, INT64.max, n)
-    table = table_of(columns, hashes, values=value[:, None].astype(np.int64))
-    counts = np.bincount(value, minlength=6).tolist()
-    hierarchy = ([6, 6, 7, 7, 7, 8, 9, 9, 9, -1], [0, 0, 0, 0, 0, 0, 1, 1, 1, 2])
-    criteria = Criteria(3, (criterion,), (attribute_of("s", counts, *hierarchy),))
+    table, criteria = table_under(criterion, 300)
     groups = groups_under(table, criteria, rule)
     expected = expected_under(table, criteria, rule)
     assert set(map(frozenset, groups)) == set(map(frozenset, expected))
@@ -394,194 +366,3 @@ def test_many_records_and_values() -> None:
     sizes = [len(set(column[order[a:b]].tolist())) for a, b in itertools.pairwise(starts)]
     assert min(sizes) >= 4
     assert len(sizes) > 1000
-
-
-# Published figures --------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def adult(adult_path: Path) -> Table:
-    table = read_adult(adult_path)
-    assert len(table) == 30_162
-    return table
-
-
-@pytest.fixture
-def adult_ten_times(adult: Table) -> Table:
-    copies = adult.taken(np.tile(np.arange(len(adult)), 10))
-    hashes = np.random.default_rng(1).integers(INT64.min, INT64.max, len(copies))
-    return replace(copies, hashes=hashes)
-
-
-def run(table: Table, k: int, rule: Rule, *, rho: int = 1) -> ReleaseFigures:
-    """Anonymize on one machine: rounds and outliers as published, with k - 1 neighbours."""
-    figures = ReleaseFigures()
-    criteria = k_alone(k)
-    requirements = criteria.requirements
-    rows = np.arange(len(table))
-    for number in range(1, rho + 1):
-        part = table.taken(rows)
-        order, starts, _ = cut(part, criteria, rule)
-        sort_groups(part.codes, part.hashes, order, starts)
-        normal = np.ones(len(order), bool)
-        if number < rho:
-            nearest = separate_outliers(
-                part.codes,
-                part.normalized,
-                part.values,
-                order,
-                starts,
-                requirements,
-                k - 1,
-                False,
-            )
-            # Too few outliers for a round of their own: this round is the last one.
-            normal = normal if 0 < (~nearest).sum() < k else nearest
-        sizes = np.add.reduceat(normal, starts[:-1], dtype=np.int64)
-        figures.add(part, order[normal], sizes)
-        rows = rows[order[~normal]]
-        figures.rounds += ((int(normal.sum()), len(rows)),)
-        if len(rows) == 0:
-            break
-    assert len(rows) == 0
-    return figures
-
-
-def test_figures_are_those_of_the_reference(adult: Table) -> None:
-    sample = adult.taken(np.arange(0, len(adult), 100))
-    groups = references.strict_mondrian(sample, k_alone(5), balanced=True, cell=False)
-    figures = run(sample, 5, STRICT_BALANCED_DATA)
-    assert figures.classes == len(groups)
-    assert figures.discernibility == references.discernibility(groups)
-    assert figures.certainty_penalty == pytest.approx(
-        references.global_certainty_penalty(sample.positions, sample.units, groups), rel=1e-12
-    )
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "discernibility", "certainty_penalty"),
-    [
-        pytest.param(5, 4553, 207_996, 3952.62, id="k=5"),
-        pytest.param(10, 2222, 425_890, 6141.81, id="k=10"),
-        pytest.param(30, 749, 1_267_990, 10367.28, id="k=30"),
-    ],
-)
-def test_adult_strict_published_cell(
-    adult: Table, k: int, classes: int, discernibility: int, certainty_penalty: float
-) -> None:
-    figures = run(adult, k, STRICT_PUBLISHED_CELL)
-    assert (figures.classes, figures.discernibility) == (classes, discernibility)
-    assert figures.certainty_penalty == pytest.approx(certainty_penalty, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "discernibility", "certainty_penalty"),
-    [
-        pytest.param(5, 4621, 205_134, 2300.3, id="k=5"),
-        pytest.param(10, 2265, 418_020, 3759.1, id="k=10"),
-        pytest.param(50, 447, 2_120_950, 9787.2, id="k=50"),
-    ],
-)
-def test_adult_strict_balanced_data(
-    adult: Table, k: int, classes: int, discernibility: int, certainty_penalty: float
-) -> None:
-    figures = run(adult, k, STRICT_BALANCED_DATA)
-    assert (figures.classes, figures.discernibility) == (classes, discernibility)
-    assert figures.certainty_penalty == pytest.approx(certainty_penalty, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "discernibility", "largest_penalty"),
-    [
-        pytest.param(5, 4096, 223_054, 3265, id="k=5"),
-        pytest.param(10, 2048, 444_618, 5110, id="k=10"),
-        pytest.param(20, 1024, 888_678, 7650, id="k=20"),
-        pytest.param(30, 512, 1_776_890, 11200, id="k=30"),
-    ],
-)
-def test_adult_relaxed(
-    adult: Table, k: int, classes: int, discernibility: int, largest_penalty: float
-) -> None:
-    figures = run(adult, k, RELAXED_DATA)
-    assert (figures.classes, figures.discernibility) == (classes, discernibility)
-    assert figures.certainty_penalty <= largest_penalty
-    cell = run(adult, k, RELAXED_CELL)
-    assert (cell.classes, cell.discernibility) == (classes, discernibility)
-
-
-def test_adult_relaxed_hardly_depends_on_the_hashes(adult: Table) -> None:
-    # Only records equal in all five attributes are told apart by hash, and they are alike.
-    other = replace(adult, hashes=adult.hashes[::-1].copy())
-    assert run(other, 5, RELAXED_DATA) == run(adult, 5, RELAXED_DATA)
-
-
-@relaxed_rules
-@pytest.mark.parametrize(
-    ("k", "rounds"),
-    [
-        pytest.param(5, [(20480, 9682), (7450, 2232), (1280, 952), (640, 312)], id="k=5"),
-        pytest.param(10, [(20480, 9682), (5120, 4562), (2560, 2002), (1280, 722)], id="k=10"),
-        pytest.param(30, [(15360, 14802), (7680, 7122), (3840, 3282), (1920, 1362)], id="k=30"),
-    ],
-)
-def test_adult_relaxed_rounds(
-    adult: Table, rule: Rule, k: int, rounds: list[tuple[int, int]]
-) -> None:
-    figures = run(adult, k, rule, rho=5)
-    assert list(figures.rounds[:4]) == rounds
-    assert figures.rounds[4:] == ((rounds[-1][1], 0),)
-
-
-@pytest.mark.parametrize(
-    ("k", "published", "first_round"),
-    [
-        pytest.param(5, 2673, (22765, 7397), id="k=5"),
-        pytest.param(10, 4326, (22220, 7942), id="k=10"),
-        pytest.param(50, 9701, None, id="k=50"),
-    ],
-)
-def test_adult_u_mondrian_strict_published_cell(
-    adult: Table, k: int, published: float, first_round: tuple[int, int] | None
-) -> None:
-    figures = run(adult, k, STRICT_PUBLISHED_CELL, rho=5)
-    assert first_round is None or figures.rounds[0] == first_round
-    assert figures.certainty_penalty <= published * 1.03
-
-
-@pytest.mark.parametrize(
-    ("k", "certainty_penalty"),
-    [
-        pytest.param(5, 2241, id="k=5"),
-        pytest.param(10, 3736, id="k=10"),
-        pytest.param(50, 8911, id="k=50"),
-    ],
-)
-def test_adult_su_mondrian_balanced_data(adult: Table, k: int, certainty_penalty: float) -> None:
-    figures = run(adult, k, STRICT_BALANCED_DATA, rho=5)
-    assert figures.certainty_penalty == pytest.approx(certainty_penalty, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("k", "classes", "discernibility", "certainty_penalty"),
-    [
-        pytest.param(100, 2222, 42_589_000, 61418, id="k=100"),
-        pytest.param(300, 749, 126_799_000, 103673, id="k=300"),
-    ],
-)
-def test_adult_ten_times_strict_published_cell(
-    adult_ten_times: Table, k: int, classes: int, discernibility: int, certainty_penalty: float
-) -> None:
-    figures = run(adult_ten_times, k, STRICT_PUBLISHED_CELL)
-    assert (figures.classes, figures.discernibility) == (classes, discernibility)
-    assert figures.certainty_penalty == pytest.approx(certainty_penalty, abs=1)
-
-
-@pytest.mark.parametrize(
-    ("k", "largest_penalty"),
-    [pytest.param(100, 46_000, id="k=100"), pytest.param(300, 83_000, id="k=300")],
-)
-def test_adult_ten_times_su_mondrian(
-    adult_ten_times: Table, k: int, largest_penalty: float
-) -> None:
-    figures = run(adult_ten_times, k, STRICT_BALANCED_DATA, rho=5)
-    assert figures.certainty_penalty <= largest_penalty
