@@ -156,7 +156,7 @@ def test_a_record_without_a_class_is_not_told_of(
     release = assert_same(
         tmp_path,
         capsys,
-        [[*people(), alone] for alone in ALONE],
+        [[*people(), alone] for alone in ALONE[::2]],
         report=True,
         privacy={"k": 5},
         model={"name": "full-domain", "levels": [{"age": 2, "code": 2, "since": 2, "sex": 0}]},
@@ -175,7 +175,7 @@ def test_nor_is_it_by_rounds_and_distances(
     assert_same(
         tmp_path,
         capsys,
-        [[*people(), alone] for alone in ALONE[::2]],
+        [[*people(), alone] for alone in ALONE[:2]],
         privacy={"k": 5, "t_closeness": {"attribute": "disease", "t": 0.6}},
         model={
             "name": "rho-gain",
@@ -216,7 +216,6 @@ def test_a_record_dropped_for_a_missing_value_is_not_told_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inputs = [
-        [*people(), {**ALONE[0], "age": None}],
         [*people(), {**ALONE[1], "sex": None, "code": None}],
         [*people(), {**ALONE[0], "since": None}, {**ALONE[1], "age": None}],
     ]

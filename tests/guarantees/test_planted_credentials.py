@@ -8,11 +8,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 import typer
 import yaml
-from helpers import command, contents, write_table
+from helpers import command, contents, write_people_of_towns
 
 import anonspark
 from anonspark.cli.application import application
@@ -32,17 +31,6 @@ ENCODED = f"hdfs://user%3A{PLANTED}@/x?password={PLANTED}"
 
 AUTHORITY = f"me:{PLANTED}@anon"
 MOUNTED = f"viewfs://{AUTHORITY}/data"
-
-
-def write_people(folder: Path) -> None:
-    random = np.random.default_rng(5)
-    columns = {
-        "age": random.integers(0, 100, 200),
-        "town": random.choice(["Adana", "Bursa", "Konya", "Rize"], 200),
-        "disease": random.choice(["asthma", "fracture", "migraine"], 200),
-    }
-    write_table(folder / "input.parquet", columns)
-    (folder / "towns.csv").write_text("Adana,south,*\nBursa,north,*\nKonya,south,*\nRize,north,*\n")
 
 
 def document_at(folder: str | Path) -> dict[str, Any]:
@@ -99,7 +87,7 @@ def require_untold_in_files(folder: Path) -> None:
 @pytest.fixture
 def folder(spark: SparkSession, tmp_path: Path) -> Path:
     assert spark is not None
-    write_people(tmp_path)
+    write_people_of_towns(tmp_path, 200)
     return tmp_path
 
 

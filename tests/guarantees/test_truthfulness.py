@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import command, configuration_file, write_table
+from helpers import attribute, command, configuration_file, write_table
 from pyspark.sql import functions as sf
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.regions import published_attributes
 from anonspark.verification import truthfulness
 from anonspark.verification.linkage import Linkage, measure_linkage
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
-
-
-def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAttribute:
-    style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
-    return PublishedAttribute(name, kind, style, columns or (name,), **fields)
 
 
 def frame(spark: SparkSession, rows: list[Row] | dict[str, Any]) -> DataFrame:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.orc
@@ -16,6 +19,7 @@ import pytest
 import yaml
 
 from anonspark.cli.application import main
+from anonspark.release.regions import PublishedAttribute
 
 
 def configuration_file(tmp_path: Path, **sections: Any) -> Path:
@@ -69,6 +73,18 @@ EARLIER_MANIFEST: dict[str, Any] = {
 }
 
 
+def write_people_of_towns(folder: Path, rows: int) -> None:
+    """Write ``input.parquet``, and ``towns.csv``, a hierarchy."""
+    random = np.random.default_rng(5)
+    columns = {
+        "age": random.integers(0, 100, rows),
+        "town": random.choice(["Adana", "Bursa", "Konya", "Rize"], rows),
+        "disease": random.choice(["asthma", "fracture", "migraine"], rows),
+    }
+    write_table(folder / "input.parquet", columns)
+    (folder / "towns.csv").write_text("Adana,south,*\nBursa,north,*\nKonya,south,*\nRize,north,*\n")
+
+
 def write_earlier_release(release: Path) -> None:
     """Write what counts as a release of ours, whose records cannot be read, and may be replaced."""
     (release / "data").mkdir(parents=True, exist_ok=True)
@@ -93,12 +109,48 @@ def summary(release: Path) -> dict[str, Any]:
     return row
 
 
+# Columns of the summary that tell of the run, not of the release.
+OF_THE_RUN = {"run_id", "started", "seconds", "configuration_fingerprint"}
+
+
+def of_any_run(release: Path) -> dict[str, Any]:
+    """Read everything that two equal releases have in common, in no order."""
+    figures = {name: value for name, value in summary(release).items() if name not in OF_THE_RUN}
+    found: dict[str, Any] = {"summary": figures}
+    for name in ("rounds", "classes", "attributes", "privacy", "risk"):
+        rows = (row | {"run_id": None} for row in metrics(release, name))
+        found[name] = sorted(map(str, rows))
+    found["data"] = sorted(map(str, published(release).to_pylist()))
+    return found
+
+
 def contents(directory: Path) -> dict[str, bytes | None]:
     """Read every file of a directory, hidden ones too; directories and links have None."""
     return {
         str(path.relative_to(directory)): path.read_bytes() if path.is_file() else None
         for path in sorted(directory.rglob("*"))
     }
+
+
+@contextmanager
+def disk(folder: Path, size: str) -> Iterator[Path]:
+    """Mount a file system of a size; the test is skipped where that is not allowed."""
+    folder.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "tmpfs", str(folder)]
+    try:
+        subprocess.run(mounting, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"a file system cannot be mounted here: {error}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAttribute:
+    """Describe an attribute of a release; more than one column means bounds."""
+    style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
+    return PublishedAttribute(name, kind, style, columns or (name,), **fields)
 
 
 class Outcome(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pyspark
 import pytest
 import yaml
+from helpers import disk
 from packed import packed_environment
 from standalone import REPOSITORY, Cluster, Process
 
@@ -227,20 +227,11 @@ def test_task_that_fails_four_times(cluster: Cluster, table: Path, tmp_path: Pat
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a file system that has no room for a byte."""
-    folder = tmp_path / "full"
-    folder.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "tmpfs", str(folder)]
-    try:
-        subprocess.run(mounting, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"a file system cannot be mounted here: {error}")
-    try:
+    with disk(tmp_path / "full", "64k") as folder:
         with suppress(OSError), (folder / "ballast").open("wb", buffering=0) as file:
             while True:
                 file.write(b"0" * 4096)
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def test_disk_full_on_one_worker(

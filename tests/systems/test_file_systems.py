@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow.orc
 import pytest
-from helpers import command, configuration_file, published, summary, write_table
+from helpers import (
+    command,
+    configuration_file,
+    published,
+    summary,
+    write_people_of_towns,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,16 +32,7 @@ def mounted(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
     key = "fs.viewfs.mounttable.anon.link./data"
     hadoop.set(key, tmp_path.as_uri())
-    random = np.random.default_rng(5)
-    columns = {
-        "age": random.integers(0, 100, 300),
-        "town": random.choice(["Adana", "Bursa", "Konya", "Rize"], 300),
-        "disease": random.choice(["asthma", "fracture", "migraine"], 300),
-    }
-    write_table(tmp_path / "input.parquet", columns)
-    (tmp_path / "towns.csv").write_text(
-        "Adana,south,*\nBursa,north,*\nKonya,south,*\nRize,north,*\n"
-    )
+    write_people_of_towns(tmp_path, 300)
     yield tmp_path
     hadoop.unset(key)
 

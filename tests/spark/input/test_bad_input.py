@@ -75,6 +75,36 @@ def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
     return require
 
 
+@pytest.fixture
+def refused_table(refused: Refused, tmp_path: Path) -> Refused:
+    """Require the same of a table, under the usual configuration but for some sections."""
+
+    def require(
+        columns: dict[str, Any] | pa.Table,
+        *told: str,
+        format: str = "parquet",
+        commands: tuple[str, ...] = ("check", "run"),
+        **sections: Any,
+    ) -> str:
+        write_table(tmp_path / "input.parquet", columns, format)
+        sections = {"attributes": ATTRIBUTES, "output": OVER_RELEASE} | sections
+        return refused(configuration_file(tmp_path, **sections), 3, *told, commands=commands)
+
+    return require
+
+
+def declared(name: str, **fields: Any) -> dict[str, Any]:
+    """Return the attributes with one more quasi-identifier, or another one."""
+    return ATTRIBUTES | {name: {"role": "quasi_identifier", **fields}}
+
+
+def with_one(column: str, value: Any) -> dict[str, Any]:
+    """Return people as texts but for the last one, who has a value of a column."""
+    columns = people()
+    columns[column] = [*map(str, columns[column][1:]), value]
+    return columns
+
+
 @pytest.mark.usefixtures("earlier_release")
 class TestWrongData:
     """Exit code 3."""
@@ -92,113 +122,72 @@ class TestWrongData:
         message = refused(path, 3, paths[1], paths[2])
         assert paths[0] not in message
 
-    def test_missing_column(self, refused: Refused, tmp_path: Path) -> None:
-        write_table(tmp_path / "input.parquet", people())
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES | {"heigth": "quasi_identifier", "Name": "identifier"},
-            output=OVER_RELEASE,
-        )
-        refused(
-            path,
-            3,
+    def test_missing_column(self, refused_table: Refused) -> None:
+        refused_table(
+            people(),
             "attributes.heigth: the input has no such column; did you mean 'height'?",
             "attributes.Name: the input has no such column; did you mean 'name'?",
             "'name', 'age', 'height', 'disease'",
+            attributes=ATTRIBUTES | {"heigth": "quasi_identifier", "Name": "identifier"},
         )
 
     @pytest.mark.parametrize("format", ["parquet", "csv"])
-    def test_empty_table(self, refused: Refused, tmp_path: Path, format: str) -> None:
-        write_table(tmp_path / "input.parquet", pa.table(people()).slice(0, 0), format)
-        path = configuration_file(
-            tmp_path,
-            input={"format": format, "options": {"header": True} if format == "csv" else {}},
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
+    def test_empty_table(self, refused_table: Refused, format: str) -> None:
+        source = {"format": format, "options": {"header": True} if format == "csv" else {}}
+        nobody = pa.table(people()).slice(0, 0)
+        refused_table(
+            nobody, "input.path: the table is empty", "k = 5", format=format, input=source
         )
-        refused(path, 3, "input.path: the table is empty", "k = 5")
 
-    def test_fewer_rows_than_k(self, refused: Refused, tmp_path: Path) -> None:
-        write_table(tmp_path / "input.parquet", people(4))
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "privacy.k: 5 needs at least 5 rows, the input has 4")
+    def test_fewer_rows_than_k(self, refused_table: Refused) -> None:
+        refused_table(people(4), "privacy.k: 5 needs at least 5 rows, the input has 4")
 
-    def test_no_new_directory_is_left(self, refused: Refused, tmp_path: Path) -> None:
-        write_table(tmp_path / "input.parquet", people(4))
+    def test_no_new_directory_is_left(self, refused_table: Refused, tmp_path: Path) -> None:
         output = {"path": str(tmp_path / "new" / "deep" / "release")}
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=output)
-        refused(path, 3, "privacy.k")
+        refused_table(people(4), "privacy.k", output=output)
 
-    def test_fewer_rows_than_k_after_dropping(self, refused: Refused, tmp_path: Path) -> None:
+    def test_fewer_rows_than_k_after_dropping(self, refused_table: Refused) -> None:
         columns = people(6)
         columns["height"][2:4] = [None, float("nan")]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "the input has 4, 2 more were dropped for missing values")
+        refused_table(columns, "the input has 4, 2 more were dropped for missing values")
 
     @pytest.mark.parametrize("word", ["Zebediah", "1,234.5678", "987654321 kg"])
-    def test_text_in_a_column_declared_a_number(
-        self, refused: Refused, tmp_path: Path, word: str
-    ) -> None:
-        columns = people()
-        columns["height"] = [*map(str, columns["height"][1:]), word]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES | {"height": {"role": "quasi_identifier", "type": "number"}},
-            output=OVER_RELEASE,
-        )
-        refused(
-            path,
-            3,
+    def test_text_in_a_column_declared_a_number(self, refused_table: Refused, word: str) -> None:
+        refused_table(
+            with_one("height", word),
             "attributes.height: 1 of 40 values are not of the declared type number",
             "input.missing_markers",
+            attributes=declared("height", type="number"),
         )
 
-    def test_text_in_a_number_of_a_csv(self, refused: Refused, tmp_path: Path) -> None:
-        columns = people()
-        columns["age"] = [*map(str, columns["age"][1:]), "Zebediah"]
-        write_table(tmp_path / "input.csv", columns, "csv")
-        path = configuration_file(
-            tmp_path,
-            input={
-                "path": str(tmp_path / "input.csv"),
-                "format": "csv",
-                "options": {"header": True, "inferSchema": True},
-            },
-            attributes=ATTRIBUTES,
-            output=OVER_RELEASE,
-        )
-        refused(
-            path, 3, "attributes.age: a text column in which 39 of 40 values are numbers", "type"
+    def test_text_in_a_number_of_a_csv(self, refused_table: Refused) -> None:
+        refused_table(
+            with_one("age", "Zebediah"),
+            "attributes.age: a text column in which 39 of 40 values are numbers",
+            "type",
+            format="csv",
+            input={"format": "csv", "options": {"header": True, "inferSchema": True}},
         )
 
-    @pytest.mark.parametrize("declared", ["number", "date", "timestamp", "boolean"])
+    @pytest.mark.parametrize("type_name", ["number", "date", "timestamp", "boolean"])
     def test_declared_type_that_the_column_has_not(
-        self, refused: Refused, tmp_path: Path, declared: str
+        self, refused_table: Refused, type_name: str
     ) -> None:
-        columns = people()
-        columns["flag"] = [True, False] * 20
-        wrong = "flag" if declared == "number" else "age"
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES | {wrong: {"role": "quasi_identifier", "type": declared}},
-            output=OVER_RELEASE,
+        wrong = "flag" if type_name == "number" else "age"
+        refused_table(
+            people() | {"flag": [True, False] * 20},
+            f"attributes.{wrong}: declared as {type_name}, but the column has type",
+            attributes=declared(wrong, type=type_name),
         )
-        refused(path, 3, f"attributes.{wrong}: declared as {declared}, but the column has type")
 
-    @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["positive", "negative"])
-    @pytest.mark.parametrize("data_type", [pa.float64(), pa.float32()], ids=str)
-    def test_infinity(
-        self, refused: Refused, tmp_path: Path, sign: float, data_type: pa.DataType
-    ) -> None:
+    @pytest.mark.parametrize(
+        ("value", "data_type"), [("inf", pa.float64()), ("-inf", pa.float32())], ids=str
+    )
+    def test_infinity(self, refused_table: Refused, value: str, data_type: pa.DataType) -> None:
         columns = people()
-        columns["height"][7] = sign * float("inf")
+        columns["height"][7] = float(value)
         columns["height"] = pa.array(columns["height"], data_type)
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(tmp_path, attributes=ATTRIBUTES, output=OVER_RELEASE)
-        refused(path, 3, "attributes.height: 1 of 40 values are infinite")
+        refused_table(columns, "attributes.height: 1 of 40 values are infinite")
 
     @pytest.mark.parametrize("format", ["parquet", "orc"])
     @pytest.mark.parametrize(
@@ -275,54 +264,41 @@ class TestWrongData:
         )
         refused(path, 3, f"{folder}: CSV files with different headers")
 
-    def test_infinity_as_text(self, refused: Refused, tmp_path: Path) -> None:
-        columns = people()
-        columns["height"] = [*map(str, columns["height"][1:]), "-Infinity"]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES | {"height": {"role": "quasi_identifier", "type": "number"}},
-            output=OVER_RELEASE,
+    def test_infinity_as_text(self, refused_table: Refused) -> None:
+        refused_table(
+            with_one("height", "-Infinity"),
+            "attributes.height: 1 of 40 values are infinite",
+            attributes=declared("height", type="number"),
         )
-        refused(path, 3, "attributes.height: 1 of 40 values are infinite")
 
-    def test_missing_values_that_are_errors(self, refused: Refused, tmp_path: Path) -> None:
+    def test_missing_values_that_are_errors(self, refused_table: Refused) -> None:
         columns = people()
         columns["age"][3] = None
         columns["height"][3:6] = [None, float("nan"), float("nan")]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path, attributes=ATTRIBUTES, missing="error", output=OVER_RELEASE
-        )
-        refused(
-            path,
-            3,
+        refused_table(
+            columns,
             "attributes.age: 1 of 40 values are missing",
             "attributes.height: 3 of 40 values are missing",
             "drop or category",
+            missing="error",
         )
 
-    def test_order_that_lacks_values(self, refused: Refused, tmp_path: Path) -> None:
-        columns = people()
-        columns["city"] = ["Kryptonitis", "Zebediah", "low", "high"] * 10
-        write_table(tmp_path / "input.parquet", columns)
-        city = {"role": "quasi_identifier", "order": ["low", "high"]}
-        path = configuration_file(
-            tmp_path, attributes=ATTRIBUTES | {"city": city}, output=OVER_RELEASE
+    def test_order_that_lacks_values(self, refused_table: Refused) -> None:
+        refused_table(
+            people() | {"city": ["Kryptonitis", "Zebediah", "low", "high"] * 10},
+            "attributes.city.order: lacks 2 of the column's 4 values",
+            attributes=declared("city", order=["low", "high"]),
         )
-        refused(path, 3, "attributes.city.order: lacks 2 of the column's 4 values")
 
     @pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "insensitive"])
-    def test_map_column(self, refused: Refused, tmp_path: Path, role: str) -> None:
-        columns = people()
-        columns["visits"] = pa.array(
-            [[("Zebediah", 987654321)]] * 40, pa.map_(pa.string(), pa.int64())
+    def test_map_column(self, refused_table: Refused, role: str) -> None:
+        kind = pa.map_(pa.string(), pa.int64())
+        refused_table(
+            people() | {"visits": pa.array([[("Zebediah", 987654321)]] * 40, kind)},
+            "attributes.visits",
+            "map<string,bigint>",
+            attributes=ATTRIBUTES | {"visits": role},
         )
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path, attributes=ATTRIBUTES | {"visits": role}, output=OVER_RELEASE
-        )
-        refused(path, 3, "attributes.visits", "map<string,bigint>")
 
     @pytest.mark.parametrize(
         "record",
@@ -387,8 +363,10 @@ class TestWrongData:
         )
         refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
 
-    @pytest.mark.parametrize("format", ["parquet", "orc", "csv", "json"])
-    @pytest.mark.parametrize("vanishing", ["one-file", "all"])
+    @pytest.mark.parametrize(
+        ("format", "vanishing"),
+        [("parquet", "one-file"), ("orc", "all"), ("csv", "one-file"), ("json", "all")],
+    )
     def test_input_that_vanishes_while_it_is_read(
         self,
         refused: Refused,
@@ -425,71 +403,52 @@ class TestWrongData:
             for file in (tmp_path / "elsewhere").iterdir():
                 file.rename(folder / file.name)
 
-    def test_several_problems_at_once(self, refused: Refused, tmp_path: Path) -> None:
-        columns = people()
-        columns["age"] = [*map(str, columns["age"][1:]), "Zebediah"]
+    def test_several_problems_at_once(self, refused_table: Refused) -> None:
+        columns = with_one("age", "Zebediah")
         columns["height"][5] = float("inf")
         columns["born"] = ["2020-01-31"] * 39 + ["31.12.1234.5678"]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES | {"born": {"role": "quasi_identifier", "type": "date"}},
-            output=OVER_RELEASE,
-        )
-        message = refused(
-            path,
-            3,
+        message = refused_table(
+            columns,
             "attributes.age: a text column",
             "attributes.height: 1 of 40 values are infinite",
             "attributes.born: 1 of 40 values are not of the declared type date",
+            attributes=declared("born", type="date"),
         )
         assert len(message.splitlines()) == 3
 
-    def test_criterion_about_an_array(self, refused: Refused, tmp_path: Path) -> None:
-        columns = people()
-        columns["visits"] = [["Zebediah"]] * 40
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
+    def test_criterion_about_an_array(self, refused_table: Refused) -> None:
+        refused_table(
+            people() | {"visits": [["Zebediah"]] * 40},
+            "attributes.visits: a criterion cannot be about",
+            "array<string>",
             attributes=ATTRIBUTES | {"visits": "sensitive"},
             privacy={"l_diversity": {"attribute": "visits", "l": 1}},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "attributes.visits: a criterion cannot be about", "array<string>")
 
     def test_too_many_sensitive_values(
-        self, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, refused_table: Refused, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sensitive_module, "_MOST_VALUES", 39)
-        columns = people()
-        columns["disease"] = [f"Kryptonitis {number}" for number in range(40)]
-        write_table(tmp_path / "input.parquet", columns)
-        path = configuration_file(
-            tmp_path,
-            attributes=ATTRIBUTES,
+        refused_table(
+            people() | {"disease": [f"Kryptonitis {number}" for number in range(40)]},
+            "attributes.disease: more than 39 different values",
             privacy={"t_closeness": {"attribute": "disease", "t": 1.0}},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, "attributes.disease: more than 39 different values")
 
     @pytest.mark.parametrize("kind", ["order", "hierarchy"])
     def test_order_or_hierarchy_that_lacks_sensitive_values(
-        self, refused: Refused, tmp_path: Path, kind: str
+        self, refused_table: Refused, tmp_path: Path, kind: str
     ) -> None:
-        columns = people()
-        columns["disease"] = ["flu", "cold", "Kryptonitis", "cold"] * 10
-        write_table(tmp_path / "input.parquet", columns)
         groups = tmp_path / "groups.csv"
         groups.write_text("cold;*\nflu;*\n")
         listed = {"order": ["cold", "flu"]} if kind == "order" else {"hierarchy": str(groups)}
         distance = "ordered" if kind == "order" else "hierarchical"
-        path = configuration_file(
-            tmp_path,
+        refused_table(
+            people() | {"disease": ["flu", "cold", "Kryptonitis", "cold"] * 10},
+            f"attributes.disease.{kind}: lacks 1 of the column's 3 different values",
             attributes=ATTRIBUTES | {"disease": {"role": "sensitive", **listed}},
             privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
-            output=OVER_RELEASE,
         )
-        refused(path, 3, f"attributes.disease.{kind}: lacks 1 of the column's 3 different values")
 
 
 UNSATISFIABLE = [
@@ -591,110 +550,20 @@ def test_nan_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 class TestWrongConfiguration:
     """Exit code 2."""
 
+    # What is wrong, in which words: unit/config/test_configuration.py.
     @pytest.mark.parametrize(
         ("sections", "told"),
         [
-            pytest.param(
-                {"privcy": {"k": 5}}, ["privcy", "did you mean 'privacy'?"], id="unknown-section"
-            ),
-            pytest.param(
-                {"model": {"name": "su-mondrian", "roh": 3}},
-                ["model.roh", "did you mean 'rho'?"],
-                id="unknown-key",
-            ),
-            pytest.param(
-                {"model": {"name": "su-mondrain"}},
-                ["model.name", "did you mean 'su-mondrian'?"],
-                id="unknown-model",
-            ),
-            pytest.param(
-                {"privacy": {"k": 0}}, ["privacy.k", "found the whole number 0"], id="k-0"
-            ),
-            pytest.param({"privacy": {"k": -5}}, ["privacy.k"], id="k-negative"),
-            pytest.param(
-                {"privacy": {"k": "five"}}, ["privacy.k", "found the text 'five'"], id="k-five"
-            ),
-            pytest.param({"privacy": {"k": True}}, ["privacy.k", "boolean"], id="k-true"),
-            pytest.param(
-                {"attributes": {"age": "sensitive"}},
-                ["attributes", "no quasi_identifier"],
-                id="no-quasi-identifier",
-            ),
-            pytest.param(
-                {"attributes": {"age": ["quasi_identifier", "sensitive"]}},
-                ["attributes.age", "found a list"],
-                id="list-of-roles",
-            ),
-            pytest.param(
-                {"privacy": {"l_diversity": {"attribute": "age", "l": 2}}},
-                ["privacy.l_diversity.attribute", "the role 'quasi_identifier'", "'sensitive'"],
-                id="criterion-about-a-quasi-identifier",
-            ),
-            pytest.param(
+            ({"privcy": {"k": 5}}, ["privcy", "did you mean 'privacy'?"]),
+            ({"model": {"name": "su-mondrian", "roh": 3}}, ["model.roh", "did you mean 'rho'?"]),
+            ({"privacy": {"k": "five"}}, ["privacy.k", "found the text 'five'"]),
+            ({"attributes": {"age": "sensitive"}}, ["attributes", "no quasi_identifier"]),
+            (
                 {"privacy": {"alpha_k_anonymity": {"attribute": "diseases", "alpha": 0.5}}},
                 ["privacy.alpha_k_anonymity.attribute", "did you mean 'disease'?"],
-                id="criterion-about-nothing",
-            ),
-            pytest.param(
-                {"privacy": {"l_diversity": [{"attribute": "disease", "l": 0}]}},
-                ["privacy.l_diversity[0].l", "found the whole number 0"],
-                id="l-0",
-            ),
-            pytest.param(
-                {"privacy": {"l_diversity": {"attribute": "disease", "l": 2.5}}},
-                ["privacy.l_diversity.l", "a whole number", "'entropy'"],
-                id="distinct-l-2.5",
-            ),
-            pytest.param(
-                {"privacy": {"l_diversity": {"attribute": "disease", "kind": "recursive", "l": 2}}},
-                ["privacy.l_diversity.c", "found nothing"],
-                id="recursive-without-c",
-            ),
-            pytest.param(
-                {"privacy": {"t_closeness": {"attribute": "disease", "t": 1.5}}},
-                ["privacy.t_closeness.t", "found the number 1.5"],
-                id="t-above-1",
-            ),
-            pytest.param(
-                {
-                    "privacy": {
-                        "t_closeness": {"attribute": "disease", "t": 0, "distance": "hierarchical"}
-                    }
-                },
-                ["privacy.t_closeness.distance", "without a hierarchy"],
-                id="no-hierarchy",
-            ),
-            pytest.param(
-                {"privacy": {"delta_presence": {"population": "x", "min": 0.5, "max": 0.2}}},
-                ["privacy.delta_presence.min", "more than max"],
-                id="presence-min-above-max",
-            ),
-            pytest.param(
-                {"model": {"name": "canon", "split": "strict"}},
-                ["model.split", "'vantage'"],
-                id="option-of-another-model",
-            ),
-            pytest.param(
-                {"model": {"name": "microaggregation", "rho": 3}},
-                ["model.rho", "'block_rows'"],
-                id="rounds-of-microaggregation",
-            ),
-            pytest.param(
-                {"model": {"name": "u-canon", "minimum_gain": -0.1}},
-                ["model.minimum_gain", "found the number -0.1"],
-                id="negative-gain",
-            ),
-            pytest.param(
-                {"attributes": ATTRIBUTES | {"age": {"role": "quasi_identifier", "weight": 0}}},
-                ["attributes.age.weight", "greater than 0"],
-                id="weight-0",
-            ),
-            pytest.param(
-                {"attributes": ATTRIBUTES | {"disease": {"role": "sensitive", "weight": 2}}},
-                ["attributes.disease.weight", "on a quasi_identifier only"],
-                id="weight-of-a-sensitive-attribute",
             ),
         ],
+        ids=["section", "key", "value", "no-quasi-identifier", "criterion-about-nothing"],
     )
     def test_wrong_value(
         self, refused: Refused, tmp_path: Path, sections: dict[str, Any], told: list[str]

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("spark")
 
-MODELS = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
+# The models without rounds form the groups of the first round of these.
+MODELS = ("su-mondrian", "u-canon", "microaggregation")
 
 QUASI_IDENTIFIERS = ("age", "income", "zone")
 
@@ -413,7 +414,7 @@ def test_verify_notices_changed_sensitive_values(
     code: int,
     told: str,
 ) -> None:
-    copy = Path(shutil.copytree(release("canon", "distinct-and-ordered"), tmp_path / "release"))
+    copy = Path(shutil.copytree(release("u-canon", "distinct-and-ordered"), tmp_path / "release"))
     table = published(copy)
     data = table.to_pandas(integer_object_nulls=True)
     spoil(data)

@@ -15,21 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import command, configuration_file, write_table
+from helpers import attribute, command, configuration_file, write_table
 from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
-from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.regions import published_attributes
 from anonspark.verification.presence import Presence, measure_presence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-def attribute(name: str, kind: Any, *columns: str, **fields: Any) -> PublishedAttribute:
-    style = "bounds" if len(columns) > 1 else fields.pop("style", "interval")
-    return PublishedAttribute(name, kind, style, columns or (name,), **fields)
 
 
 def frame(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
