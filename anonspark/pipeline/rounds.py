@@ -194,7 +194,10 @@ def _run_round(
     table: Round,
     before: Sequence[RoundResult],
 ) -> FinishedRound | None:
-    """Run a round, once more as the last one where its records left over ask for that."""
+    """Run a round, once more as the last one where its records left over ask for that.
+
+    A round that will be undone is the last one as it is.
+    """
     weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
     # Each attempt has its own place: one that was thought dead may still be writing.
     name = _attempt(staging)
@@ -212,9 +215,10 @@ def _run_round(
             )
         )
     ):
-        files.delete(path)
         table = replace(table, last=True)
-        result = _stage(model, path, table, weights, before) or result
+        if not _will_be_undone(result, before, model):
+            files.delete(path)
+            result = _stage(model, path, table, weights, before) or result
     return FinishedRound(result, table.last, name)
 
 
@@ -295,6 +299,16 @@ def _gains_too_little(result: RoundResult, before: Sequence[RoundResult], model:
         return False
     without = before[-1].penalty_if_last
     return without - result.penalty_if_last < without * Decimal(str(model.minimum_gain))
+
+
+def _will_be_undone(result: RoundResult, before: Sequence[RoundResult], model: Model) -> bool:
+    """Return whether a last round goes anyway, for the release loses less without it.
+
+    Run again as the last one, a round forms the same groups and so loses the same.
+    """
+    return model.undoes_rounds and any(
+        one.penalty_if_last <= result.penalty_if_last for one in before
+    )
 
 
 def _stage(

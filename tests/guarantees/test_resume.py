@@ -186,6 +186,29 @@ def test_rounds_are_undone_once_more(
     assert of_any_run(tmp_path / "release") == of_any_run(path)
 
 
+def test_a_last_round_that_is_undone_is_not_run_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rounds_computed: list[int]
+) -> None:
+    write_people(tmp_path / "input.parquet")
+    configuration = configuration_file(
+        tmp_path, attributes=ATTRIBUTES, model={"name": "su-mondrian", "rho": 3}
+    )
+    assert command(capsys, "run", configuration, "--quiet").code == 0
+    rounds_computed.clear()
+    # The third round gains too little for a fourth, and loses more than the second.
+    path = tmp_path / "ended"
+    more_rounds = ["model.rho=5", "model.minimum_gain=0.000001", f"output.path={path}"]
+    options = [word for one in more_rounds for word in ("--set", one)]
+    outcome = command(capsys, "run", configuration, *options, "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert rounds_computed == [1, 2, 3, 2]
+    fingerprints = [
+        metrics(release, "summary")[0]["output_fingerprint"]
+        for release in (tmp_path / "release", path)
+    ]
+    assert fingerprints[0] == fingerprints[1]
+
+
 def test_nothing_is_kept_without_resume(
     configuration: Path,
     tmp_path: Path,
