@@ -391,15 +391,7 @@ def audit_table(
     name, where : str
         What the result and messages call the release and its records.
     """
-    require_distinct(data, data.columns, where)
-    for subject, table in (("original", original), ("population", population)):
-        if table is not None:
-            require_distinct(table, {*claim.names, *data.columns}, subject)
-    lacking = [
-        column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
-    ]
-    if lacking:
-        raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
+    _require_columns(data, claim, original, population, where)
     published = count_published_classes(data, claim.columns)
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
@@ -411,62 +403,21 @@ def audit_table(
             f"{where}: its records are not those that were published (the fingerprint "
             "differs from the manifest's); restore the release or publish it again"
         )
-    leaves: dict[str, Leaves] = {
-        one: leaves_by_label(hierarchy) for one, hierarchy in claim.hierarchies.items()
-    }
-    presence = None
-    wanted = claim.privacy.delta_presence
-    if wanted is not None:
-        spark = data.sparkSession
-        attributes = claim.attributes
-        if attributes is None:
-            attributes = infer_attributes(
-                data, claim.names, open_population(spark, wanted, claim.names)
-            )
-        presence = measure_delta_presence(
-            spark, data, wanted, attributes, leaves, claim.missing_markers
-        )
-        failures += broken_presence(presence, wanted)
-    if claim.statements is not None:
-        same = wanted == claim.statements.privacy.delta_presence
-        failures += claim.statements.miscounted(
-            published,
-            data.columns,
-            # What records that were left out had is known to the run alone.
-            [
-                one
-                for one in criteria
-                if not (one.criterion.is_distance and one.criterion.attribute in claim.uncertainty)
-            ],
-            presence if same else None,
-            {one.attribute: one.values for one in figures},
-        )
-    counts = presence.counts if presence is not None else None
+    labels = _Labels.of(data, claim)
+    presence = _presence(labels)
+    if presence is not None and claim.privacy.delta_presence is not None:
+        failures += broken_presence(presence, claim.privacy.delta_presence)
+    failures += _miscounted(data, claim, published, criteria, presence, figures)
+    by_original = None if original is None else _match_original(labels, published, original)
+    by_population = None if population is None else _match_population(labels, population)
     linkage: dict[str, Linkage] = {}
-    truthfulness = loss = not_covered = None
-    if original is not None:
-        attributes = claim.attributes or infer_attributes(data, claim.names, original)
-        kept = original.filter(_kept(original, claim))
-        truthfulness = measure_truthfulness(
-            data,
-            attributes,
-            kept,
-            [column for column in data.columns if column not in claim.columns],
-            leaves,
-            missing_markers=claim.missing_markers,
-            left_out=claim.rows_left_out,
-        )
-        loss = measure_loss(
-            data, published, attributes, kept, leaves, missing_markers=claim.missing_markers
-        )
-        linkage["original"] = _link(data, attributes, kept, leaves, claim, "original")
-    if population is not None:
-        attributes = claim.attributes or infer_attributes(data, claim.names, population)
-        linkage["population"] = _link(data, attributes, population, leaves, claim, "population")
-        counts = count_regions(
-            data, attributes, population, leaves, missing_markers=claim.missing_markers
-        )
-        not_covered = int((counts.population < counts.released).sum())
+    if by_original is not None:
+        linkage["original"] = by_original.linkage
+    counts = presence.counts if presence is not None else None
+    if by_population is not None:
+        linkage["population"] = by_population.linkage
+        counts = by_population.counts
+    truthfulness = by_original.truthfulness if by_original is not None else None
     failures += _broken_attacks(truthfulness, linkage)
     return Verification(
         release=name,
@@ -478,12 +429,159 @@ def audit_table(
         risk=_risk(published, counts, claim),
         presence=presence,
         truthfulness=truthfulness,
-        loss=loss,
+        loss=by_original.loss if by_original is not None else None,
         linkage=linkage,
-        classes_not_covered=not_covered,
+        classes_not_covered=by_population.classes_not_covered
+        if by_population is not None
+        else None,
         failures=failures,
         warnings=warnings,
     )
+
+
+def _require_columns(
+    data: DataFrame,
+    claim: Claim,
+    original: DataFrame | None,
+    population: DataFrame | None,
+    where: str,
+) -> None:
+    """Check that columns can be told from each other, and that those of the claim are there.
+
+    Raises
+    ------
+    DataError
+    """
+    require_distinct(data, data.columns, where)
+    for subject, table in (("original", original), ("population", population)):
+        if table is not None:
+            require_distinct(table, {*claim.names, *data.columns}, subject)
+    lacking = [
+        column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
+    ]
+    if lacking:
+        raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Published records, and how their labels are read.
+
+    Parameters
+    ----------
+    data : DataFrame
+    claim : Claim
+    leaves : mapping of str to Leaves
+        Of the hierarchies that come from files.
+    """
+
+    data: DataFrame
+    claim: Claim
+    leaves: dict[str, Leaves]
+
+    @classmethod
+    def of(cls, data: DataFrame, claim: Claim) -> _Labels:
+        """Return the labels of records as a claim says that they are read."""
+        hierarchies = claim.hierarchies.items()
+        return cls(data, claim, {name: leaves_by_label(one) for name, one in hierarchies})
+
+    def attributes(self, table: DataFrame) -> Sequence[PublishedAttribute]:
+        """Return the quasi-identifiers; where nobody says how they are read, a table shows it."""
+        return self.claim.attributes or infer_attributes(self.data, self.claim.names, table)
+
+
+def _presence(labels: _Labels) -> Presence | None:
+    """Measure delta-presence, where it is required."""
+    claim, spark = labels.claim, labels.data.sparkSession
+    wanted = claim.privacy.delta_presence
+    if wanted is None:
+        return None
+    attributes = claim.attributes or labels.attributes(open_population(spark, wanted, claim.names))
+    return measure_delta_presence(
+        spark, labels.data, wanted, attributes, labels.leaves, claim.missing_markers
+    )
+
+
+def _miscounted(
+    data: DataFrame,
+    claim: Claim,
+    published: PublishedClasses,
+    criteria: Sequence[MeasuredCriterion],
+    presence: Presence | None,
+    figures: Sequence[SensitiveFigures],
+) -> list[str]:
+    """Tell what manifest and metrics say otherwise than is counted in the records."""
+    if claim.statements is None:
+        return []
+    same = claim.privacy.delta_presence == claim.statements.privacy.delta_presence
+    return claim.statements.miscounted(
+        published,
+        data.columns,
+        # What records that were left out had is known to the run alone.
+        [
+            one
+            for one in criteria
+            if not (one.criterion.is_distance and one.criterion.attribute in claim.uncertainty)
+        ],
+        presence if same else None,
+        {one.attribute: one.values for one in figures},
+    )
+
+
+@dataclass(frozen=True)
+class _ByOriginal:
+    """What matching a release with its original shows."""
+
+    truthfulness: Truthfulness
+    loss: Loss
+    linkage: Linkage
+
+
+def _match_original(
+    labels: _Labels, published: PublishedClasses, original: DataFrame
+) -> _ByOriginal:
+    data, claim = labels.data, labels.claim
+    attributes = labels.attributes(original)
+    kept = original.filter(_kept(original, claim))
+    truthfulness = measure_truthfulness(
+        data,
+        attributes,
+        kept,
+        [column for column in data.columns if column not in claim.columns],
+        labels.leaves,
+        missing_markers=claim.missing_markers,
+        left_out=claim.rows_left_out,
+    )
+    loss = measure_loss(
+        data, published, attributes, kept, labels.leaves, missing_markers=claim.missing_markers
+    )
+    return _ByOriginal(truthfulness, loss, _link(labels, attributes, kept, "original"))
+
+
+@dataclass(frozen=True)
+class _ByPopulation:
+    """What matching a release with a population shows."""
+
+    linkage: Linkage
+    counts: RegionCounts
+
+    @property
+    def classes_not_covered(self) -> int:
+        """Classes with more records than the population has in their region."""
+        return int((self.counts.population < self.counts.released).sum())
+
+
+def _match_population(labels: _Labels, population: DataFrame) -> _ByPopulation:
+    attributes = labels.attributes(population)
+    linkage = _link(labels, attributes, population, "population")
+    counts = count_regions(
+        labels.data,
+        attributes,
+        population,
+        labels.leaves,
+        missing_markers=labels.claim.missing_markers,
+    )
+    return _ByPopulation(linkage, counts)
 
 
 def _unwanted_columns(data: DataFrame, claim: Claim, where: str) -> list[str]:
@@ -611,20 +709,18 @@ def _kept(original: DataFrame, claim: Claim) -> Column:
 
 
 def _link(
-    data: DataFrame,
+    labels: _Labels,
     attributes: Sequence[PublishedAttribute],
     table: DataFrame,
-    leaves: dict[str, Leaves],
-    claim: Claim,
     subject: str,
 ) -> Linkage:
     return measure_linkage(
-        data,
+        labels.data,
         attributes,
         table,
-        leaves,
-        k=claim.privacy.k,
-        missing_markers=claim.missing_markers,
+        labels.leaves,
+        k=labels.claim.privacy.k,
+        missing_markers=labels.claim.missing_markers,
         subject=subject,
     )
 
