@@ -35,7 +35,7 @@ from anonspark.pipeline.warnings.identifiers import with_numbers_for_identifiers
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.formats import open_published
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.verification.audit import Verification, audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -99,7 +99,9 @@ class Release(Redacted):
         matched = original is not None or population is not None
         with _TURN:
             with our_settings(spark):
-                claim = claim_of_manifest(spark, self.path, self.manifest, matched=matched)
+                claim = claim_of_manifest(
+                    spark, self.path, Manifest(self.manifest), matched=matched
+                )
             original, population = _computed(original), _computed(population)
             with our_settings(spark):
                 return audit_table(
@@ -280,9 +282,9 @@ def _open(spark: SparkSession, path: str, temporary: str | None) -> Release:
     manifest = read_manifest(FileSystem(spark), path)
     return Release(
         path=path,
-        data=open_published(spark, path, manifest),
+        data=open_published(spark, path, manifest.data_format),
         **{name: spark.read.parquet(f"{path}/metrics/{name}") for name in tables},
-        manifest=manifest,
+        manifest=manifest.document,
         _temporary=temporary,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
 from anonspark.pipeline.tasks import generalizer_of
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
-from anonspark.release.manifest import versions
+from anonspark.release.manifest import Manifest, versions
 from anonspark.release.regions import PublishedAttribute, published_attributes
 
 __all__ = ["Findings", "PublishedForm", "published_form", "release_manifest"]
@@ -32,13 +32,13 @@ class PublishedForm:
     Parameters
     ----------
     generalizer : Generalizer
-    description : mapping
+    description : dict
         The sections ``configuration`` and, without counts, ``published`` of the manifest: what
         reading a release takes.
     """
 
     generalizer: Generalizer
-    description: Mapping[str, Any]
+    description: dict[str, Any]
 
     @property
     def columns(self) -> list[str]:
@@ -48,7 +48,7 @@ class PublishedForm:
     @property
     def attributes(self) -> tuple[PublishedAttribute, ...]:
         """The quasi-identifiers as who reads the release knows them."""
-        return published_attributes(self.description)
+        return published_attributes(Manifest(self.description))
 
 
 def published_form(

@@ -71,8 +71,8 @@ def released_before(
         manifest = read_manifest(files, path)
     except (DataError, GuaranteeError):
         return None
-    same = (run_id, configuration.fingerprint())
-    if (manifest.get("run_id"), manifest["fingerprints"].get("configuration")) != same:
+    fingerprint = manifest.document["fingerprints"].get("configuration")
+    if (manifest.run_id, fingerprint) != (run_id, configuration.fingerprint()):
         return None
     _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
     tables = {
@@ -84,7 +84,7 @@ def released_before(
     return Release(
         path=path,
         summary=summary,
-        seconds=manifest["seconds"],
-        warnings=[ReleaseWarning(**one) for one in manifest.get("warnings", [])],
+        seconds=manifest.document["seconds"],
+        warnings=[ReleaseWarning(**one) for one in manifest.document.get("warnings", [])],
         **tables,
     )

@@ -82,7 +82,7 @@ def verify_staged(
         If records are missing or too many, or a promise is not kept.
     """
     with context.progress.stage("verify"):
-        table = open_published(context.spark, staging.release, form.description)
+        table = open_published(context.spark, staging.release, context.configuration.output.format)
         published = count_published_classes(table, form.columns)
         criteria = measure_criteria(
             table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)

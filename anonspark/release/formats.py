@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +10,7 @@ from anonspark.errors import ConfigurationError
 __all__ = ["open_published", "require_known_format"]
 
 
-def open_published(spark: SparkSession, release: str, manifest: Mapping[str, Any]) -> DataFrame:
+def open_published(spark: SparkSession, release: str, data_format: str) -> DataFrame:
     """Open the records of a release.
 
     Parameters
@@ -21,11 +18,9 @@ def open_published(spark: SparkSession, release: str, manifest: Mapping[str, Any
     spark : SparkSession
     release : str
         Its directory.
-    manifest : mapping
-        Tells the format.
+    data_format : str
+        ``output.format``.
     """
-    # Releases of earlier versions do not say it.
-    data_format = manifest["configuration"]["output"].get("format", "parquet")
     return spark.read.format(data_format).load(f"{release.rstrip('/')}/data")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from anonspark.engine.files import Entry
 from anonspark.engine.spark.filesystem import FileSystem
@@ -16,7 +15,6 @@ __all__ = [
     "foreign_entries",
     "looks_like_report",
     "named",
-    "published_names_of",
 ]
 
 REPORT = "report.html"
@@ -38,13 +36,6 @@ _REPORT_BEGINS, _REPORT_TITLE = b"<!doctype html>", b"<title>Anonymization repor
 _CHECKSUM = re.compile(r"(?P<folder>(?:.*/)?)\.(?P<name>[^/]+)\.crc")
 _CHECKSUM_MAGIC = b"crc\0"
 _CHECKSUM_HEADER = 8
-
-
-def published_names_of(manifest: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the paths of the files that a manifest lists, None where it lists none."""
-    if "files" not in manifest:
-        return None
-    return frozenset(file["path"] for file in manifest["files"])
 
 
 def foreign_entries(

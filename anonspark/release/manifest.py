@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -16,13 +17,115 @@ import pyspark
 from anonspark._version import __version__
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.redaction import redact_values
+from anonspark.redaction import Redacted, redact_values
 from anonspark.release.manifest_form import FORM, manifest_problems
 
-__all__ = ["MANIFEST", "manifest_text", "read_manifest", "versions", "write_manifest"]
+__all__ = ["MANIFEST", "Manifest", "manifest_text", "read_manifest", "versions", "write_manifest"]
 
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
+
+
+@dataclass(frozen=True, repr=False)
+class Manifest(Redacted):
+    """What a release says of itself, by name.
+
+    Parameters
+    ----------
+    document : dict
+        As JSON has it. What a release of an earlier version does not say is what it meant then.
+    """
+
+    document: dict[str, Any]
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The configuration of the run, without secrets."""
+        return dict(self.document.get("configuration", {}))
+
+    @property
+    def published(self) -> dict[str, Any]:
+        """What is said of the published records."""
+        return dict(self.document["published"])
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The figures of the table ``summary``; empty where there are none."""
+        return self.document.get("summary") or {}
+
+    @property
+    def run_id(self) -> str:
+        """Name of the run; empty where nobody said it."""
+        return str(self.document.get("run_id", ""))
+
+    @property
+    def mark(self) -> str:
+        """Name of the file that the run had in the release while it lacked its manifest."""
+        return f".anonspark-{self.run_id}"
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the published records."""
+        return str(self.document["fingerprints"]["output"])
+
+    @property
+    def files(self) -> Sequence[Mapping[str, Any]] | None:
+        """The files of the release: path, bytes, rows, SHA-256; None where they are not listed."""
+        return self.document.get("files")
+
+    @property
+    def listed_paths(self) -> frozenset[str] | None:
+        """Paths of the files of the release; None where they are not listed."""
+        return None if self.files is None else frozenset(file["path"] for file in self.files)
+
+    @property
+    def k(self) -> int:
+        """Smallest class size that was required."""
+        return int(self.configuration["privacy"]["k"])
+
+    @property
+    def style(self) -> str:
+        """``output.style``."""
+        return str(self.configuration["output"]["style"])
+
+    @property
+    def data_format(self) -> str:
+        """Format of the published records, as Spark names it."""
+        return str(self.configuration["output"].get("format", "parquet"))
+
+    @property
+    def input(self) -> Mapping[str, Any]:
+        """Format, options and markers of the original; empty where nobody said it."""
+        return self.configuration.get("input") or {}
+
+    @property
+    def missing_markers(self) -> tuple[str, ...]:
+        """Texts of the original that mean missing."""
+        return tuple(self.input.get("missing_markers", ()))
+
+    @property
+    def drops_missing(self) -> bool:
+        """Whether records with a missing quasi-identifier were left out."""
+        return bool(self.configuration.get("missing", "drop") == "drop")
+
+    @property
+    def attributes(self) -> dict[str, Mapping[str, Any]]:
+        """The configuration of each attribute, by name."""
+        return dict(self.configuration.get("attributes", {}))
+
+    def with_role(self, *roles: str) -> tuple[str, ...]:
+        """Return the attributes of some roles."""
+        return tuple(name for name, one in self.attributes.items() if one.get("role") in roles)
+
+    @property
+    def quasi_identifiers(self) -> list[Mapping[str, Any]]:
+        """Name, kind, type and hierarchy of each quasi-identifier."""
+        return list(self.published["quasi_identifiers"])
+
+    @property
+    def quasi_identifier_columns(self) -> list[str]:
+        """Published columns that tell of quasi-identifiers."""
+        return list(self.published["quasi_identifier_columns"])
 
 
 def versions(spark_version: str) -> dict[str, str]:
@@ -65,7 +168,7 @@ def manifest_text(manifest: dict[str, Any]) -> str:
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
+def read_manifest(files: FileSystem, release: str) -> Manifest:
     """Read a release's manifest; every key that anonspark reads is there and of its type.
 
     Raises
@@ -82,16 +185,14 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
             "that output.path named"
         )
     try:
-        manifest: dict[str, Any] = json.loads(
-            files.read_text(path), object_pairs_hook=_each_key_once
-        )
+        document = json.loads(files.read_text(path), object_pairs_hook=_each_key_once)
     # Hadoop, too, refuses a file that was changed, where it knows a checksum of it.
     except (ValueError, RecursionError, OSError, ConfigurationError) as error:
         raise GuaranteeError(
             f"{path}: not a manifest of anonspark, or it cannot be read; the file is damaged: "
             "restore it, or publish the release again"
         ) from error
-    problems = manifest_problems(manifest)
+    problems = manifest_problems(document)
     if problems:
         raise GuaranteeError(
             "\n".join(
@@ -100,7 +201,7 @@ def read_manifest(files: FileSystem, release: str) -> dict[str, Any]:
                 for problem in problems
             )
         )
-    return manifest
+    return Manifest(document)
 
 
 def _each_key_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,6 +11,7 @@ from anonspark.engine.spark.file_schemas import WantedColumns
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tables import open_table
+from anonspark.release.manifest import Manifest
 
 __all__ = ["open_by_suffix", "open_original"]
 
@@ -21,7 +21,7 @@ _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
 
 
 def open_original(
-    spark: SparkSession, path: str, manifest: Mapping[str, Any], key: str = "--original"
+    spark: SparkSession, path: str, manifest: Manifest, key: str = "--original"
 ) -> DataFrame:
     """Open the table that a release was made of.
 
@@ -30,7 +30,7 @@ def open_original(
     spark : SparkSession
     path : str
         Any Hadoop URI.
-    manifest : mapping
+    manifest : Manifest
         Of the release; ``configuration.input`` tells format and options, unless the path's name
         ends like a file of another format.
     key : str
@@ -45,13 +45,12 @@ def open_original(
     -----
     Lazy; CSV and JSON may take a job to infer their types.
     """
-    described = manifest.get("configuration", {}).get("input")
+    described = manifest.input
     told = _format_of_name(path)
     if not described or (told is not None and told != described["format"]):
         return open_by_suffix(spark, path, key)
-    attributes = manifest["configuration"].get("attributes", {})
     wanted = WantedColumns(
-        {name: one.get("role") != "identifier" for name, one in attributes.items()},
+        {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
         described.get("missing_columns", "error"),
     )
     return open_table(

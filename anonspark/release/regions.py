@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from anonspark.core.kinds import Kind
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.manifest import Manifest
 
 __all__ = [
     "CategoryRegion",
@@ -180,12 +181,12 @@ class PublishedAttribute:
         return self.kind in ("category", "boolean") and self.rule is None
 
 
-def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribute, ...]:
+def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
     """Return the quasi-identifiers of a release.
 
     Parameters
     ----------
-    manifest : mapping
+    manifest : Manifest
         Of the release; read are ``configuration.output.style``, the rules of hierarchies in
         ``configuration.attributes``, ``published.quasi_identifiers`` and
         ``published.quasi_identifier_columns``.
@@ -195,10 +196,9 @@ def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribut
     DataError
         If the manifest's columns are not those of its quasi-identifiers.
     """
-    style = str(manifest["configuration"]["output"]["style"])
-    columns = list(manifest["published"]["quasi_identifier_columns"])
+    style, columns = manifest.style, manifest.quasi_identifier_columns
     attributes = []
-    for described in manifest["published"]["quasi_identifiers"]:
+    for described in manifest.quasi_identifiers:
         name = str(described["name"])
         expected = [name, f"{name}_missing"]
         if style == "bounds" and described["kind"] not in ("category", "boolean"):
@@ -212,7 +212,7 @@ def published_attributes(manifest: Mapping[str, Any]) -> tuple[PublishedAttribut
         if len(own) < len(expected) - 1:
             raise DataError(f"manifest.json: lacks the published columns of {name!r}")
         del columns[: len(own)]
-        configured = manifest["configuration"].get("attributes", {}).get(name) or {}
+        configured = manifest.attributes.get(name) or {}
         rule = _rule_of(configured.get("hierarchy"))
         attributes.append(
             PublishedAttribute(

@@ -8,6 +8,7 @@ from typing import Any
 
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
+from anonspark.release.manifest import Manifest
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures
 
@@ -24,7 +25,7 @@ class Evidence:
     ----------
     release : str
         Path of the release, as it was given; credentials in it are redacted.
-    manifest : mapping
+    manifest : Manifest
     verification : mapping
         What ``anonspark verify --json`` prints.
     figures : Figures
@@ -37,7 +38,7 @@ class Evidence:
     """
 
     release: str
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     verification: Mapping[str, Any]
     figures: Figures
     summary: Sequence[Row] = ()
@@ -48,8 +49,7 @@ class Evidence:
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:
-        k = int(self.manifest["configuration"]["privacy"]["k"])
-        object.__setattr__(self, "rules", Disclosure(k))
+        object.__setattr__(self, "rules", Disclosure(self.manifest.k))
         object.__setattr__(self, "release", redact(self.release))
         if self.original is not None:
             object.__setattr__(self, "original", redact(self.original))
@@ -57,7 +57,7 @@ class Evidence:
     @property
     def counts(self) -> Row:
         """The figures of the whole release: those of the manifest, or of the metrics; as told."""
-        found = self.manifest.get("summary") or (self.summary[0] if self.summary else {})
+        found = self.manifest.summary or (self.summary[0] if self.summary else {})
         return _as_told(found, self.k)
 
     @property
@@ -77,11 +77,10 @@ class Evidence:
         return self.rules.k
 
 
-def withholds_values(manifest: Mapping[str, Any]) -> bool:
+def withholds_values(manifest: Manifest) -> bool:
     """Return whether nothing may depend on the values of the records that found no class."""
-    k = int(manifest["configuration"]["privacy"]["k"])
-    left_out = _as_told(manifest.get("summary") or {}, k).get("rows_left_out", 0)
-    told = manifest["published"].get("left_out_values", "told") == "told"
+    left_out = _as_told(manifest.summary, manifest.k).get("rows_left_out", 0)
+    told = manifest.published.get("left_out_values", "told") == "told"
     return left_out is None or (bool(left_out) and not told)
 
 

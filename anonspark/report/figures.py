@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from anonspark.engine.spark.arrow import collect_arrow
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import DataError
+from anonspark.release.manifest import Manifest
 from anonspark.release.regions import (
     Leaves,
     PublishedAttribute,
@@ -184,7 +185,7 @@ class _Attribute:
 
 def measure(
     data: DataFrame,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     hierarchies: Mapping[str, Hierarchy],
     original: DataFrame | None = None,
 ) -> Figures:
@@ -194,7 +195,7 @@ def measure(
     ----------
     data : DataFrame
         Published records.
-    manifest : mapping
+    manifest : Manifest
         Of the release.
     hierarchies : mapping of str to Hierarchy
         Those of quasi-identifiers that come from files.
@@ -215,7 +216,7 @@ def measure(
     all different tuples of quasi-identifiers. The different values of each category are collected,
     no record is.
     """
-    k = int(manifest["configuration"]["privacy"]["k"])
+    k = manifest.k
     attributes = _quasi_identifiers(manifest, hierarchies)
     others = _as_they_are(data, manifest)
     table = None if original is None else _Original(original, manifest, attributes, others)
@@ -256,7 +257,7 @@ def measure(
 
 
 def _quasi_identifiers(
-    manifest: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy]
+    manifest: Manifest, hierarchies: Mapping[str, Hierarchy]
 ) -> list[_Attribute]:
     return [
         _Attribute(
@@ -269,12 +270,12 @@ def _quasi_identifiers(
     ]
 
 
-def _as_they_are(data: DataFrame, manifest: Mapping[str, Any]) -> list[_Attribute]:
+def _as_they_are(data: DataFrame, manifest: Manifest) -> list[_Attribute]:
     """Return the sensitive and insensitive attributes that have an association to show."""
     found = []
     types = {field.name: field.dataType for field in data.schema}
-    for name, attribute in manifest["configuration"].get("attributes", {}).items():
-        if attribute.get("role") not in ("sensitive", "insensitive") or name not in types:
+    for name in manifest.with_role("sensitive", "insensitive"):
+        if name not in types:
             continue
         data_type = types[name]
         if isinstance(data_type, (*TEXT_TYPES, st.BooleanType)):
@@ -345,7 +346,7 @@ class _Original:
     def __init__(
         self,
         original: DataFrame,
-        manifest: Mapping[str, Any],
+        manifest: Manifest,
         attributes: Sequence[_Attribute],
         others: Sequence[_Attribute],
     ) -> None:
@@ -356,8 +357,7 @@ class _Original:
                 f"--original: lacks the columns {', '.join(map(repr, lacking))}; give the table "
                 "that the release was made of"
             )
-        configuration = manifest["configuration"]
-        markers = list(configuration.get("input", {}).get("missing_markers", []))
+        markers = list(manifest.missing_markers)
         self.places = {
             attribute.name: place
             for place, attribute in enumerate([*attributes, *others])
@@ -372,7 +372,7 @@ class _Original:
                 if attribute.name in types
             )
         )
-        if configuration.get("missing", "drop") == "drop":
+        if manifest.drops_missing:
             # They are not in the release: a difference must not tell how many they are.
             self.records = self.records.dropna(
                 subset=[f"value_{place}" for place in range(len(attributes))]

@@ -71,7 +71,7 @@ def make_report(
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
     with reading_input(paths, key=""):
-        data = open_published(spark, release, manifest)
+        data = open_published(spark, release, manifest.data_format)
         matched = original if _tells_regions(claim.attributes) else None
         verification = audit_table(data, claim, original=matched, name=release, where=where)
         # Beside the release, the original would tell of records that it leaves out.
@@ -92,18 +92,19 @@ def make_report(
         original=original_path if matched is not None else None,
         risk_before=before,
     )
-    model = evidence.counts.get("model", manifest["configuration"]["model"]["name"])
-    if "chosen_model" in manifest:
-        model += f" ({manifest['chosen_model']['model']['name']})"
+    model = evidence.counts.get("model", manifest.configuration["model"]["name"])
+    said = manifest.document
+    if "chosen_model" in said:
+        model += f" ({said['chosen_model']['model']['name']})"
     return render(
-        title=f"Anonymization report: {manifest.get('run_id', evidence.release)}",
+        title=f"Anonymization report: {manifest.run_id or evidence.release}",
         subtitle=(
             f"{evidence.release} · model {model} · k = {evidence.k:,} · "
-            f"{str(manifest.get('started', '')).replace('+00:00', ' UTC')}"
+            f"{str(said.get('started', '')).replace('+00:00', ' UTC')}"
         ),
         sections=_sections(evidence),
         footer=(
-            f"Made by anonspark {manifest.get('versions', {}).get('anonspark', '')}. Aggregates "
+            f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. Aggregates "
             f"only: no record is in this file, and no count of people below k = {evidence.k:,}."
         ),
     )

@@ -85,11 +85,12 @@ def place_report(files: FileSystem, release: str, path: str, report: str) -> Non
 
 def _list_report(files: FileSystem, release: str) -> None:
     manifest = read_manifest(files, release)
-    if "files" not in manifest:
+    if manifest.files is None:
         # Releases of earlier versions list nothing, and the report's name is a known one.
         return
     path = f"{release}/{REPORT}"
     listed = PublishedFile(REPORT, files.size(path), None, files.sha256(path))
-    others = [file for file in manifest["files"] if file["path"] != REPORT]
-    manifest["files"] = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
-    files.replace(f"{release}/{MANIFEST}", manifest_text(manifest).encode(), f".{MANIFEST}.writing")
+    others = [file for file in manifest.files if file["path"] != REPORT]
+    listing = sorted([*others, asdict(listed)], key=lambda file: str(file["path"]))
+    content = manifest_text(manifest.document | {"files": listing}).encode()
+    files.replace(f"{release}/{MANIFEST}", content, f".{MANIFEST}.writing")

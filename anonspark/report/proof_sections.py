@@ -41,7 +41,7 @@ def guarantee(evidence: Evidence) -> Section:
     ]
     rows += [_criterion_row(one) for one in proof.get("criteria") or ()]
     rows += _presence_rows(evidence)
-    promised = evidence.manifest["fingerprints"]["output"]
+    promised = evidence.manifest.fingerprint
     if "fingerprint" in proof:
         rows.append(
             [
@@ -102,7 +102,7 @@ def _criterion_row(one: Row) -> list[str | Verdict]:
 
 def _presence_rows(evidence: Evidence) -> list[list[str | Verdict]]:
     presence = evidence.verification.get("presence")
-    wanted = evidence.manifest["configuration"]["privacy"].get("delta_presence")
+    wanted = evidence.manifest.configuration["privacy"].get("delta_presence")
     if not presence or not wanted:
         return []
     holds = not presence.get("out_of_bounds") and not presence.get("classes_not_covered")
@@ -158,7 +158,7 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
 
 def warnings(evidence: Evidence) -> Section | None:
     """Show what the run warned of; None where it warned of nothing."""
-    found = evidence.manifest.get("warnings") or []
+    found = evidence.manifest.document.get("warnings") or []
     if not found:
         return None
     rows = [[str(one.get("attribute") or "the run"), str(one["text"])] for one in found]
@@ -174,7 +174,7 @@ def warnings(evidence: Evidence) -> Section | None:
 
 def gates(evidence: Evidence) -> Section | None:
     """Show the bounds that the configuration sets on figures; None where it sets none."""
-    found = evidence.manifest.get("gates") or []
+    found = evidence.manifest.document.get("gates") or []
     if not found:
         return None
     rows = [_gate_row(evidence, one) for one in found]
@@ -254,10 +254,8 @@ def published(evidence: Evidence) -> Section:
         ["records published", f"{published:,}"],
         ["classes by published values", f"{int(evidence.verification.get('classes', 0)):,}"],
     ]
-    configured = evidence.manifest["configuration"].get("attributes", {})
-    kinds = {
-        one["name"]: one["kind"] for one in evidence.manifest["published"]["quasi_identifiers"]
-    }
+    configured = evidence.manifest.attributes
+    kinds = {one["name"]: one["kind"] for one in evidence.manifest.quasi_identifiers}
     columns = [
         [
             name,
@@ -269,7 +267,7 @@ def published(evidence: Evidence) -> Section:
             configured.items(), key=lambda item: list(_ROLES).index(item[1]["role"])
         )
     ]
-    style = evidence.manifest["configuration"]["output"]["style"]
+    style = evidence.manifest.style
     return Section(
         "published",
         "What was published",
@@ -284,7 +282,7 @@ def published(evidence: Evidence) -> Section:
 
 def timings(evidence: Evidence) -> Section | None:
     """Show how long each stage of the run took."""
-    seconds = evidence.manifest.get("seconds") or {}
+    seconds = evidence.manifest.document.get("seconds") or {}
     if not seconds:
         return None
     labels, values = list(seconds), [float(value) for value in seconds.values()]
@@ -303,7 +301,7 @@ def timings(evidence: Evidence) -> Section | None:
 
 def configuration(evidence: Evidence) -> Section:
     """Show the configuration, fingerprints and versions."""
-    manifest = evidence.manifest
+    manifest = evidence.manifest.document
     prints = [[name, str(value)] for name, value in manifest["fingerprints"].items()]
     versions = [[name, str(value)] for name, value in manifest.get("versions", {}).items()]
     run = [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -14,7 +13,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.formats import open_published
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.axes import Axis
@@ -277,8 +276,7 @@ def open_evaluation(
         _require_target(target, manifest)
     elif holdout is not None:
         raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
-    configured = manifest["configuration"]["attributes"]
-    markers = tuple(manifest["configuration"]["input"]["missing_markers"])
+    configured, markers = manifest.attributes, manifest.missing_markers
     generalized = published_attributes(manifest)
     hierarchies = read_hierarchy_files(
         spark,
@@ -288,12 +286,12 @@ def open_evaluation(
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
-    published = open_published(spark, release, manifest)
+    published = open_published(spark, release, manifest.data_format)
     table = open_original(spark, original, manifest)
     quasi_identifiers, others, records = describe_original(
         table,
         generalized,
-        [name for name in configured if _as_is(name, manifest)],
+        manifest.with_role(*_AS_IT_IS),
         {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
         markers,
     )
@@ -307,21 +305,18 @@ def open_evaluation(
         holdout=held_out,
         quasi_identifiers=tuple(quasi_identifiers),
         others=tuple(others),
-        sensitive=tuple(name for name in configured if configured[name]["role"] == "sensitive"),
+        sensitive=manifest.with_role("sensitive"),
         records=records,
         target=None if target is None else describe_target(table, target, markers),
         missing_markers=markers,
     )
 
 
-def _as_is(name: str, manifest: Mapping[str, Any]) -> bool:
-    """Return whether an attribute is published as it is."""
-    role = manifest["configuration"]["attributes"][name]["role"]
-    return role in ("sensitive", "insensitive")
+_AS_IT_IS = ("sensitive", "insensitive")
 
 
-def _require_target(target: str, manifest: Mapping[str, Any]) -> None:
-    as_is = [name for name in manifest["configuration"]["attributes"] if _as_is(name, manifest)]
+def _require_target(target: str, manifest: Manifest) -> None:
+    as_is = manifest.with_role(*_AS_IT_IS)
     if target not in as_is:
         raise ConfigurationError(
             f"--target: {target!r} is not published as it is; expected a sensitive or insensitive "

@@ -29,7 +29,7 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.redaction import Redacted, redact
 from anonspark.release.formats import open_published
 from anonspark.release.inference import infer_attributes
-from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix, open_original
 from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import (
@@ -293,7 +293,7 @@ def audit_release(
     files = FileSystem(spark)
     release = release.rstrip("/")
     matched = original is not None or population is not None
-    manifest: dict[str, Any] | None = None
+    manifest: Manifest | None = None
     if files.exists(f"{release}/{MANIFEST}") or (configuration is None and roles is None):
         manifest = _manifest(files, release)
         if roles is not None:
@@ -314,7 +314,7 @@ def audit_release(
         if manifest is None:
             data = open_by_suffix(spark, release, "release")
         else:
-            data = open_published(spark, release, manifest)
+            data = open_published(spark, release, manifest.data_format)
         if configuration is not None:
             claim = claim_of_configuration(
                 spark, configuration, data.columns, claim, matched=matched
@@ -327,9 +327,9 @@ def audit_release(
             # Classes are formed by what is written: 01234 and 1234 are two values.
             data = open_by_suffix(spark, release, "release", texts=claim.columns)
             claim = replace(claim, failures=failures)
-    described = manifest or {}
+    described = manifest or Manifest({})
     if manifest is None and configuration is not None:
-        described = {"configuration": configuration.model_dump(mode="json")}
+        described = Manifest({"configuration": configuration.model_dump(mode="json")})
     tables = {}
     for key, path in (("original", original), ("population", population)):
         if path is not None:
@@ -357,7 +357,7 @@ def _telling_first(failures: Sequence[str]) -> Iterator[None]:
         raise GuaranteeError("\n".join([*failures, *told])) from error
 
 
-def _manifest(files: FileSystem, release: str) -> dict[str, Any]:
+def _manifest(files: FileSystem, release: str) -> Manifest:
     try:
         return read_manifest(files, release)
     except DataError as error:

@@ -18,7 +18,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.release.manifest import MANIFEST
+from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification.left_out import LEFT_OUT, most_left_out, read_left_out
 from anonspark.verification.measures import Uncertainty
@@ -111,7 +111,7 @@ class Claim:
 
 
 def claim_of_manifest(
-    spark: SparkSession, release: str, manifest: Mapping[str, Any], *, matched: bool
+    spark: SparkSession, release: str, manifest: Manifest, *, matched: bool
 ) -> Claim:
     """Return what the manifest of a release promises.
 
@@ -120,7 +120,7 @@ def claim_of_manifest(
     spark : SparkSession
     release : str
         Its directory.
-    manifest : mapping
+    manifest : Manifest
     matched : bool
         Whether records will be matched with the release, which takes all hierarchies.
 
@@ -137,7 +137,7 @@ def claim_of_manifest(
     :func:`~anonspark.verification.release_files.audit_release_files`,
     :func:`~anonspark.verification.statements.read_statements`.
     """
-    configured = manifest["configuration"]
+    configured = manifest.configuration
     try:
         privacy = PrivacyOptions.model_validate(configured["privacy"])
         risk = RiskOptions.model_validate(configured.get("evaluate", {}).get("risk", {}))
@@ -152,10 +152,10 @@ def claim_of_manifest(
             f"{release}/{MANIFEST}: published.quasi_identifier_columns: found others than those of "
             "published.quasi_identifiers; restore the release or publish it again"
         ) from error
-    attributes = configured["attributes"]
+    attributes = manifest.attributes
     files = FileSystem(spark)
     failures = audit_release_files(files, release, manifest)
-    statements = read_statements(files, release, manifest, privacy, risk)
+    statements = read_statements(files, release, manifest.document, privacy, risk)
     failures += statements.contradictions()
     try:
         left_out = read_left_out(spark, files, release, manifest)
@@ -164,18 +164,18 @@ def claim_of_manifest(
         raise GuaranteeError("\n".join([*failures, told])) from error
     return Claim(
         privacy=privacy,
-        columns=list(manifest["published"]["quasi_identifier_columns"]),
+        columns=manifest.quasi_identifier_columns,
         names=_with_role(attributes, "quasi_identifier"),
         attributes=published,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
         hierarchies=_hierarchies(spark, attributes, privacy, matched=matched),
-        missing_markers=configured["input"]["missing_markers"],
-        drops_missing=configured.get("missing", "drop") == "drop",
+        missing_markers=manifest.missing_markers,
+        drops_missing=manifest.drops_missing,
         rows_left_out=most_left_out(manifest),
         left_out=left_out.values,
         uncertainty=left_out.uncertainty,
-        fingerprint=manifest["fingerprints"]["output"],
+        fingerprint=manifest.fingerprint,
         risk=risk,
         publishable=_publishable(attributes),
         failures=(*failures, *left_out.failures),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
 
 __all__ = ["LEFT_OUT", "LeftOut", "most_left_out", "read_left_out"]
@@ -41,20 +41,20 @@ class LeftOut:
     failures: tuple[str, ...] = ()
 
 
-def most_left_out(manifest: Mapping[str, Any]) -> int:
+def most_left_out(manifest: Manifest) -> int:
     """Return how many records found no class and were left out, at most.
 
     Parameters
     ----------
-    manifest : mapping
+    manifest : Manifest
         Its ``published.rows_left_out`` is null where they are fewer than k.
     """
-    rows = manifest["published"].get("rows_left_out", 0)
-    return int(manifest["configuration"]["privacy"]["k"]) - 1 if rows is None else int(rows)
+    rows = manifest.published.get("rows_left_out", 0)
+    return manifest.k - 1 if rows is None else int(rows)
 
 
 def read_left_out(
-    spark: SparkSession, files: FileSystem, release: str, manifest: Mapping[str, Any]
+    spark: SparkSession, files: FileSystem, release: str, manifest: Manifest
 ) -> LeftOut:
     """Read what a release tells of the records that it leaves out.
 
@@ -63,11 +63,11 @@ def read_left_out(
     spark : SparkSession
     files : FileSystem
     release : str
-    manifest : mapping
+    manifest : Manifest
         Of the release; read are ``published.rows``, ``published.rows_left_out`` and
         ``published.sensitive_values``.
     """
-    published = manifest["published"]
+    published = manifest.published
     rows = most_left_out(manifest)
     path = f"{release}/{LEFT_OUT}"
     values, told = None, frozenset[str]()

@@ -20,9 +20,8 @@ from anonspark.release.layout import (
     foreign_entries,
     looks_like_report,
     named,
-    published_names_of,
 )
-from anonspark.release.manifest import MANIFEST
+from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verification.contents import Content, read_contents
 from anonspark.verification.footers import Footer
 
@@ -43,7 +42,7 @@ _CHECKSUM = re.compile(r"\.(?P<name>.+)\.crc")
 _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 
 
-def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, Any]) -> list[str]:
+def audit_release_files(files: FileSystem, release: str, manifest: Manifest) -> list[str]:
     """Tell what is wrong with the files of a release.
 
     Parameters
@@ -51,7 +50,7 @@ def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, 
     files : FileSystem
     release : str
         Its directory.
-    manifest : mapping
+    manifest : Manifest
         Sound in form; where it lists no files, as those of earlier versions, the names of the
         known layout count, and every file is opened all the same.
 
@@ -65,17 +64,16 @@ def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, 
     The release is listed once, and read once as
     :func:`~anonspark.verification.contents.read_contents` says.
     """
-    listed = published_names_of(manifest)
-    data_format = manifest["configuration"]["output"].get("format", "parquet").lower()
+    data_format = manifest.data_format.lower()
     try:
         entries = files.tree(release)
         foreign = foreign_entries(
             files,
             release,
             entries,
-            listed,
+            manifest.listed_paths,
             data_format=data_format,
-            marks=(f".anonspark-{manifest.get('run_id', '')}",),
+            marks=(manifest.mark,),
         )
     except ConfigurationError as error:
         return [str(error)]
@@ -98,8 +96,8 @@ def audit_release_files(files: FileSystem, release: str, manifest: Mapping[str, 
             f"{release}: cannot be read, or not as Hadoop's checksums say: {named(unreadable)}; "
             "check permissions, restore the release or publish it again"
         )
-    if listed is not None:
-        failures += _as_listed(release, manifest["files"], own, contents)
+    if manifest.files is not None:
+        failures += _as_listed(release, manifest.files, own, contents)
     elif REPORT in contents and not looks_like_report(files, f"{release}/{REPORT}"):
         failures.append(f"{release}: {REPORT} is not a report of anonspark; remove it")
     return failures + _tables(release, manifest, own, contents, data_format)
@@ -134,7 +132,7 @@ def _as_listed(
 
 def _tables(
     release: str,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     entries: Iterable[Entry],
     contents: Mapping[str, Content],
     data_format: str,
@@ -165,14 +163,13 @@ def _tables(
             f"{release}: files of tables are empty: {named(empty)}; restore the release or publish "
             "it again"
         )
-    published = manifest["published"]
     for folder, footers in tables.items():
         if folder == "data":
             # Earlier versions did not say it.
-            columns = published.get("columns")
+            columns = manifest.published.get("columns")
             failures += _one_table(release, footers, columns)
         elif folder == "metrics/classes":
-            names = [one["name"] for one in published["quasi_identifiers"]]
+            names = [one["name"] for one in manifest.quasi_identifiers]
             own = {f"{name}_{end}" for name in names for end in ("min", "max")}
             known = own | {"run_id", "class_id", "round", "size", "ncp"}
             failures += _one_table(release, footers, None, known)

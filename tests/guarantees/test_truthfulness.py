@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.manifest import Manifest
 from anonspark.release.regions import published_attributes
 from anonspark.verification import truthfulness
 from anonspark.verification.linkage import Linkage, measure_linkage
@@ -446,7 +447,7 @@ def test_releases_of_runs_are_truthful(
         cells = line.split(";")
         for label in cells:
             leaves[label] = (*leaves.get(label, ()), cells[0])
-    attributes = published_attributes(manifest)
+    attributes = published_attributes(Manifest(manifest))
     arguments = (released, attributes, original)
     found = measure_truthfulness(*arguments, ["sickness", "cost"], {"rooms": leaves})
     assert found == Truthfulness(count, count, 0, 0, 0, 0, 0, count, 0, 0, 0)

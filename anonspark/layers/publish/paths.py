@@ -5,7 +5,7 @@ from __future__ import annotations
 from anonspark.config import Configuration
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.release.layout import foreign_entries, named, published_names_of
+from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST, read_manifest
 
 __all__ = [
@@ -169,9 +169,9 @@ def require_replaceable_release(files: FileSystem, output: str) -> None:
         files,
         release,
         files.tree(release),
-        published_names_of(manifest),
-        data_format=manifest["configuration"]["output"].get("format", "parquet"),
-        marks=(f".anonspark-{manifest.get('run_id', '')}",),
+        manifest.listed_paths,
+        data_format=manifest.data_format,
+        marks=(manifest.mark,),
     )
     if foreign:
         raise ConfigurationError(

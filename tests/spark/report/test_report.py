@@ -23,7 +23,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.demo.people import EDUCATION_ORDER, write_people
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import DataError
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.regions import published_attributes
 from anonspark.report.figures import Marginal, measure
 from anonspark.report.making import _tells_regions, make_report
@@ -345,7 +345,7 @@ def test_hierarchies_masks_and_suppressed_values(
         before = one.before or (None,) * len(one.labels)
         return dict(zip(one.labels, zip(before, one.after, strict=True), strict=True))
 
-    figures = measure(data, manifest, {"job": hierarchy}, original)
+    figures = measure(data, Manifest(manifest), {"job": hierarchy}, original)
     job, code, day_of, age = map(by_label, figures.marginals)
     # Nurses and doctors are three each: together they are told, under the name of their group.
     assert job == {"care": (6, 6.0), "craft": (4, 4.0)}
@@ -357,13 +357,13 @@ def test_hierarchies_masks_and_suppressed_values(
     assert figures.original is not None
     assert figures.original.sizes == {3: 2, 4: 1}
 
-    alone = measure(data, manifest, {"job": hierarchy})
+    alone = measure(data, Manifest(manifest), {"job": hierarchy})
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
     assert alone.associations.before is None
 
     monkeypatch.setattr("anonspark.report.figures._MOST_TEXTS", 2)
     with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
-        measure(data, manifest, {"job": hierarchy}, original)
+        measure(data, Manifest(manifest), {"job": hierarchy}, original)
 
 
 @pytest.mark.parametrize("label", ["*", "missing", "* or missing"])
@@ -394,7 +394,7 @@ def test_attributes_of_which_nothing_is_told(spark: SparkSession, label: str) ->
     data = spark.createDataFrame(
         [(label,) * 4] * 5, "code string, income string, day string, job string"
     )
-    for one in measure(data, manifest, {"job": hierarchy}).marginals:
+    for one in measure(data, Manifest(manifest), {"job": hierarchy}).marginals:
         assert sum(one.after) == pytest.approx(5), one
 
 
@@ -441,7 +441,7 @@ def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
     expected = np.corrcoef(np.array(records).T)[0, 1]
     infinite = [(22.5, float("inf")), (52.5, float("-inf")), (22.5, float("nan"))]
     data = spark.createDataFrame(records + infinite, "age double, score double")
-    found = measure(data, manifest, {}, data).associations
+    found = measure(data, Manifest(manifest), {}, data).associations
     assert found.names == ("age", "score")
     assert found.before is not None
     for matrix in (found.before, found.after):
@@ -461,9 +461,11 @@ def test_means_count_where_they_lie(spark: SparkSession) -> None:
         },
     }
     means = [(mean,) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
-    (marginal,) = measure(spark.createDataFrame(means, "age double"), manifest, {}).marginals
+    (marginal,) = measure(
+        spark.createDataFrame(means, "age double"), Manifest(manifest), {}
+    ).marginals
     assert marginal.before is None
     assert sum(marginal.after) == 30
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
-    assert not _tells_regions(published_attributes(manifest))
+    assert not _tells_regions(published_attributes(Manifest(manifest)))

@@ -20,6 +20,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
+from anonspark.release.manifest import Manifest
 from anonspark.release.regions import published_attributes
 from anonspark.verification.presence import Presence, measure_presence
 
@@ -384,7 +385,7 @@ def test_the_input_of_a_run_covers_its_release(
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     released = spark.read.parquet(str(tmp_path / "release" / "data"))
     population = spark.read.parquet(str(tmp_path / "input.parquet"))
-    attributes = published_attributes(manifest)
+    attributes = published_attributes(Manifest(manifest))
     found = measure_presence(released, attributes, population)
     # Everybody is in the region of their own class, at least.
     assert found.population == people

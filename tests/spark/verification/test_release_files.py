@@ -22,7 +22,7 @@ from anonspark.engine.spark.published_files import read_files
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.pipeline.run import run
-from anonspark.release.manifest import manifest_text, read_manifest
+from anonspark.release.manifest import Manifest, manifest_text, read_manifest
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
@@ -299,7 +299,9 @@ def test_a_directory_that_cannot_be_listed(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "scandir", refuse)
-    found = audit_release_files(FileSystem(spark), str(release), {"configuration": {"output": {}}})
+    found = audit_release_files(
+        FileSystem(spark), str(release), Manifest({"configuration": {"output": {}}})
+    )
     assert "not all of its directories can be listed; check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="check permissions"):
         require_replaceable_release(FileSystem(spark), str(release))

@@ -76,7 +76,7 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     files, release = FileSystem(spark_session), folder / "release"
     counted = audit_release(spark_session, str(release))
     assert counted.failures == []
-    manifest = read_manifest(files, str(release))
+    manifest = read_manifest(files, str(release)).document
     privacy = load_configuration(str(path)).privacy
     risk = load_configuration(str(path)).evaluate.risk
     said = read_statements(files, str(release), manifest, privacy, risk)

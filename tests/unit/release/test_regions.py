@@ -26,6 +26,7 @@ from anonspark.core.labels import (
     value_labels,
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
+from anonspark.release.manifest import Manifest
 from anonspark.release.region_matching import PreparedTable, build_search
 from anonspark.release.regions import (
     CategoryRegion,
@@ -483,14 +484,14 @@ def test_attributes_of_a_manifest() -> None:
         ("sex", "category", "/groups.csv"),
         ("day", "date", None),
     )
-    assert [own.columns for own in published_attributes(document)] == [
+    assert [own.columns for own in published_attributes(Manifest(document))] == [
         ("age_min", "age_max", "age_missing"),
         ("sex",),
         ("day_min", "day_max"),
     ]
     document["published"]["quasi_identifier_columns"].remove("age_max")
     with pytest.raises(DataError, match="'age'"):
-        published_attributes(document)
+        published_attributes(Manifest(document))
 
 
 def test_rules_of_a_manifest() -> None:
@@ -502,7 +503,7 @@ def test_rules_of_a_manifest() -> None:
         ("code", "category", rules | {"prefix": [1]}),
         ("day", "category", rules | {"calendar": ["year"]}),
     )
-    found = [(own.kind, own.rule, own.type) for own in published_attributes(document)]
+    found = [(own.kind, own.rule, own.type) for own in published_attributes(Manifest(document))]
     assert found == [
         ("decimal", "intervals", None),
         ("category", "prefix", None),

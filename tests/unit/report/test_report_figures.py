@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
+from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute, leaves_by_label
 from anonspark.report import axes, figure_sections, proof_sections
 from anonspark.report.association import SCALE, Part, associations, weighted_products
@@ -365,7 +366,7 @@ def test_sums_do_not_depend_on_the_order_of_records() -> None:
 )
 def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
     nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
-    manifest = {"configuration": {"privacy": {"k": 10}}}
+    manifest = Manifest({"configuration": {"privacy": {"k": 10}}})
     section = figure_sections.class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
     assert section is not None
     rows = section.blocks[1].table.rows  # type: ignore[union-attr]
@@ -394,7 +395,7 @@ def evidence(**parts: Any) -> Evidence:
         "fingerprints": {"output": "f"},
         **parts.pop("manifest", {}),
     }
-    return Evidence("release", manifest, parts.pop("verification", {}), nothing, **parts)
+    return Evidence("release", Manifest(manifest), parts.pop("verification", {}), nothing, **parts)
 
 
 RISK = {"attacker": "prosecutor", "highest": 0.1, "average": 0.1, "threshold": 0.2, "unique": 0.0}
