@@ -36,13 +36,14 @@ from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.formats import open_published
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.verification.audit import Verification, audit_table
+from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
     claim_of_configuration,
     claim_of_manifest,
     claim_of_roles,
 )
+from anonspark.verification.result import Verification
 
 __all__ = ["Release", "anonymize", "verify"]
 

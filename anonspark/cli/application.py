@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
     from anonspark.utility.evaluation import Utility
-    from anonspark.verification.audit import Verification
     from anonspark.verification.claims import Roles
+    from anonspark.verification.result import Verification
 
 __all__ = ["application", "main"]
 

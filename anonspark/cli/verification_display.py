@@ -13,7 +13,7 @@ from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import RISK, shown
 
 if TYPE_CHECKING:
-    from anonspark.verification.audit import Verification
+    from anonspark.verification.result import Verification
 
 __all__ = ["show_verification"]
 

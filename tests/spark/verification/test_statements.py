@@ -22,7 +22,8 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
-from anonspark.verification.audit import Verification, audit_release
+from anonspark.verification.audit import audit_release
+from anonspark.verification.result import Verification
 from anonspark.verification.statements import Statements, read_statements
 
 

@@ -21,7 +21,7 @@ from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError
 from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.run import run
-from anonspark.verification.audit import Verification
+from anonspark.verification.result import Verification
 
 # section 2 of shared/spec/linkage-fixture.md
 PEOPLE = """\

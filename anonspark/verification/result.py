@@ -1,0 +1,139 @@
+"""What the files of a release show: the result of a verification."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from anonspark.errors import GuaranteeError
+from anonspark.redaction import Redacted, redact
+from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.linkage import Linkage
+from anonspark.verification.loss import Loss
+from anonspark.verification.presence import Presence
+from anonspark.verification.sensitive_figures import SensitiveFigures
+from anonspark.verification.truthfulness import Truthfulness
+
+__all__ = ["Verification"]
+
+
+@dataclass(frozen=True, repr=False)
+class Verification(Redacted):
+    """What the files of a release show.
+
+    Parameters
+    ----------
+    release : str
+        Where it is.
+    k : int
+        Class size that was required.
+    quasi_identifier_columns : list of str
+        Published columns that classes were formed by.
+    published : PublishedClasses
+        Counted from the files.
+    criteria : list of MeasuredCriterion
+        The criteria beyond k that were required, measured in the files.
+    sensitive : list of SensitiveFigures
+        Of every sensitive attribute.
+    risk : list of dict
+        Rows as those of the table ``risk``: attackers, figures, and whether each is high.
+    presence : Presence or None
+        What an attacker learns of who is in the release; None where that was not required.
+    truthfulness : Truthfulness or None
+        How the originals lie in the published regions; None without them.
+    loss : Loss or None
+        What the labels lose of the original; None without it.
+    linkage : dict of str to Linkage
+        The linkage attack with the ``original`` and with a ``population``.
+    classes_not_covered : int or None
+        Classes with more records than the population has in their region; None without one.
+    failures : list of str
+        What does not hold, one sentence each.
+    warnings : list of str
+        What holds, but may mean less than it seems to.
+    """
+
+    release: str
+    k: int
+    quasi_identifier_columns: list[str]
+    published: PublishedClasses
+    criteria: list[MeasuredCriterion]
+    sensitive: list[SensitiveFigures]
+    risk: list[dict[str, object]]
+    presence: Presence | None = None
+    truthfulness: Truthfulness | None = None
+    loss: Loss | None = None
+    linkage: dict[str, Linkage] = field(default_factory=dict)
+    classes_not_covered: int | None = None
+    failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
+
+    def require(self) -> Verification:
+        """Return this verification where everything holds.
+
+        Raises
+        ------
+        GuaranteeError
+            With everything that does not.
+        """
+        if self.failures:
+            raise GuaranteeError("\n".join(self.failures))
+        return self
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values, for JSON; infinite ones are null."""
+        presence = None
+        if self.presence is not None:
+            presence = {
+                name: value for name, value in vars(self.presence).items() if name != "counts"
+            }
+        published = {name: value for name, value in vars(self.published).items() if name != "sizes"}
+        return {
+            "release": redact(self.release),
+            "holds": self.holds,
+            "failures": list(map(redact, self.failures)),
+            "warnings": list(map(redact, self.warnings)),
+            "k": self.k,
+            "quasi_identifier_columns": self.quasi_identifier_columns,
+            **published,
+            "sizes": [list(pair) for pair in sorted(self.published.sizes.items())],
+            "unique_records": self.published.sizes.get(1, 0),
+            "criteria": [
+                {
+                    "attribute": one.criterion.attribute,
+                    "criterion": one.criterion.kind,
+                    "required": one.criterion.bound,
+                    "c": one.criterion.told_c,
+                    "measured": _finite(one.measured),
+                    "violating_classes": one.violating_classes,
+                    "violating_records": one.violating_records,
+                }
+                for one in self.criteria
+            ],
+            "sensitive": [
+                {name: _finite(value) for name, value in one.as_dict().items()}
+                for one in self.sensitive
+            ],
+            "risk": self.risk,
+            "presence": presence,
+            "truthfulness": None
+            if self.truthfulness is None
+            else {**asdict(self.truthfulness), "holds": self.truthfulness.holds},
+            "loss": None if self.loss is None else asdict(self.loss),
+            "linkage": {
+                name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}
+                for name, one in self.linkage.items()
+            },
+            "classes_not_covered": self.classes_not_covered,
+        }
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and math.isinf(value) else value

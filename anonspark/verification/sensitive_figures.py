@@ -1,0 +1,212 @@
+"""What the classes of a release tell of its sensitive attributes, whatever was required."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
+from anonspark.errors import DataError
+from anonspark.verification.claims import (
+    Claim,
+)
+from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.merged import (
+    MergedFigures,
+    describe_merged,
+    measure_merged,
+    merge_values,
+)
+from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+
+__all__ = ["MeasuredSensitive", "SensitiveFigures", "measure_sensitive"]
+
+
+@dataclass(frozen=True)
+class SensitiveFigures:
+    """What the worst class tells of a sensitive attribute, whatever was required.
+
+    Parameters
+    ----------
+    attribute : str
+    values : int or None
+        Different values; None where there are more than 50,000, and nothing else is measured.
+    worst : mapping of str to float
+        Figures of the worst class under the names that
+        :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
+        values), ``entropy`` (the smallest exponential of an entropy), ``recursive`` (what c must
+        exceed for recursive (c, 2)-diversity; infinite where a class has one value), and so on.
+        Distances from the whole release lack where values have no order, or no hierarchy is known.
+    distinct_merged : int or None
+        Distinct l, were values one that are equal but for case, blanks, Unicode form and markers of
+        missing values.
+    distinct_present : int or None
+        The same where missing does not count.
+    homogeneous_classes, homogeneous_records : int or None
+        Classes that hold one value only, and their records: whoever is known to be in one of them
+        is known to have that value (homogeneity attack).
+    """
+
+    attribute: str
+    values: int | None
+    worst: Mapping[str, float] = field(default_factory=dict)
+    distinct_merged: int | None = None
+    distinct_present: int | None = None
+    homogeneous_classes: int | None = None
+    homogeneous_records: int | None = None
+
+    def as_dict(self) -> dict[str, str | float | None]:
+        """Return all figures by name, None for those that were not measured."""
+        names = [one.column for one in CRITERIA.values()]
+        return {
+            "attribute": self.attribute,
+            "values": self.values,
+            "distinct": self.worst.get("distinct"),
+            "distinct_merged": self.distinct_merged,
+            "distinct_present": self.distinct_present,
+            **{name: self.worst.get(name) for name in names},
+            "homogeneous_classes": self.homogeneous_classes,
+            "homogeneous_records": self.homogeneous_records,
+        }
+
+
+@dataclass(frozen=True)
+class MeasuredSensitive:
+    """What was measured of the sensitive attributes of a release.
+
+    Parameters
+    ----------
+    criteria : list of MeasuredCriterion
+        Those that are required.
+    figures : list of SensitiveFigures
+        Of every sensitive attribute.
+    warnings : list of str
+        Of values that count as different and say the same.
+    """
+
+    criteria: list[MeasuredCriterion]
+    figures: list[SensitiveFigures]
+    warnings: list[str]
+
+
+def measure_sensitive(data: DataFrame, claim: Claim) -> MeasuredSensitive:
+    """Measure the criteria that are required, and all figures of every sensitive attribute.
+
+    Parameters
+    ----------
+    data : DataFrame
+        Published records.
+    claim : Claim
+
+    Raises
+    ------
+    DataError
+        If an attribute cannot be measured by a criterion that is required.
+
+    Notes
+    -----
+    Two jobs an attribute, and another one where values are written in several ways.
+    """
+    required = claim.privacy.criteria
+    names = dict.fromkeys((*(one.attribute for one in required), *claim.sensitive))
+    described = {name: _describe(data, claim, name) for name in names}
+    known = {name: values for name, values in described.items() if values is not None}
+    by_kind = {name: _all_kinds(values, required) for name, values in known.items()}
+    asked = list(
+        dict.fromkeys((*required, *(one for own in by_kind.values() for one in own.values())))
+    )
+    measured = dict(
+        zip(
+            asked,
+            measure_criteria(data, claim.columns, asked, list(known.values()), claim.uncertainty),
+            strict=True,
+        )
+    )
+    figures, warnings = [], []
+    for name, values in described.items():
+        if values is None:
+            figures.append(SensitiveFigures(name, None))
+            continue
+        own = [measured[one] for one in by_kind[name].values()]
+        merged = _measure_merged(data, claim, values)
+        figures.append(_figures_of(values, own, measured[by_kind[name]["distinct"]], merged))
+        told = None if merged is None else describe_merged(merged)
+        if told is not None:
+            warnings.append(f"attributes.{name}: {told[1]}")
+    return MeasuredSensitive([measured[one] for one in required], figures, warnings)
+
+
+def _describe(data: DataFrame, claim: Claim, name: str) -> SensitiveValues | None:
+    """Return the values of an attribute; None where they are too many, and nothing needs them.
+
+    Raises
+    ------
+    DataError
+        If a criterion that is required cannot be measured.
+    """
+    kinds = {one.kind for one in claim.privacy.criteria if one.attribute == name}
+    values = describe_values(
+        data,
+        name,
+        order=claim.orders.get(name),
+        hierarchy=claim.hierarchies[name] if "hierarchical distance" in kinds else None,
+        left_out=claim.left_out,
+    )
+    if values is None and kinds:
+        raise DataError(
+            f"attributes.{name}: more than {MOST_VALUES:,} different values; l-diversity "
+            "and t-closeness need an attribute whose values repeat; make it coarser"
+        )
+    if values is not None and "ordered distance" in kinds and not values.is_ordered:
+        raise DataError(
+            f"attributes.{name}: a text without an order, for which the ordered distance means "
+            f"nothing; declare attributes.{name}.order, or choose another distance"
+        )
+    return values
+
+
+def _all_kinds(
+    values: SensitiveValues, required: Sequence[Criterion]
+) -> dict[CriterionKind, Criterion]:
+    """Return a criterion of every kind that the values have what it takes for."""
+    name = values.name
+    by_hierarchy = any(
+        one.attribute == name and one.kind == "hierarchical distance" for one in required
+    )
+    has = {None: True, "order": values.is_ordered, "hierarchy": by_hierarchy}
+    return {
+        kind: Criterion(name, kind, *one.loosest)
+        for kind, one in CRITERIA.items()
+        if has[one.needs]
+    }
+
+
+def _measure_merged(data: DataFrame, claim: Claim, values: SensitiveValues) -> MergedFigures | None:
+    """Measure an attribute were values one that say the same, None where there are none."""
+    merged = merge_values(values, claim.missing_markers)
+    if merged.is_plain:
+        return None
+    about = [one for one in claim.privacy.criteria if one.attribute == values.name]
+    return measure_merged(data, claim.columns, about, merged)
+
+
+def _figures_of(
+    values: SensitiveValues,
+    measured: Sequence[MeasuredCriterion],
+    distinct: MeasuredCriterion,
+    merged: MergedFigures | None,
+) -> SensitiveFigures:
+    worst = {one.criterion.type.column: one.measured for one in measured}
+    worst["distinct"] = fewest = int(distinct.measured)
+    return SensitiveFigures(
+        values.name,
+        len(values.values),
+        worst,
+        distinct_merged=fewest if merged is None else merged.distinct,
+        distinct_present=fewest if merged is None else merged.distinct_present,
+        # Two different values at least: what violates it is homogeneous.
+        homogeneous_classes=distinct.violating_classes,
+        homogeneous_records=distinct.violating_records,
+    )
