@@ -429,9 +429,8 @@ def _roles(
     return Roles(tuple(quasi_identifiers or ()), tuple(sensitive or ()), 2 if k is None else k)
 
 
-# Each parameter is an option of the command.
 @application.command()
-def verify(
+def verify(  # noqa: PLR0913 - each parameter is an option of the command
     published: Annotated[
         str,
         typer.Argument(
