@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.core.columns import published_column
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.layers.publish.staging import open_staging
 from anonspark.pipeline import writing
@@ -247,6 +248,7 @@ def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_p
     with (
         pytest.raises(PythonException, match="fails at once"),
         open_staging(files, str(tmp_path / "release"), "run") as staging,
+        stoppable_jobs(spark.sparkContext, "anonspark-run"),
     ):
         numbers.write.parquet(staging.records)
     tracker = spark.sparkContext.statusTracker()
