@@ -22,7 +22,7 @@ from anonspark.models.registry import create_model
 
 @dataclass(frozen=True)
 class Release:
-    """The classes of a release: ``classes`` and sums as the table ``summary`` names them."""
+    """The sizes of a release's classes and what it loses."""
 
     sizes: np.ndarray
     gcp_total: float
@@ -34,6 +34,11 @@ class Release:
     @property
     def dm(self) -> int:
         return int((self.sizes**2).sum())
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures by the names of the table ``summary``."""
+        return {"classes": self.classes, "dm": self.dm, "gcp_total": self.gcp_total}
 
 
 def options_of(model: Mapping[str, Any]) -> ModelOptions:

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -256,222 +257,150 @@ NAMES = ", ".join(f"'{name}'" for name in list(models.options_classes())[:-1])
 NAMES += f" or '{list(models.options_classes())[-1]}'"
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        (
-            "privacy.k",
-            "five",
-            "privacy.k: found the text 'five'; expected a whole number of at least 1",
-        ),
-        (
-            "privacy.k",
-            "5",
-            "privacy.k: found the text '5'; expected a whole number of at least 1; "
-            "remove the quotes",
-        ),
-        (
-            "privacy.k",
-            True,
-            "privacy.k: found the boolean true; expected a whole number of at least 1",
-        ),
-        (
-            "privacy.k",
-            5.0,
-            "privacy.k: found the number 5.0; expected a whole number of at least 1",
-        ),
-        (
-            "privacy.k",
-            0,
-            "privacy.k: found the whole number 0; expected a whole number of at least 1",
-        ),
-        (
-            "privacy.k",
-            None,
-            "privacy.k: found nothing (null); expected a whole number of at least 1; "
-            "give it a value or remove the key",
-        ),
-        (
-            "privacy",
-            7,
-            "privacy: found the whole number 7; expected a mapping with the keys 'k', "
-            "'l_diversity', 't_closeness', 'alpha_k_anonymity', 'delta_presence'",
-        ),
-        ("privcy", {"k": 5}, "privcy: unknown key; did you mean 'privacy'?"),
-        (
-            "privacy.zzzzzz",
-            5,
-            "privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', "
-            "'alpha_k_anonymity' or 'delta_presence'; remove it",
-        ),
-        (
-            "attributes.age",
-            "quasi_identifer",
-            "attributes.age.role: found the text 'quasi_identifer'; "
-            f"expected {KINDS}; did you mean 'quasi_identifier'?",
-        ),
-        (
-            "attributes.age",
-            {"role": 1},
-            f"attributes.age.role: found the whole number 1; expected {KINDS}",
-        ),
-        (
-            "attributes.age",
-            {"type": "number"},
-            f"attributes.age.role: missing; expected {KINDS}; add it",
-        ),
-        (
-            "attributes.age",
-            ["sensitive"],
-            f"attributes.age: found a list; expected {KINDS} "
-            "or a mapping with the keys 'role', 'type', 'order', 'weight', 'hierarchy'",
-        ),
-        (
-            "attributes.b",
-            {"role": "quasi_identifier", "order": []},
-            "attributes.b.order: found an empty list; expected a non-empty list of texts or null",
-        ),
-        (
-            "attributes.b",
-            {"role": "quasi_identifier", "order": ["a", 2]},
-            "attributes.b.order[1]: found the whole number 2; expected a text; put it in quotes",
-        ),
-        (
-            "attributes.b",
-            {"role": "quasi_identifier", "order": ["a", "b", "a"]},
-            "attributes.b.order: found the text 'a' more than once; "
-            "expected each value once; remove the repetitions",
-        ),
-        (
-            "attributes.b",
-            {"role": "quasi_identifier", "order": ["a"], "type": "number"},
-            "attributes.b.order: found an order together with the type 'number'; expected an "
-            "order for text only; remove 'order' or set the type to 'text'",
-        ),
-        (
-            "attributes.b",
-            {"role": "insensitive", "order": ["a"]},
-            "attributes.b.order: found 'order' on an attribute with the role 'insensitive'; "
-            "expected it on a quasi_identifier only; remove 'order' or change the role",
-        ),
-        (
-            "attributes.b",
-            {"role": "identifier", "type": "text"},
-            "attributes.b.type: found 'type' on an attribute with the role 'identifier'; "
-            "expected it on a quasi_identifier only; remove 'type' or change the role",
-        ),
-        (
-            "attributes",
-            {"age": "sensitive"},
-            "attributes: found no quasi_identifier; expected at least one; give the role "
-            "'quasi_identifier' to the attributes that could identify a person together",
-        ),
-        (
-            "attributes.AGE",
-            "sensitive",
-            "attributes.AGE: found the name 'age' again, but for upper and lower case, which "
-            "Spark does not tell apart; expected each column once; remove one of the two",
-        ),
-        (
-            "attributes.",
-            "sensitive",
-            'attributes."": found an empty name; expected the name of a column; '
-            "correct or remove it",
-        ),
-        (
-            "attributes",
-            {"age": "quasi_identifier", False: "sensitive"},
-            "attributes: found the boolean false as a key; expected a text; put it in quotes",
-        ),
-        (
-            "input.path",
-            [],
-            "input.path: found an empty list; expected a non-empty text "
-            "or a non-empty list of non-empty texts",
-        ),
-        (
-            "input.path",
-            "",
-            "input.path: found an empty text; expected a non-empty text "
-            "or a non-empty list of non-empty texts",
-        ),
-        (
-            "input.path",
-            ["a", 5],
-            "input.path[1]: found the whole number 5; expected a non-empty text; put it in quotes",
-        ),
-        (
-            "input.path",
-            {"a": 1},
-            "input.path: found a mapping; expected a non-empty text "
-            "or a non-empty list of non-empty texts",
-        ),
-        (
-            "input.options",
-            {"samplingRatio": 0.5},
-            "input.options.samplingRatio: found the number 0.5; "
-            "expected a text, true or false or a whole number; put it in quotes",
-        ),
-        (
-            "input.missing_markers",
-            "?",
-            "input.missing_markers: found the text '?'; expected a list of texts",
-        ),
-        (
-            "missing",
-            "dorp",
-            "missing: found the text 'dorp'; expected 'drop', 'error' or 'category'; "
-            "did you mean 'drop'?",
-        ),
-        (
-            "model.name",
-            "su-mondrain",
-            f"model.name: found the text 'su-mondrain'; expected {NAMES}; "
-            "did you mean 'su-mondrian'?",
-        ),
-        (
-            "model.name",
-            ["mondrian"],
-            f"model.name: found a list; expected {NAMES}",
-        ),
-        (
-            "model.rho",
-            0,
-            "model.rho: found the whole number 0; expected a whole number from 1 to 1000",
-        ),
-        (
-            "model.lof_neighbors",
-            0,
-            "model.lof_neighbors: found the whole number 0; "
-            "expected a whole number from 1 to 1000000 or null",
-        ),
-        ("model.splt", "strict", "model.splt: unknown key; did you mean 'split'?"),
-        (
-            "evaluate.compare_baseline",
-            "yes",
-            "evaluate.compare_baseline: found the text 'yes'; expected true or false",
-        ),
-        (
-            "execution",
-            None,
-            "execution: found nothing (null); expected a mapping with the keys 'task_rows', "
-            "'seed', 'seed_file', 'staging_path'; give it a value or remove the key",
-        ),
-        (
-            "execution.seed",
-            2**63,
-            "execution.seed: found a number; expected a whole number from "
-            "-9223372036854775808 to 9223372036854775807",
-        ),
-        (
-            "output.mode",
-            True,
-            "output.mode: found the boolean true; expected 'error' or 'overwrite'",
-        ),
-    ],
+ONE_RULE = "expected exactly one of 'intervals', 'prefix' or 'calendar';"
+WIDTHS = (
+    "expected widths from fine to coarse, each a multiple of the one before; correct one of the two"
 )
-def test_refused(path: str, value: Any, expected: str) -> None:
-    assert problems(changed(path, value)) == (expected,)
+FILE_OR_RULE = (
+    "expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
+    "'calendar' or null"
+)
+WORDS = {
+    "KINDS": KINDS, "NAMES": NAMES, "ONE_RULE": ONE_RULE, "WIDTHS": WIDTHS,
+    "FILE_OR_RULE": FILE_OR_RULE,
+}  # fmt: skip
+
+
+def transcript(text: str) -> Any:
+    """Read what is written, and below it, indented, all that is said of it; for parametrize."""
+    said: dict[str, list[str]] = {}
+    written = ""
+    for line in text.strip("\n").splitlines():
+        words = re.sub(r"\b[A-Z_]{5,}\b", lambda word: WORDS.get(word[0], word[0]), line.strip())
+        if not line.startswith(" "):
+            written = line
+            said[written] = []
+        elif line.startswith("    "):
+            said[written][-1] += f" {words}"
+        else:
+            said[written].append(words)
+    return pytest.mark.parametrize(("written", "expected"), said.items(), ids=list(said))
+
+
+REFUSED = """
+privacy.k: five
+  privacy.k: found the text 'five'; expected a whole number of at least 1
+privacy.k: '5'
+  privacy.k: found the text '5'; expected a whole number of at least 1; remove the quotes
+privacy.k: true
+  privacy.k: found the boolean true; expected a whole number of at least 1
+privacy.k: 5.0
+  privacy.k: found the number 5.0; expected a whole number of at least 1
+privacy.k: 0
+  privacy.k: found the whole number 0; expected a whole number of at least 1
+privacy.k: null
+  privacy.k: found nothing (null); expected a whole number of at least 1; give it a value or
+    remove the key
+privacy: 7
+  privacy: found the whole number 7; expected a mapping with the keys 'k', 'l_diversity',
+    't_closeness', 'alpha_k_anonymity', 'delta_presence'
+privcy: {k: 5}
+  privcy: unknown key; did you mean 'privacy'?
+privacy.zzzzzz: 5
+  privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity' or
+    'delta_presence'; remove it
+attributes.age: quasi_identifer
+  attributes.age.role: found the text 'quasi_identifer'; expected KINDS; did you mean
+    'quasi_identifier'?
+attributes.age: {role: 1}
+  attributes.age.role: found the whole number 1; expected KINDS
+attributes.age: {type: number}
+  attributes.age.role: missing; expected KINDS; add it
+attributes.age: [sensitive]
+  attributes.age: found a list; expected KINDS or a mapping with the keys 'role', 'type', 'order',
+    'weight', 'hierarchy'
+attributes.b: {role: quasi_identifier, order: []}
+  attributes.b.order: found an empty list; expected a non-empty list of texts or null
+attributes.b: {role: quasi_identifier, order: [a, 2]}
+  attributes.b.order[1]: found the whole number 2; expected a text; put it in quotes
+attributes.b: {role: quasi_identifier, order: [a, b, a]}
+  attributes.b.order: found the text 'a' more than once; expected each value once; remove the
+    repetitions
+attributes.b: {role: quasi_identifier, order: [a], type: number}
+  attributes.b.order: found an order together with the type 'number'; expected an order for text
+    only; remove 'order' or set the type to 'text'
+attributes.b: {role: insensitive, order: [a]}
+  attributes.b.order: found 'order' on an attribute with the role 'insensitive'; expected it on a
+    quasi_identifier only; remove 'order' or change the role
+attributes.b: {role: identifier, type: text}
+  attributes.b.type: found 'type' on an attribute with the role 'identifier'; expected it on a
+    quasi_identifier only; remove 'type' or change the role
+attributes: {age: sensitive}
+  attributes: found no quasi_identifier; expected at least one; give the role 'quasi_identifier'
+    to the attributes that could identify a person together
+attributes.AGE: sensitive
+  attributes.AGE: found the name 'age' again, but for upper and lower case, which Spark does not
+    tell apart; expected each column once; remove one of the two
+attributes.: sensitive
+  attributes."": found an empty name; expected the name of a column; correct or remove it
+attributes: {age: quasi_identifier, false: sensitive}
+  attributes: found the boolean false as a key; expected a text; put it in quotes
+input.path: []
+  input.path: found an empty list; expected a non-empty text or a non-empty list of non-empty
+    texts
+input.path: ''
+  input.path: found an empty text; expected a non-empty text or a non-empty list of non-empty
+    texts
+input.path: [a, 5]
+  input.path[1]: found the whole number 5; expected a non-empty text; put it in quotes
+input.path: {a: 1}
+  input.path: found a mapping; expected a non-empty text or a non-empty list of non-empty texts
+input.options: {samplingRatio: 0.5}
+  input.options.samplingRatio: found the number 0.5; expected a text, true or false or a whole
+    number; put it in quotes
+input.missing_markers: '?'
+  input.missing_markers: found the text '?'; expected a list of texts
+missing: dorp
+  missing: found the text 'dorp'; expected 'drop', 'error' or 'category'; did you mean 'drop'?
+model.name: su-mondrain
+  model.name: found the text 'su-mondrain'; expected NAMES; did you mean 'su-mondrian'?
+model.name: [mondrian]
+  model.name: found a list; expected NAMES
+model.rho: 0
+  model.rho: found the whole number 0; expected a whole number from 1 to 1000
+model.lof_neighbors: 0
+  model.lof_neighbors: found the whole number 0; expected a whole number from 1 to 1000000 or null
+model.splt: strict
+  model.splt: unknown key; did you mean 'split'?
+model: {name: microaggregation, rho: 3}
+  model.rho: unknown key; expected 'name', 'objective', 'passes' or 'block_rows'; remove it
+model: {name: u-canon, minimum_gain: -0.1}
+  model.minimum_gain: found the number -0.1; expected a number from 0 to 1
+attributes.age: {role: quasi_identifier, weight: 0}
+  attributes.age.weight: found the whole number 0; expected a number greater than 0, at most 1000
+attributes.b: {role: sensitive, weight: 2}
+  attributes.b.weight: found 'weight' on an attribute with the role 'sensitive'; expected it on a
+    quasi_identifier only; remove 'weight' or change the role
+privacy.l_diversity: {attribute: age, l: 2}
+  privacy.l_diversity.attribute: found the text 'age', which has the role 'quasi_identifier';
+    expected the name of an attribute with the role 'sensitive'; list it among the attributes
+evaluate.compare_baseline: 'yes'
+  evaluate.compare_baseline: found the text 'yes'; expected true or false
+execution: null
+  execution: found nothing (null); expected a mapping with the keys 'task_rows', 'seed',
+    'seed_file', 'staging_path'; give it a value or remove the key
+execution.seed: 9223372036854775808
+  execution.seed: found a number; expected a whole number from -9223372036854775808 to
+    9223372036854775807
+output.mode: true
+  output.mode: found the boolean true; expected 'error' or 'overwrite'
+"""
+
+
+@transcript(REFUSED)
+def test_refused(written: str, expected: list[str]) -> None:
+    path, _, value = written.partition(": ")
+    assert problems(changed(path, yaml.safe_load(value))) == tuple(expected)
 
 
 @pytest.mark.parametrize("section", ["input", "attributes", "privacy", "output"])
@@ -570,80 +499,46 @@ def test_a_hierarchy_file_of_a_sensitive_attribute() -> None:
     jsonschema.validate(document, json_schema())
 
 
-ONE_RULE = "expected exactly one of 'intervals', 'prefix' or 'calendar'; "
-WIDTHS = (
-    "expected widths from fine to coarse, each a multiple of the one before; correct one of the two"
-)
-FILE_OR_RULE = (
-    "expected a non-empty text, a mapping with the keys 'intervals', 'origin', 'prefix', "
-    "'calendar' or null"
-)
+REFUSED_HIERARCHIES = """
+''
+  : found an empty text; FILE_OR_RULE
+[b.csv]
+  : found a list; FILE_OR_RULE
+5
+  : found the whole number 5; FILE_OR_RULE; put it in quotes
+{}
+  : found no rule; ONE_RULE add one, or give the path of a file
+{intervals: [5], prefix: [1]}
+  : found 'intervals' and 'prefix'; ONE_RULE keep one of them
+{interval: [5]}
+  .interval: unknown key; did you mean 'intervals'?
+{intervals: [5, 5, 12.5, 1]}
+  .intervals: found the whole number 5 after the whole number 5; WIDTHS
+  .intervals: found the number 12.5 after the whole number 5; WIDTHS
+  .intervals: found the whole number 1 after the number 12.5; WIDTHS
+{intervals: 5}
+  .intervals: found the whole number 5; expected a non-empty list of numbers or null
+{prefix: [1], origin: 5}
+  .origin: found 'origin' together with 'prefix'; expected it with 'intervals' only; remove it
+{prefix: [0]}
+  .prefix[0]: found the whole number 0; expected a whole number from 1 to 1000
+{prefix: [3, 1]}
+  .prefix: found the whole number 1 after the whole number 3; expected ascending numbers of masked
+    characters; sort them, each once
+{calendar: [year, month]}
+  .calendar: found levels in another order or more than once; expected them from fine to coarse;
+    write [month, year]
+{calendar: [week]}
+  .calendar[0]: found the text 'week'; expected 'month', 'quarter' or 'year'
+{calendar: year}
+  .calendar: found the text 'year'; expected a non-empty list of 'month', 'quarter' or 'year' or
+    null
+"""
 
 
-@pytest.mark.parametrize(
-    ("hierarchy", "expected"),
-    [
-        ("", [f": found an empty text; {FILE_OR_RULE}"]),
-        (["b.csv"], [f": found a list; {FILE_OR_RULE}"]),
-        (5, [f": found the whole number 5; {FILE_OR_RULE}; put it in quotes"]),
-        ({}, [f": found no rule; {ONE_RULE}add one, or give the path of a file"]),
-        (
-            {"intervals": [5], "prefix": [1]},
-            [f": found 'intervals' and 'prefix'; {ONE_RULE}keep one of them"],
-        ),
-        ({"interval": [5]}, [".interval: unknown key; did you mean 'intervals'?"]),
-        (
-            {"intervals": [5, 5, 12.5, 1]},
-            [
-                f".intervals: found the whole number 5 after the whole number 5; {WIDTHS}",
-                f".intervals: found the number 12.5 after the whole number 5; {WIDTHS}",
-                f".intervals: found the whole number 1 after the number 12.5; {WIDTHS}",
-            ],
-        ),
-        (
-            {"intervals": 5},
-            [".intervals: found the whole number 5; expected a non-empty list of numbers or null"],
-        ),
-        (
-            {"prefix": [1], "origin": 5},
-            [
-                ".origin: found 'origin' together with 'prefix'; expected it with 'intervals' "
-                "only; remove it"
-            ],
-        ),
-        (
-            {"prefix": [0]},
-            [".prefix[0]: found the whole number 0; expected a whole number from 1 to 1000"],
-        ),
-        (
-            {"prefix": [3, 1]},
-            [
-                ".prefix: found the whole number 1 after the whole number 3; expected ascending "
-                "numbers of masked characters; sort them, each once"
-            ],
-        ),
-        (
-            {"calendar": ["year", "month"]},
-            [
-                ".calendar: found levels in another order or more than once; expected them from "
-                "fine to coarse; write [month, year]"
-            ],
-        ),
-        (
-            {"calendar": ["week"]},
-            [".calendar[0]: found the text 'week'; expected 'month', 'quarter' or 'year'"],
-        ),
-        (
-            {"calendar": "year"},
-            [
-                ".calendar: found the text 'year'; expected a non-empty list of 'month', "
-                "'quarter' or 'year' or null"
-            ],
-        ),
-    ],
-)
-def test_refused_hierarchies(hierarchy: Any, expected: list[str]) -> None:
-    assert problems(with_hierarchy(hierarchy)) == tuple(
+@transcript(REFUSED_HIERARCHIES)
+def test_refused_hierarchies(written: str, expected: list[str]) -> None:
+    assert problems(with_hierarchy(yaml.safe_load(written))) == tuple(
         f"attributes.b.hierarchy{problem}" for problem in expected
     )
 
@@ -655,39 +550,26 @@ def test_refused_widths(width: Any) -> None:
     assert "greater than 0" in problem
 
 
-@pytest.mark.parametrize(
-    ("hierarchy", "more", "expected"),
-    [
-        (
-            "b.csv",
-            {"role": "insensitive"},
-            "found 'hierarchy' on an attribute with the role 'insensitive'; expected it on a "
-            "quasi_identifier, or a file on a sensitive attribute; remove 'hierarchy' or change "
-            "the role",
-        ),
-        (
-            {"prefix": [1]},
-            {"role": "sensitive"},
-            "found the rule 'prefix' on a sensitive attribute; expected the path of a file there; "
-            "write the groups of its values into a file",
-        ),
-        (
-            {"calendar": ["year"]},
-            {"type": "timestamp"},
-            "found a hierarchy together with the type 'timestamp', but a calendar needs a date; "
-            "expected no type or 'date'; correct 'type' or remove 'hierarchy'",
-        ),
-        (
-            "b.csv",
-            {"order": ["x"]},
-            "found a hierarchy together with an order; expected one of the two, for a hierarchy "
-            "orders the values itself; remove 'order' or 'hierarchy'",
-        ),
-    ],
-)
-def test_hierarchies_in_the_wrong_place(hierarchy: Any, more: Any, expected: str) -> None:
-    document = with_hierarchy(hierarchy, **more)
-    assert problems(document) == (f"attributes.b.hierarchy: {expected}",)
+WRONG_PLACES = """
+{hierarchy: b.csv, role: insensitive}
+  found 'hierarchy' on an attribute with the role 'insensitive'; expected it on a
+    quasi_identifier, or a file on a sensitive attribute; remove 'hierarchy' or change the role
+{hierarchy: {prefix: [1]}, role: sensitive}
+  found the rule 'prefix' on a sensitive attribute; expected the path of a file there; write the
+    groups of its values into a file
+{hierarchy: {calendar: [year]}, type: timestamp}
+  found a hierarchy together with the type 'timestamp', but a calendar needs a date; expected no
+    type or 'date'; correct 'type' or remove 'hierarchy'
+{hierarchy: b.csv, order: [x]}
+  found a hierarchy together with an order; expected one of the two, for a hierarchy orders the
+    values itself; remove 'order' or 'hierarchy'
+"""
+
+
+@transcript(WRONG_PLACES)
+def test_hierarchies_in_the_wrong_place(written: str, expected: list[str]) -> None:
+    document = with_hierarchy(**yaml.safe_load(written))
+    assert problems(document) == (f"attributes.b.hierarchy: {expected[0]}",)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, json_schema())
 
@@ -1332,69 +1214,37 @@ def test_a_configuration_built_in_python_is_checked_as_well() -> None:
 SENSITIVE = changed("attributes", {"age": "quasi_identifier", "s": "sensitive", "n": "insensitive"})
 
 
-@pytest.mark.parametrize(
-    ("privacy", "expected"),
-    [
-        (
-            {"l_diversity": {"attribute": "s", "l": 2.5}},
-            [
-                "privacy.l_diversity.l: found the number 2.5 with the kind 'distinct'; expected a "
-                "whole number; round it up, or set the kind to 'entropy'"
-            ],
-        ),
-        (
-            {"l_diversity": {"attribute": "s", "l": 2, "kind": "recursive"}},
-            [
-                "privacy.l_diversity.c: found nothing with the kind 'recursive'; expected a number "
-                "greater than 0; add it"
-            ],
-        ),
-        (
-            {"l_diversity": [{"attribute": "s", "l": 2}, {"attribute": "s", "l": 2, "c": 3}]},
-            [
-                "privacy.l_diversity[1].c: found the number 3.0 with the kind 'distinct'; "
-                "expected it with the kind 'recursive' only; remove it"
-            ],
-        ),
-        (
-            {"l_diversity": {"attribute": "n", "l": 2}, "t_closeness": {"attribute": "S", "t": 1}},
-            [
-                "privacy.l_diversity.attribute: found the text 'n', which has the role "
-                "'insensitive'; expected the name of an attribute with the role 'sensitive'; list "
-                "it among the attributes",
-                "privacy.t_closeness.attribute: found the text 'S', which is none; expected the "
-                "name of an attribute with the role 'sensitive'; did you mean 's'?",
-            ],
-        ),
-        (
-            {"t_closeness": {"attribute": "s", "t": 0.2, "distance": "hierarchical"}},
-            [
-                "privacy.t_closeness.distance: found 'hierarchical' for an attribute without a "
-                "hierarchy; expected 'equal' or 'ordered'; give the attribute a hierarchy file or "
-                "change the distance"
-            ],
-        ),
-        (
-            {
-                "l_diversity": {"attribute": "s", "l": 0.5},
-                "t_closeness": {"attribute": "s", "t": 2},
-            },
-            [
-                "privacy.l_diversity.l: found the number 0.5; expected a number from 1 to 1e+09",
-                "privacy.t_closeness.t: found the whole number 2; expected a number from 0 to 1",
-            ],
-        ),
-        (
-            {"delta_presence": {"population": "p", "min": 0.5, "max": 0.25}},
-            [
-                "privacy.delta_presence.min: found the number 0.5, more than max; expected at most "
-                "max; correct one"
-            ],
-        ),
-    ],
-)
-def test_criteria_refused(privacy: dict[str, Any], expected: list[str]) -> None:
-    assert list(problems({**SENSITIVE, "privacy": {"k": 5, **privacy}})) == expected
+REFUSED_CRITERIA = """
+{l_diversity: {attribute: s, l: 2.5}}
+  privacy.l_diversity.l: found the number 2.5 with the kind 'distinct'; expected a whole number;
+    round it up, or set the kind to 'entropy'
+{l_diversity: {attribute: s, l: 2, kind: recursive}}
+  privacy.l_diversity.c: found nothing with the kind 'recursive'; expected a number greater than
+    0; add it
+{l_diversity: [{attribute: s, l: 2}, {attribute: s, l: 2, c: 3}]}
+  privacy.l_diversity[1].c: found the number 3.0 with the kind 'distinct'; expected it with the
+    kind 'recursive' only; remove it
+{l_diversity: {attribute: n, l: 2}, t_closeness: {attribute: S, t: 1}}
+  privacy.l_diversity.attribute: found the text 'n', which has the role 'insensitive'; expected
+    the name of an attribute with the role 'sensitive'; list it among the attributes
+  privacy.t_closeness.attribute: found the text 'S', which is none; expected the name of an
+    attribute with the role 'sensitive'; did you mean 's'?
+{t_closeness: {attribute: s, t: 0.2, distance: hierarchical}}
+  privacy.t_closeness.distance: found 'hierarchical' for an attribute without a hierarchy;
+    expected 'equal' or 'ordered'; give the attribute a hierarchy file or change the distance
+{l_diversity: {attribute: s, l: 0.5}, t_closeness: {attribute: s, t: 2}}
+  privacy.l_diversity.l: found the number 0.5; expected a number from 1 to 1e+09
+  privacy.t_closeness.t: found the whole number 2; expected a number from 0 to 1
+{delta_presence: {population: p, min: 0.5, max: 0.25}}
+  privacy.delta_presence.min: found the number 0.5, more than max; expected at most max; correct
+    one
+"""
+
+
+@transcript(REFUSED_CRITERIA)
+def test_criteria_refused(written: str, expected: list[str]) -> None:
+    privacy = {"k": 5, **yaml.safe_load(written)}
+    assert list(problems({**SENSITIVE, "privacy": privacy})) == expected
 
 
 def test_one_criterion_is_short_for_a_list_of_one() -> None:
