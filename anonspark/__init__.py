@@ -1,9 +1,8 @@
 """anonspark: exact, deterministic k-anonymity for big tables on Apache Spark.
 
->>> import anonspark
->>> release = anonspark.anonymize(table, config)  # doctest: +SKIP
->>> anonspark.verify(release.data, config).holds  # doctest: +SKIP
-True
+Public are these names, which :mod:`anonspark.api` defines, and :mod:`anonspark.errors`.
+CHANGELOG.md lists what changes of them. Everything else is internal and may change with any
+version, but for the two functions that docs/python.md lists.
 """
 
 from __future__ import annotations

@@ -169,6 +169,17 @@ def anonymize(
     session's own mean something else, as another time zone does, the table's attributes are
     written to the staging directory once and read again from there. Calls from several threads
     take turns.
+
+    Examples
+    --------
+    >>> people = spark.range(40).selectExpr("20 + id % 8 AS age", "id % 3 AS visits")
+    >>> config = {
+    ...     "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
+    ...     "privacy": {"k": 5},
+    ... }
+    >>> with anonymize(people, config) as release:
+    ...     release.data.count(), release.verify(original=people).holds
+    (40, True)
     """
     spark = table.sparkSession
     require_classic(spark)
@@ -333,6 +344,13 @@ def verify(
     Notes
     -----
     The jobs of :func:`anonspark.verification.audit.audit_release`.
+
+    Examples
+    --------
+    >>> ages = spark.sql("SELECT * FROM VALUES ('20-29'), ('20-29'), ('30-39') AS people(age)")
+    >>> proof = verify(ages, quasi_identifiers=["age"], k=2)
+    >>> proof.holds, proof.published.smallest
+    (False, 1)
     """
     spark = table.sparkSession
     matched = original is not None or population is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import tempfile
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
+import anonspark.api
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 
@@ -53,6 +55,12 @@ def test_the_example_of_the_documentation(
     code = "".join(blocks).replace("opening.__exit__(None, None, None)", "")
     exec(compile(code, "docs/python.md", "exec"), {})  # noqa: S102 - our own page
     assert "people are alone with their values" in capsys.readouterr().out
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_examples_of_the_docstrings(spark: SparkSession, temporary: Path) -> None:
+    result = doctest.testmod(anonspark.api, extraglobs={"spark": spark})
+    assert (result.failed, result.attempted) == (0, 6)
     assert list(temporary.iterdir()) == []
 
 
