@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from places import REPOSITORY
 
+from anonspark import errors
 from anonspark.config import json_schema, parse_configuration
 from anonspark.core.figures import SUMMARY, TABLES
 from anonspark.errors import (
@@ -171,6 +173,23 @@ def test_exit_codes_are_documented(error: type[Exception]) -> None:
     code = error.exit_code  # type: ignore[attr-defined]
     assert f"| {code} |" in section(REPOSITORY / "README.md", "Exit codes")
     assert f"## Exit code {code}: " in (DOCS / "troubleshooting.md").read_text()
+
+
+def test_examples_of_errors() -> None:
+    result = doctest.testmod(errors)
+    assert result.attempted
+    assert not result.failed
+
+
+def test_names_of_the_glossary_are_in_the_code() -> None:
+    page = DOCS / "glossary.md"
+    code = "\n".join(path.read_text() for path in (REPOSITORY / "anonspark").rglob("*.py"))
+    code += (REPOSITORY / "pyproject.toml").read_text()
+    cells = re.findall(r"^\| [^|]+ \| [^|]+ \| (.*) \|$", prose(page), re.M)
+    names = [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)]
+    assert len(names) > 40
+    parts = {part for name in names for part in name.split(".")} - {"pyproject", "toml", "tool"}
+    assert [part for part in sorted(parts) if not re.search(rf"\b{part}\b", code)] == []
 
 
 def test_error_texts_of_troubleshooting_are_those_of_the_code() -> None:
