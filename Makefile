@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema browser audit clean \
+.PHONY: help setup demo test test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -84,6 +84,10 @@ peers: $(READY)  ## run other tools beside ours on Adult and write it to docs/pe
 
 reproduce: $(READY)  ## run the experiments of the theses on $$ANONSPARK_DATA and write docs/reproduction.md
 	$(RUN)/python benchmarks/reproduce.py
+
+# Its arrows are the imports of the code; a test compares the page with them.
+rooms: $(READY)  ## draw the rooms of the package into docs/architecture.md
+	$(RUN)/python tools/draw_rooms.py
 
 browser:  ## install Chromium, which a test opens the report with, where it lacks and we may
 	@command -v chromium > /dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; \
