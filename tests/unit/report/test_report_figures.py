@@ -500,13 +500,13 @@ def test_few_records_left_out_are_not_told_by_the_utility() -> None:
 
 def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    draw = figure_sections.bars
+    draw = figure_sections.bar_chart
 
     def keep(name: str, chart: Any, *others: Any) -> Any:
         drawn.append(chart)
         return draw(name, chart, *others)
 
-    monkeypatch.setattr(figure_sections, "bars", keep)
+    monkeypatch.setattr(figure_sections, "bar_chart", keep)
     marginal = Marginal("age", "integer", ("a", "b", "c"), (6, 34, 60), (9.2, 30.8, 60.0))
     nothing = Associations((), (), None, np.zeros((0, 0)))
     whole = evidence(
