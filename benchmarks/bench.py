@@ -34,7 +34,7 @@ from measuring import DRIVER, JVM, WORKER, MemoryWatch, SparkCounts, machine, me
 from standalone import Cluster
 from tables import TABLES
 
-from anonspark.config.schema import ExecutionOptions
+from anonspark.config.execution import ExecutionOptions
 
 IDENTITY = "identity"
 WARM_UP_ROWS = 20_000

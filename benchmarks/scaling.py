@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonspark.config.schema import ExecutionOptions
+from anonspark.config.execution import ExecutionOptions
 
 # Stages of the pipeline that make up each step of the model.
 PUBLISHING = ("evaluate", "publish", "verify", "metrics")

@@ -7,18 +7,16 @@ returns a complete :class:`Configuration` or raises one
 editors what the file may say.
 """
 
+from anonspark.config.attributes import Attribute
+from anonspark.config.configuration import Configuration
+from anonspark.config.evaluate import EvaluateOptions
+from anonspark.config.execution import ExecutionOptions
+from anonspark.config.hierarchy_rule import HierarchyRule
+from anonspark.config.input import InputOptions
 from anonspark.config.json_schema import json_schema
 from anonspark.config.loading import load_configuration, parse_configuration
-from anonspark.config.schema import (
-    Attribute,
-    Configuration,
-    EvaluateOptions,
-    ExecutionOptions,
-    HierarchyRule,
-    InputOptions,
-    OutputOptions,
-    PrivacyOptions,
-)
+from anonspark.config.output import OutputOptions
+from anonspark.config.privacy import PrivacyOptions
 
 __all__ = [
     "Attribute",

@@ -7,12 +7,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from anonspark.config.models import options_classes
-from anonspark.config.schema import (
-    DEFAULT_MODEL,
-    Configuration,
-    Role,
-)
+from anonspark.config.attributes import Role
+from anonspark.config.configuration import Configuration
+from anonspark.config.models import DEFAULT_MODEL, options_classes
 
 __all__ = ["json_schema"]
 

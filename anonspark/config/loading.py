@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import ValidationError
 
+from anonspark.config.configuration import Configuration
 from anonspark.config.json_schema import json_schema
 from anonspark.config.models import options_classes
 from anonspark.config.problems import (
@@ -25,7 +26,6 @@ from anonspark.config.problems import (
     nearest,
 )
 from anonspark.config.reading import TextReader, is_address, read_local_text
-from anonspark.config.schema import Configuration
 from anonspark.config.seed import fill_in_seed
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import REDACTED, is_secret_option

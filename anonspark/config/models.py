@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from anonspark.config.problems import Finding, found, nearest
-
-if TYPE_CHECKING:
-    from anonspark.config.schema import Attribute
+from anonspark.config.attributes import Attribute
+from anonspark.config.problems import Finding, found, impossible, nearest, one_of
+from anonspark.config.section import Section
 
 __all__ = [
+    "DEFAULT_MODEL",
     "EXHAUSTIVE_NODES",
     "AutoOptions",
     "CanonOptions",
@@ -22,8 +22,12 @@ __all__ = [
     "MondrianOptions",
     "ObjectiveName",
     "RoundOptions",
+    "default_model",
+    "model_options",
     "options_classes",
 ]
+
+DEFAULT_MODEL = "su-mondrian"
 
 EXHAUSTIVE_NODES = 20_000
 """Lattices up to here are searched exhaustively unless the configuration says otherwise."""
@@ -34,7 +38,7 @@ _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
 _Level = Annotated[int, Field(ge=0)]
 
 
-class ModelOptions(BaseModel):
+class ModelOptions(Section):
     """Base of the options of all models.
 
     A model declares its own options in a subclass, narrows ``name`` to the names that it answers
@@ -46,8 +50,6 @@ class ModelOptions(BaseModel):
     name : str
         The name of the model, as the registry knows it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str = Field(description="Which model makes the classes.")
 
@@ -494,3 +496,23 @@ def options_classes() -> dict[str, type[ModelOptions]]:
         for options in _OPTIONS
         for name in get_args(options.model_fields["name"].annotation)
     }
+
+
+def default_model() -> ModelOptions:
+    """Return the options of a configuration that names no model."""
+    return options_classes()[DEFAULT_MODEL](name=DEFAULT_MODEL)
+
+
+def model_options(value: object) -> object:
+    """Validate a ``model`` section with the options class of the model that it names."""
+    if not isinstance(value, Mapping):
+        return value
+    classes = options_classes()
+    name = value.get("name", DEFAULT_MODEL)
+    if not isinstance(name, str) or name not in classes:
+        text = f"found {found(name)}; expected {one_of(list(classes))}"
+        near = nearest(name, classes) if isinstance(name, str) else None
+        if near is not None:
+            text += f"; did you mean {near!r}?"
+        raise impossible([Finding(("name",), text)])
+    return classes[name].model_validate({**value, "name": name})

@@ -1,15 +1,17 @@
-"""The base of all sections of the configuration."""
+"""The base of all sections of the configuration, and what several of them are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from anonspark.redaction import redact_options, redact_values
 
-__all__ = ["Section"]
+__all__ = ["NonEmptyText", "Section", "unique_entries"]
+
+NonEmptyText = Annotated[str, Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -25,3 +27,10 @@ class Section(BaseModel):
             else:
                 # Sections inside stay what they are, and show themselves.
                 yield name, redact_values(value)
+
+
+def unique_entries(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema of an optional list that its entries differ."""
+    for branch in schema["anyOf"]:
+        if branch["type"] == "array":
+            branch["uniqueItems"] = True

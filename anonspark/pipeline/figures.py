@@ -10,7 +10,7 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.schema import RiskOptions
+from anonspark.config.evaluate import RiskOptions
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.layers.evaluate.metrics import Totals, round_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
-from anonspark.config.schema import ExecutionOptions, MetricsOptions
+from anonspark.config.execution import ExecutionOptions
+from anonspark.config.metrics import MetricsOptions
 from anonspark.engine.spark.errors import running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.job_descriptions import described_jobs

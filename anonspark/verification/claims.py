@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
+from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.schema import RiskOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.hierarchies import read_hierarchy_files

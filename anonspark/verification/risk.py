@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.config.schema import RiskOptions
+from anonspark.config.evaluate import RiskOptions
 
 __all__ = ["Attack", "attacks", "attacks_with_population", "risk_row"]
 

@@ -19,8 +19,8 @@ from pyarrow import parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
+from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.schema import RiskOptions
 from anonspark.core.figures import TABLES
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError

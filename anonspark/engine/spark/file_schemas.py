@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from anonspark.config.schema import MissingColumns
+from anonspark.config.input import MissingColumns
 from anonspark.errors import DataError
 from anonspark.redaction import redact
 

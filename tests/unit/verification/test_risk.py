@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.config.schema import RiskOptions
+from anonspark.config.evaluate import RiskOptions
 from anonspark.core.decision_rules import decide_gain
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 

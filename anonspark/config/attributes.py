@@ -1,0 +1,194 @@
+"""What the ``attributes`` section may say: the columns and their roles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+
+from anonspark.config.hierarchy_rule import HierarchyRule
+from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.section import NonEmptyText, Section, unique_entries
+
+__all__ = ["Attribute", "AttributeType", "Role"]
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
+
+_FILE: TypeAdapter[str | None] = TypeAdapter(NonEmptyText | None, config=ConfigDict(strict=True))
+
+# What the values must be for a hierarchy: type that may be declared, and words for it.
+_TYPE_FOR_HIERARCHY: dict[str, tuple[AttributeType, str]] = {
+    "intervals": ("number", "intervals need a number"),
+    "prefix": ("text", "a prefix takes the text of the value"),
+    "calendar": ("date", "a calendar needs a date"),
+    "file": ("text", "a file takes the text of the value"),
+}
+
+
+def _file_or_rule(value: object) -> object:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if value is None or isinstance(value, HierarchyRule):
+        return value
+    if isinstance(value, Mapping):
+        return HierarchyRule.model_validate(value)
+    return _FILE.validate_python(value)
+
+
+_FileOrRule = Annotated[NonEmptyText | HierarchyRule | None, BeforeValidator(_file_or_rule)]
+
+
+class Attribute(Section):
+    """What a column is.
+
+    Attributes
+    ----------
+    role : str
+        Decides whether the column is generalized, published as it is, or not published.
+    type : str or None
+        What the values are, where the type of the column does not say it.
+    order : list of str or None
+        Order of the values of a text column.
+    weight : float
+        How much a quasi-identifier counts.
+    hierarchy : str or HierarchyRule or None
+        Path of a CSV file with the groups of each value, or a rule that makes them.
+    """
+
+    role: Role = Field(
+        description=(
+            "identifier: never published; quasi_identifier: generalized; sensitive and "
+            "insensitive: published as it is."
+        )
+    )
+    type: AttributeType | None = Field(
+        default=None,
+        description=(
+            "What the values of a quasi-identifier are; a text column is cast to it. null: what "
+            "the type of the column says."
+        ),
+    )
+    order: list[str] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=unique_entries,
+        description=(
+            "All values of a text quasi-identifier in their order, lowest first; of a sensitive "
+            "attribute for t-closeness with the ordered distance."
+        ),
+    )
+    weight: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1000.0,
+        allow_inf_nan=False,
+        description=(
+            "What the widths, distances and penalties of a quasi-identifier are multiplied by: the "
+            "larger, the less of it is lost."
+        ),
+    )
+    hierarchy: _FileOrRule | None = Field(
+        default=None,
+        description=(
+            "Groups of values, from fine to coarse, by which a quasi-identifier is generalized: "
+            "the path of a CSV file (each line a value and its groups), or one of the rules "
+            "{intervals: [5, 10, 20]}, {prefix: [1, 2, 3]}, {calendar: [month, quarter, year]}. "
+            "A file may describe a sensitive attribute, too."
+        ),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_short_form(cls, value: object) -> object:
+        return {"role": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings: list[Finding] = []
+        if self.role != "quasi_identifier":
+            findings += [
+                Finding(
+                    (key,),
+                    f"found '{key}' on an attribute with the role '{self.role}'; expected it on a "
+                    f"quasi_identifier only; remove '{key}' or change the role",
+                )
+                for key, is_there in (
+                    ("type", self.type is not None),
+                    ("order", self.order is not None and self.role != "sensitive"),
+                    ("weight", self.weight != 1.0),
+                )
+                if is_there
+            ]
+        twice = [value for value, count in Counter(self.order or ()).items() if count > 1]
+        if twice:
+            listed = ", ".join(found(value) for value in twice)
+            findings.append(
+                Finding(
+                    ("order",),
+                    f"found {listed} more than once; expected each value once; remove the "
+                    "repetitions",
+                )
+            )
+        findings += self._hierarchy_findings()
+        if self.order is not None and self.type not in (None, "text"):
+            findings.append(
+                Finding(
+                    ("order",),
+                    f"found an order together with the type '{self.type}'; expected an order for "
+                    "text only; remove 'order' or set the type to 'text'",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+    @property
+    def hierarchy_kind(self) -> Literal["file", "intervals", "prefix", "calendar"] | None:
+        """Where the hierarchy comes from, None where there is none."""
+        if self.hierarchy is None:
+            return None
+        return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
+
+    def _hierarchy_findings(self) -> list[Finding]:
+        """Find what does not go together with the hierarchy."""
+        if self.hierarchy_kind is None:
+            return []
+        findings: list[Finding] = []
+        where = ("hierarchy",)
+        expected, need = _TYPE_FOR_HIERARCHY[self.hierarchy_kind]
+        if self.role not in ("quasi_identifier", "sensitive"):
+            findings.append(
+                Finding(
+                    where,
+                    f"found 'hierarchy' on an attribute with the role '{self.role}'; expected it "
+                    "on a quasi_identifier, or a file on a sensitive attribute; remove "
+                    "'hierarchy' or change the role",
+                )
+            )
+        elif self.role == "sensitive" and self.hierarchy_kind != "file":
+            findings.append(
+                Finding(
+                    where,
+                    f"found the rule '{self.hierarchy_kind}' on a sensitive attribute; expected "
+                    "the path of a file there; write the groups of its values into a file",
+                )
+            )
+        elif self.type not in (None, expected):
+            findings.append(
+                Finding(
+                    where,
+                    f"found a hierarchy together with the type '{self.type}', but {need}; expected "
+                    f"no type or '{expected}'; correct 'type' or remove 'hierarchy'",
+                )
+            )
+        if self.order is not None:
+            findings.append(
+                Finding(
+                    where,
+                    "found a hierarchy together with an order; expected one of the two, for a "
+                    "hierarchy orders the values itself; remove 'order' or 'hierarchy'",
+                )
+            )
+        return findings

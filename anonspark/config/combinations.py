@@ -1,0 +1,133 @@
+"""What sections of the configuration cannot mean together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anonspark.config.attributes import Attribute
+from anonspark.config.evaluate import EvaluateOptions
+from anonspark.config.input import MissingPolicy
+from anonspark.config.output import OutputStyle
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.problems import Finding, found, nearest
+
+__all__ = ["generated_columns", "unmeasurable", "unusable_criteria", "unusable_names"]
+
+
+def _folded(name: str) -> str:
+    # As Spark compares column names unless it is told otherwise.
+    return name.lower()
+
+
+def unusable_names(attributes: Mapping[str, Attribute]) -> list[Finding]:
+    """Find empty names, and names that Spark does not tell apart."""
+    findings: list[Finding] = []
+    first: dict[str, str] = {}
+    for name in attributes:
+        if name == "":
+            findings.append(
+                Finding(
+                    ("attributes", name),
+                    "found an empty name; expected the name of a column; correct or remove it",
+                )
+            )
+        other = first.setdefault(_folded(name), name)
+        if other != name:
+            findings.append(
+                Finding(
+                    ("attributes", name),
+                    f"found the name {other!r} again, but for upper and lower case, which Spark "
+                    "does not tell apart; expected each column once; remove one of the two",
+                )
+            )
+    return findings
+
+
+def unusable_criteria(
+    attributes: Mapping[str, Attribute], privacy: PrivacyOptions
+) -> list[Finding]:
+    """Find criteria about attributes that are not sensitive, or lack what the criterion needs."""
+    findings = []
+    sensitive = [name for name, attribute in attributes.items() if attribute.role == "sensitive"]
+    for location, name in privacy.locations():
+        if name not in sensitive:
+            role = f"has the role '{attributes[name].role}'" if name in attributes else "is none"
+            near = nearest(name, sensitive)
+            hint = f"; did you mean {near!r}?" if near else ""
+            findings.append(
+                Finding(
+                    ("privacy", *location),
+                    f"found {found(name)}, which {role}; expected the name of an attribute with "
+                    f"the role 'sensitive'{hint or '; list it among the attributes'}",
+                )
+            )
+    ordered = {one.attribute for one in privacy.t_closeness if one.distance == "ordered"}
+    for place, closeness in enumerate(privacy.t_closeness):
+        if closeness.distance == "hierarchical" and closeness.attribute in ordered:
+            findings.append(
+                Finding(
+                    ("privacy", "t_closeness", place, "distance"),
+                    "found 'hierarchical' beside 'ordered' for the same attribute; expected one of "
+                    "the two, for a hierarchy orders the values, too; remove one",
+                )
+            )
+        attribute = attributes.get(closeness.attribute)
+        if (
+            closeness.distance == "hierarchical"
+            and attribute is not None
+            and attribute.role == "sensitive"
+            and attribute.hierarchy is None
+        ):
+            findings.append(
+                Finding(
+                    ("privacy", "t_closeness", place, "distance"),
+                    "found 'hierarchical' for an attribute without a hierarchy; expected 'equal' "
+                    "or 'ordered'; give the attribute a hierarchy file or change the distance",
+                )
+            )
+    return findings
+
+
+def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]:
+    """Find figures that cannot be measured in what is published."""
+    if not evaluate.information or style != "mean":
+        return []
+    return [
+        Finding(
+            ("evaluate", "information"),
+            "found true together with output.style 'mean', which does not tell what values a class "
+            "covers; expected another style; choose 'interval' or 'bounds', or set it to false",
+        )
+    ]
+
+
+def generated_columns(
+    attributes: Mapping[str, Attribute], style: OutputStyle, missing: MissingPolicy
+) -> list[Finding]:
+    """Find published attributes with the name of a column that the release generates."""
+    suffixes = ["_min", "_max"] if style == "bounds" else []
+    if missing == "category" and style != "interval":
+        suffixes.append("_missing")
+    generated = {
+        _folded(name + suffix): (name, suffix)
+        for name, attribute in attributes.items()
+        if attribute.role == "quasi_identifier"
+        for suffix in suffixes
+    }
+    findings: list[Finding] = []
+    for name, attribute in attributes.items():
+        if attribute.role == "identifier" or _folded(name) not in generated:
+            continue
+        source, suffix = generated[_folded(name)]
+        cause = f"output.style '{style}'"
+        if suffix == "_missing":
+            cause += " with missing 'category'"
+        findings.append(
+            Finding(
+                ("attributes", name),
+                f"found the name of the column {source + suffix!r}, which {cause} generates for "
+                f"{source!r}; expected a name of its own; rename the column in the input, choose "
+                "another output.style, or do not publish it",
+            )
+        )
+    return findings

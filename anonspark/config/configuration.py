@@ -1,0 +1,295 @@
+"""What a configuration may say: the typed, frozen form of the YAML file.
+
+Types are strict: a text is never taken for a number, nor a boolean for one. Nothing here looks at
+data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+
+from anonspark.config.attributes import Attribute, Role
+from anonspark.config.combinations import (
+    generated_columns,
+    unmeasurable,
+    unusable_criteria,
+    unusable_names,
+)
+from anonspark.config.evaluate import EvaluateOptions
+from anonspark.config.execution import ExecutionOptions
+from anonspark.config.gates import Gate, unusable_gates
+from anonspark.config.input import InputOptions, MissingPolicy
+from anonspark.config.metrics import MetricsOptions, unusable_drift
+from anonspark.config.models import ModelOptions, default_model, model_options
+from anonspark.config.output import OutputOptions
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.problems import Finding, impossible
+from anonspark.config.section import Section
+from anonspark.core.criterion import CRITERIA
+from anonspark.redaction import redact_options, redact_values
+
+__all__ = ["Configuration"]
+
+
+def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document without keys that say what was so before there was the key.
+
+    A run that was killed is continued, and a release found again, by a later version.
+    """
+    if document["input"]["missing_columns"] == "error":
+        del document["input"]["missing_columns"]
+    model = document.get("model", {})
+    if model.get("objective") == "gcp":
+        del model["objective"]
+    if model.get("passes") == 20:
+        del model["passes"]
+    privacy = document.get("privacy", {})
+    for key in {one.key for one in CRITERIA.values() if one.is_later}:
+        if privacy.get(key) == []:
+            del privacy[key]
+    return document
+
+
+def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> None:
+    """Leave ``separation`` out of what is fingerprinted where rounds are as before there was it."""
+    if not model.has_rounds or section.get("separation") == "always":
+        section.pop("separation", None)
+
+
+class Configuration(Section):
+    """A complete configuration.
+
+    Attributes
+    ----------
+    input : InputOptions
+        Where the table comes from.
+    attributes : dict
+        Column name to :class:`Attribute`; the order is part of the configuration, for it breaks
+        ties.
+    missing : str
+        What happens to records with a missing quasi-identifier.
+    privacy : PrivacyOptions
+        What the release guarantees.
+    model : ModelOptions
+        Options of the model, of the class that the model registry gives.
+    evaluate : EvaluateOptions
+        What is measured beyond the usual.
+    gates : dict
+        Figure to :class:`Gate`: bounds outside of which nothing is published.
+    metrics : MetricsOptions
+        How runs are followed over time.
+    output : OutputOptions
+        Where the release goes, and what it looks like.
+    execution : ExecutionOptions
+        How the work is done.
+    """
+
+    input: InputOptions = Field(description="Where the table comes from.")
+    attributes: dict[str, Attribute] = Field(
+        description="The columns and their roles; what is not listed is not published."
+    )
+    missing: MissingPolicy = Field(
+        default="drop",
+        description=(
+            "Records with a missing quasi-identifier: drop leaves them out, error refuses the "
+            "table, category treats missing as a value of its own."
+        ),
+    )
+    privacy: PrivacyOptions = Field(description="What the release guarantees.")
+    model: Annotated[SerializeAsAny[ModelOptions], BeforeValidator(model_options)] = Field(
+        default_factory=default_model,
+        description="Which model makes the classes, and its options.",
+    )
+    evaluate: EvaluateOptions = Field(
+        default=EvaluateOptions(), description="What is measured beyond the usual."
+    )
+    gates: dict[str, Gate] = Field(
+        default={},
+        description=(
+            "Bounds on figures of the release, by their names: columns of the table summary, "
+            "attributes.<name>.<column> and risk.<attacker>.<column>. Outside of them nothing is "
+            "published."
+        ),
+    )
+    metrics: MetricsOptions = Field(
+        default=MetricsOptions(), description="How runs are followed over time."
+    )
+    output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
+    execution: ExecutionOptions = Field(
+        default=ExecutionOptions(), description="How the work is done."
+    )
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings = [
+            *unusable_names(self.attributes),
+            *unusable_criteria(self.attributes, self.privacy),
+            *generated_columns(self.attributes, self.output.style, self.missing),
+            *self.model.findings(self.attributes, self.output.style),
+            *unmeasurable(self.evaluate, self.output.style),
+            *unusable_gates(
+                self.gates,
+                self.quasi_identifiers,
+                information=self.evaluate.information,
+                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
+            ),
+            *unusable_drift(
+                self.metrics,
+                information=self.evaluate.information,
+                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
+            ),
+        ]
+        if not self.quasi_identifiers:
+            findings.append(
+                Finding(
+                    ("attributes",),
+                    "found no quasi_identifier; expected at least one; give the role "
+                    "'quasi_identifier' to the attributes that could identify a person together",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+    @property
+    def quasi_identifiers(self) -> list[str]:
+        """Names of the quasi-identifiers, in configuration order."""
+        return self._with_role("quasi_identifier")
+
+    @property
+    def identifiers(self) -> list[str]:
+        """Names of the identifiers, in configuration order."""
+        return self._with_role("identifier")
+
+    @property
+    def published_as_is(self) -> list[str]:
+        """Names of the sensitive and insensitive attributes, in configuration order."""
+        return self._with_role("sensitive", "insensitive")
+
+    @property
+    def sensitive(self) -> list[str]:
+        """Names of the sensitive attributes, in configuration order."""
+        return self._with_role("sensitive")
+
+    @property
+    def sensitive_orders(self) -> dict[str, list[str]]:
+        """Declared orders of sensitive attributes."""
+        return {
+            name: self.attributes[name].order or []
+            for name in self._with_role("sensitive")
+            if self.attributes[name].order is not None
+        }
+
+    def _with_role(self, *roles: Role) -> list[str]:
+        return [name for name, attribute in self.attributes.items() if attribute.role in roles]
+
+    def fingerprint(self) -> str:
+        """Return what tells this configuration from every other one.
+
+        The order of the attributes counts, as it breaks ties; the order of all other keys does
+        not, nor does it matter whether a default is written out. The seed enters through its own
+        hash.
+
+        Returns
+        -------
+        str
+            SHA-256 of the canonical JSON, in hexadecimal digits.
+        """
+        document = _without_later_defaults(self.model_dump(mode="json"))
+        _drop_published_separation(document["model"], self.model)
+        document["attributes"] = list(document["attributes"].items())
+        document["execution"]["seed"] = self._seed_hash()
+        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return _sha256(canonical)
+
+    def input_fingerprint(self) -> str:
+        """Return what tells whether two configurations prepare the same records.
+
+        Returns
+        -------
+        str
+            SHA-256 of what :func:`anonspark.pipeline.preparing.prepare` depends on, in hexadecimal
+            digits.
+        """
+        document = _without_later_defaults(
+            self.model_dump(mode="json", include={"input", "attributes", "missing"})
+        )
+        document["attributes"] = list(document["attributes"].items())
+        document["seed"] = self._seed_hash()
+        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
+    def settings_fingerprint(self) -> str:
+        """Return what tells whether the figures of two releases can be compared.
+
+        It covers what decides what becomes of a given table: attributes, policy for missing
+        values, criteria, model and style. Paths, formats, seed and everything that changes no
+        class may differ. A default that is written out counts as one that is not.
+
+        Returns
+        -------
+        str
+            SHA-256 of the canonical JSON, in hexadecimal digits.
+        """
+        document = self.model_dump(
+            mode="json",
+            include={"attributes", "missing", "privacy", "model"},
+            exclude_defaults=True,
+        )
+        for attribute in document["attributes"].values():
+            if isinstance(attribute.get("hierarchy"), str):
+                attribute["hierarchy"] = "file"
+        for place in ("population", "format", "options"):
+            document["privacy"].get("delta_presence", {}).pop(place, None)
+        document["attributes"] = list(document["attributes"].items())
+        document["model"] = {"name": self.model.name, **document.get("model", {})}
+        document["model"] |= self.model.model_dump(include={"separation"})
+        _drop_published_separation(document["model"], self.model)
+        document["style"] = self.output.style
+        document["missing_markers"] = self.input.missing_markers
+        return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
+    def public_dict(self) -> dict[str, Any]:
+        """Return the configuration as the manifest shows it, without its secrets.
+
+        The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
+        (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
+        credentials in data source options and in all texts by ``(redacted)``.
+
+        Returns
+        -------
+        dict
+            Nothing but JSON values, in configuration order.
+        """
+        document = self.model_dump(mode="json")
+        del document["execution"]["seed"]
+        document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]
+        for attribute in document["attributes"].values():
+            # The values of a sensitive attribute are published, and verifying needs their order.
+            order = None if attribute["role"] == "sensitive" else attribute.pop("order")
+            if order is not None:
+                attribute["order_entries"] = len(order)
+                attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
+        for source in (document["input"], document["privacy"]["delta_presence"] or {}):
+            if "options" in source:
+                source["options"] = redact_options(source["options"])
+        public: dict[str, Any] = redact_values(document)
+        # These are values of the data and names of columns, which verifying compares.
+        presence = public["privacy"]["delta_presence"]
+        public["privacy"] = document["privacy"] | {"delta_presence": presence}
+        public["input"]["missing_markers"] = document["input"]["missing_markers"]
+        for name, attribute in document["attributes"].items():
+            if "order" in attribute:
+                public["attributes"][name]["order"] = attribute["order"]
+        return public
+
+    def _seed_hash(self) -> str:
+        return _sha256(f"anonspark-seed:{self.execution.seed}")
+
+
+def _sha256(text: str) -> str:
+    # Paths from a command line may hold bytes that are no text, as lone surrogates.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

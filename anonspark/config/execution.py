@@ -1,0 +1,76 @@
+"""What the ``execution`` section may say: how the work is done."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from anonspark.config.problems import Finding, impossible
+from anonspark.config.section import NonEmptyText, Section
+
+__all__ = ["ExecutionOptions"]
+
+
+class ExecutionOptions(Section):
+    """How the work is done.
+
+    Attributes
+    ----------
+    task_rows : int
+        Largest number of rows that one task finishes on its own.
+    seed : int
+        Mixed into record hashes and random choices; a secret.
+    seed_file : str or None
+        Where the seed was read from; it tells nothing of a release, so no dump has it.
+    staging_path : str or None
+        Directory below which raw records are staged.
+    """
+
+    task_rows: int = Field(
+        default=250_000,
+        ge=1,
+        description="Largest number of rows that one task finishes on its own.",
+    )
+    seed: int = Field(
+        default=0,
+        repr=False,
+        ge=-(2**63),
+        le=2**63 - 1,
+        description=(
+            "Mixed into record hashes and random choices. Keep it secret in production, and draw "
+            "it at random from the whole range, so that its fingerprint does not give it away."
+        ),
+    )
+    seed_file: NonEmptyText | None = Field(
+        default=None,
+        # The same number makes the same release, wherever it is kept.
+        exclude=True,
+        description=(
+            "File that holds the seed and nothing else, instead of seed: a path of the driver's "
+            "local disk, or any Hadoop URI. The environment variable ANONSPARK_SEED is a third "
+            "place for it; the seed stands in one of them."
+        ),
+    )
+    staging_path: NonEmptyText | None = Field(
+        default=None,
+        description=(
+            "Private directory that all executors reach, below which a run keeps raw records and "
+            "its finished rounds until it ends. null: beside output.path."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_seed(self) -> Self:
+        if self.seed_file is not None and "seed" not in self.model_fields_set:
+            # Else the file would be passed over, and the seed would be 0.
+            raise impossible(
+                [
+                    Finding(
+                        ("seed_file",),
+                        "found a file that was not read; expected load_configuration or "
+                        "parse_configuration to read it; use one of them",
+                    )
+                ]
+            )
+        return self

@@ -1,0 +1,127 @@
+"""What the rule of a hierarchy may say."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from anonspark.config.problems import Finding, found, impossible, one_of
+from anonspark.config.section import Section, unique_entries
+
+__all__ = ["HierarchyRule"]
+
+CalendarLevel = Literal["month", "quarter", "year"]
+
+_HIERARCHY_RULES = ("intervals", "prefix", "calendar")
+
+
+class HierarchyRule(Section):
+    """A hierarchy that is built from a rule, over the values that occur.
+
+    Attributes
+    ----------
+    intervals : list of float or None
+        Widths of intervals of numbers, from fine to coarse.
+    origin : float or None
+        An end of the intervals of all widths; None means 0.
+    prefix : list of int or None
+        Numbers of characters masked at the end of codes.
+    calendar : list of str or None
+        Levels above a date.
+    """
+
+    intervals: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=unique_entries,
+        description=(
+            "For numbers: widths of half-open intervals from fine to coarse, each a multiple of "
+            "the one before, such as [5, 10, 20]."
+        ),
+    )
+    origin: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="With intervals: a number at which intervals of all widths begin; null: 0.",
+    )
+    prefix: list[Annotated[int, Field(ge=1, le=1000)]] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=unique_entries,
+        description=(
+            "For codes such as postal codes: numbers of characters masked at the end, ascending, "
+            "such as [1, 2, 3]."
+        ),
+    )
+    calendar: list[CalendarLevel] | None = Field(
+        default=None,
+        min_length=1,
+        json_schema_extra=unique_entries,
+        description="For dates: the levels above the day, among month, quarter, year, in order.",
+    )
+
+    @property
+    def kind(self) -> Literal["intervals", "prefix", "calendar"]:
+        """Which rule it is."""
+        if self.intervals is not None:
+            return "intervals"
+        return "prefix" if self.prefix is not None else "calendar"
+
+    @model_validator(mode="after")
+    def _check_combinations(self) -> Self:
+        findings: list[Finding] = []
+        given = [key for key in _HIERARCHY_RULES if getattr(self, key) is not None]
+        if len(given) != 1:
+            findings.append(
+                Finding(
+                    (),
+                    f"found {' and '.join(map(repr, given)) or 'no rule'}; expected exactly one "
+                    f"of {one_of(_HIERARCHY_RULES)}; "
+                    + ("keep one of them" if given else "add one, or give the path of a file"),
+                )
+            )
+        elif self.origin is not None and self.intervals is None:
+            findings.append(
+                Finding(
+                    ("origin",),
+                    f"found 'origin' together with {given[0]!r}; expected it with 'intervals' "
+                    "only; remove it",
+                )
+            )
+        for finer, coarser in pairwise(self.intervals or ()):
+            if coarser <= finer or Fraction(repr(coarser)) % Fraction(repr(finer)):
+                findings.append(
+                    Finding(
+                        ("intervals",),
+                        f"found {_width(coarser)} after {_width(finer)}; expected widths from fine "
+                        "to coarse, each a multiple of the one before; correct one of the two",
+                    )
+                )
+        findings += [
+            Finding(
+                ("prefix",),
+                f"found {found(more)} after {found(fewer)}; expected ascending numbers of masked "
+                "characters; sort them, each once",
+            )
+            for fewer, more in pairwise(self.prefix or ())
+            if more <= fewer
+        ]
+        in_order = [level for level in get_args(CalendarLevel) if level in (self.calendar or ())]
+        if self.calendar is not None and self.calendar != in_order:
+            findings.append(
+                Finding(
+                    ("calendar",),
+                    "found levels in another order or more than once; expected them from fine to "
+                    f"coarse; write [{', '.join(in_order)}]",
+                )
+            )
+        if findings:
+            raise impossible(findings)
+        return self
+
+
+def _width(width: float) -> str:
+    """Say what a width is, as it was written."""
+    return found(int(width) if width.is_integer() else width)

@@ -1,0 +1,121 @@
+"""What the ``input`` section may say: where the table comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
+
+from anonspark.config.section import NonEmptyText, Section
+
+__all__ = ["InputOptions", "MissingColumns", "MissingPolicy"]
+
+MissingPolicy = Literal["drop", "error", "category"]
+MissingColumns = Literal["error", "null"]
+
+_PATH: TypeAdapter[str] = TypeAdapter(NonEmptyText, config=ConfigDict(strict=True))
+_PATHS: TypeAdapter[list[str]] = TypeAdapter(
+    Annotated[list[NonEmptyText], Field(min_length=1)], config=ConfigDict(strict=True)
+)
+
+
+def _path_or_paths(value: object) -> str | list[str]:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if isinstance(value, list):
+        return _PATHS.validate_python(value)
+    return _PATH.validate_python(value)
+
+
+def _option_text(value: object) -> object:
+    """Write a YAML boolean or whole number as Spark options are written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return value
+
+
+def _null_as_text(value: object) -> object:
+    """Let what YAML takes for nothing be the word that it is."""
+    return "null" if value is None else value
+
+
+def _trim(markers: list[str]) -> list[str]:
+    # Values are compared trimmed: a marker with blanks around it would never match.
+    return list(dict.fromkeys(marker.strip() for marker in markers))
+
+
+class InputOptions(Section):
+    """Where the table comes from.
+
+    Attributes
+    ----------
+    path : str or list of str
+        One path or several; any Hadoop URI.
+    format : str
+        Name of a Spark data source.
+    options : dict
+        Options of the data source.
+    missing_markers : list of str
+        Trimmed text values that mean *missing* in a quasi-identifier.
+    missing_columns : str
+        What becomes of an attribute that some files of the table lack.
+    """
+
+    path: Annotated[
+        str | list[str],
+        BeforeValidator(_path_or_paths),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "string", "minLength": 1},
+                    {
+                        "type": "array",
+                        "items": {"type": "string", "minLength": 1},
+                        "minItems": 1,
+                    },
+                ]
+            }
+        ),
+    ] = Field(description="A path or a list of paths; any Hadoop URI.")
+    format: NonEmptyText = Field(
+        default="parquet",
+        description="Name of the Spark data source: parquet, csv, orc, json, ...",
+    )
+    options: dict[
+        str,
+        Annotated[
+            str,
+            BeforeValidator(_option_text),
+            WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "boolean", "integer")]}),
+        ],
+    ] = Field(
+        default={},
+        description="Options of the Spark data source, such as header and inferSchema of csv.",
+    )
+    missing_markers: Annotated[list[str], AfterValidator(_trim)] = Field(
+        default=["", "?"],
+        description=(
+            "Texts that mean a missing value in a quasi-identifier, compared after blanks around "
+            "the value are taken away."
+        ),
+    )
+
+    missing_columns: Annotated[
+        MissingColumns,
+        BeforeValidator(_null_as_text),
+        WithJsonSchema(
+            {"anyOf": [{"enum": ["error", "null"], "type": "string"}, {"type": "null"}]}
+        ),
+    ] = Field(
+        default="error",
+        description=(
+            "If some files of the table (Parquet, ORC, Avro) lack an attribute that others have: "
+            "error refuses the table, null reads missing values there."
+        ),
+    )
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths, one or more."""
+        return (self.path,) if isinstance(self.path, str) else tuple(self.path)

@@ -1,0 +1,74 @@
+"""What the ``output`` section may say: where the release goes, and what it looks like."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.section import NonEmptyText, Section
+
+__all__ = ["OutputMode", "OutputOptions", "OutputStyle"]
+
+OutputMode = Literal["error", "overwrite"]
+OutputStyle = Literal["interval", "bounds", "mean"]
+
+# What cannot be read back as it was written, or moved.
+_NO_TYPES = "keeps no types, nor tells missing values from empty ones"
+_UNFIT_FORMATS = {
+    **dict.fromkeys(("csv", "json", "text", "xml"), _NO_TYPES),
+    "iceberg": "writes absolute paths into its files, so that a release could not be renamed",
+    "jdbc": "has no files, so that a release could not be renamed",
+}
+
+
+class OutputOptions(Section):
+    """Where the release goes, and what it looks like.
+
+    Attributes
+    ----------
+    path : str
+        Directory of the release; any Hadoop URI.
+    mode : str
+        What happens if there is something at the path.
+    style : str
+        How generalized values are written.
+    format : str
+        Name of the Spark data source that the records are written with.
+    """
+
+    path: NonEmptyText = Field(description="Directory of the release; any Hadoop URI.")
+    mode: OutputMode = Field(
+        default="error",
+        description="If there is something at the path: error refuses, overwrite replaces it.",
+    )
+    style: OutputStyle = Field(
+        default="interval",
+        description=(
+            'How generalized values are written: interval as "[17-25]", bounds as two columns '
+            "<name>_min and <name>_max, mean as the mean of the class."
+        ),
+    )
+    format: NonEmptyText = Field(
+        default="parquet",
+        description=(
+            "Name of the Spark data source that the records are written with: parquet, orc, delta, "
+            "... It has to keep types and missing values, and to bear a rename of its directory."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_format(self) -> Self:
+        why = _UNFIT_FORMATS.get(self.format.lower())
+        if why is not None:
+            raise impossible(
+                [
+                    Finding(
+                        ("format",),
+                        f"found {found(self.format)}, which {why}; expected parquet, orc or delta; "
+                        "choose one, and convert the release afterwards",
+                    )
+                ]
+            )
+        return self
