@@ -20,12 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from anonspark.config import Configuration, parse_configuration
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.session import (
-    our_settings,
-    reads_as_we_do,
-    require_classic,
-    writing_settings,
-)
+from anonspark.engine.spark.session import require_classic
+from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
 from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.prepare.reading import select_attributes
 from anonspark.layers.prepare.snapshot import plain_schema
@@ -165,7 +161,7 @@ def anonymize(
     The same jobs as a run of the command line: the table is computed once, and once more if it has
     identifiers, of which then only they and the quasi-identifiers are asked for. It is computed
     with the settings that its session has, and everything else is done with those of
-    `anonspark.engine.spark.session.SQL_SETTINGS`, which are put back afterwards: where the
+    `anonspark.engine.spark.settings.SQL_SETTINGS`, which are put back afterwards: where the
     session's own mean something else, as another time zone does, the table's attributes are
     written to the staging directory once and read again from there. Calls from several threads
     take turns.

@@ -32,7 +32,7 @@ from anonspark.engine.spark.fingerprints import (
     table_fingerprint,
 )
 from anonspark.engine.spark.hidden import with_hidden_number
-from anonspark.engine.spark.session import batches_of_rows
+from anonspark.engine.spark.settings import batches_of_rows
 from anonspark.engine.spark.table import SparkEngine, SparkTable, frame_of
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies

@@ -16,13 +16,14 @@ from pyspark.sql import functions as sf
 
 import anonspark
 from anonspark.cli.doctor import run_checks
-from anonspark.engine.spark import session as session_module
-from anonspark.engine.spark.session import (
-    SQL_SETTINGS,
-    batches_of_rows,
-    open_session,
-    require_classic,
+from anonspark.engine.spark import memory, start_errors
+from anonspark.engine.spark.embedded import (
+    embedded_settings,
+    own_log_configuration,
+    read_spark_defaults,
 )
+from anonspark.engine.spark.session import open_session, require_classic
+from anonspark.engine.spark.settings import SQL_SETTINGS, batches_of_rows
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
@@ -283,7 +284,7 @@ def test_views_did_not_outlive_the_test_before(spark: SparkSession) -> None:
 def write_defaults(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> dict[str, str]:
     (folder / "spark-defaults.conf").write_text(text, encoding="utf-8")
     monkeypatch.setenv("SPARK_CONF_DIR", str(folder))
-    return session_module._read_spark_defaults()
+    return read_spark_defaults()
 
 
 def test_spark_defaults_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -299,7 +300,7 @@ def test_spark_defaults_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         "spark.driver.extraJavaOptions": "-XX:+UseG1GC -Dkey=value",
         "spark.local.dir": "/scratch",
     }
-    settings = session_module._embedded_settings(defaults, tmp_path)
+    settings = embedded_settings(defaults, tmp_path)
     options = settings.pop("spark.driver.extraJavaOptions")
     assert options.endswith("-XX:+UseG1GC -Dkey=value")
     assert "ParallelGC" not in options
@@ -308,9 +309,9 @@ def test_spark_defaults_win(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def test_memory_is_left_to_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
-    assert "spark.driver.memory" in session_module._embedded_settings({}, tmp_path)
+    assert "spark.driver.memory" in embedded_settings({}, tmp_path)
     monkeypatch.setenv("SPARK_DRIVER_MEMORY", "3g")
-    assert "spark.driver.memory" not in session_module._embedded_settings({}, tmp_path)
+    assert "spark.driver.memory" not in embedded_settings({}, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -319,19 +320,19 @@ def test_memory_is_left_to_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_memory_is_half_of_what_there_is(
     monkeypatch: pytest.MonkeyPatch, available: int, heap: int
 ) -> None:
-    monkeypatch.setattr(session_module, "_available_memory", lambda: available)
-    assert session_module._driver_memory_mebibytes() == heap
+    monkeypatch.setattr(memory, "_available_memory", lambda: available)
+    assert memory.driver_memory_mebibytes() == heap
 
 
 def test_available_memory_is_plausible() -> None:
-    assert 2**26 < session_module._available_memory() < 2**50
+    assert 2**26 < memory._available_memory() < 2**50
 
 
 def test_own_log_configuration_gives_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert session_module._own_log_configuration() is not None
+    assert own_log_configuration() is not None
     (tmp_path / "log4j2.properties").write_text("", encoding="utf-8")
-    assert session_module._own_log_configuration() is None
+    assert own_log_configuration() is None
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_own_log_configuration_gives_way(monkeypatch: pytest.MonkeyPatch, tmp_pa
     ],
 )
 def test_failures_in_plain_words(said: str, kind: type[AnonsparkError], expected: str) -> None:
-    error = session_module._explain(said, "spark://m:1", None)
+    error = start_errors._explain(said, "spark://m:1", None)
     assert type(error) is kind
     assert expected in str(error)
     assert "at x.Error" not in str(error)

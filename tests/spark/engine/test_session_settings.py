@@ -23,7 +23,7 @@ from pyspark.sql import functions as sf
 
 import anonspark
 from anonspark.engine.spark.java import find_java
-from anonspark.engine.spark.session import SQL_SETTINGS
+from anonspark.engine.spark.settings import SQL_SETTINGS
 from anonspark.errors import DataError
 
 ROWS = 150

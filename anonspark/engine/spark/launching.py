@@ -1,0 +1,188 @@
+"""Starting Spark's Java: its environment, the signals meanwhile, and what it says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from anonspark.engine.spark.java import JavaRuntime
+
+__all__ = [
+    "Messages",
+    "environment_set",
+    "interrupt_handler_kept",
+    "launch_environment",
+    "launch_java",
+]
+
+# What was last said on standard error is enough to tell why a start failed.
+_KEPT_LINES = 400
+
+
+class _MessageRelay(threading.Thread):
+    """Pass on what Spark's Java says to standard error, and keep the last of it.
+
+    Parameters
+    ----------
+    descriptor : int
+        The end of a pipe to read from; closed at its end.
+    kept : deque of str
+        Receives the lines.
+    quiet : bool
+        Keep the lines to ourselves until `start_passing_on`: what Java and Spark say during a
+        start that succeeds is of no use to anybody.
+    """
+
+    def __init__(self, descriptor: int, kept: deque[str], *, quiet: bool) -> None:
+        super().__init__(name="anonspark-java-messages", daemon=True)
+        self._descriptor = descriptor
+        self._kept = kept
+        self._passing_on = not quiet
+
+    def start_passing_on(self) -> None:
+        """Pass on the lines from now on."""
+        self._passing_on = True
+
+    def run(self) -> None:
+        """Read until Java has ended."""
+        with open(self._descriptor, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123
+            for line in lines:
+                self._kept.append(line)
+                if self._passing_on and sys.stderr is not None:
+                    # Reading must go on with a closed standard error, or Java would be held up.
+                    with suppress(OSError, ValueError):
+                        sys.stderr.write(line)
+                        sys.stderr.flush()
+
+
+class Messages:
+    """What Spark's Java has said during a start."""
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.relay: _MessageRelay | None = None
+
+
+def launch_java(settings: Mapping[str, str], messages: Messages, *, quiet: bool) -> object:
+    """Start Spark's Java with what it says in our hands; return the way to talk to it."""
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    # Only what the start of Java itself depends on: Java keeps these settings for all sessions of
+    # this process, and a later one may be another.
+    configuration = SparkConf()
+    for key in (
+        "spark.master",
+        "spark.app.name",
+        "spark.driver.memory",
+        "spark.driver.extraJavaOptions",
+        "spark.ui.showConsoleProgress",
+    ):
+        if key in settings:
+            configuration.set(key, settings[key])
+    reading, writing = os.pipe()
+    messages.relay = _MessageRelay(reading, messages.lines, quiet=quiet)
+    messages.relay.start()
+    try:
+        # Its standard output, too: ours is for results alone.
+        with _signals_deferred():
+            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+                configuration, popen_kwargs={"stdout": writing, "stderr": writing}
+            )
+    finally:
+        os.close(writing)
+    return gateway
+
+
+def launch_environment(
+    runtime: JavaRuntime, *, embedded: bool, defaults: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Choose the environment variables of a start; None stands for a variable to remove."""
+    environment: dict[str, str | None] = {
+        "JAVA_HOME": None if runtime.home is None else str(runtime.home),
+        # These would make pyspark look for a Spark Connect server instead of starting Spark.
+        "SPARK_REMOTE": None,
+        "SPARK_API_MODE": None,
+        "SPARK_CONNECT_MODE_ENABLED": None,
+    }
+    # Without it the workers start the first python3 on PATH, which knows nothing of this virtual
+    # environment.
+    python = defaults.get("spark.pyspark.python", sys.executable)
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        if name not in os.environ:
+            environment[name] = python
+            python = sys.executable
+    if embedded and "SPARK_LOCAL_IP" not in os.environ:
+        environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return environment
+
+
+@contextmanager
+def environment_set(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """Set and remove environment variables for a while."""
+    previous = {name: os.environ.get(name) for name in changes}
+    _set_environment(changes)
+    try:
+        yield
+    finally:
+        _set_environment(previous)
+
+
+def _set_environment(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+@contextmanager
+def interrupt_handler_kept() -> Iterator[None]:
+    """Put back the handler of Ctrl-C, which a new SparkContext replaces by its own.
+
+    That one asks Java to cancel all jobs, over the connection that the call it interrupts is
+    using: the call fails as if Java had ended, or goes on as if nothing had happened.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        # Python allows it in the main thread alone, and so does Spark.
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Keep a first Ctrl-C or SIGTERM until the end of the block.
+
+    pyspark, interrupted while it waits for the Java that it started, would leave that running.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals arrive in the main thread alone
+        return
+    arrived: list[int] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        handler = previous[signal.Signals(number)]
+        if arrived and callable(handler):
+            handler(number, frame)
+        arrived.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        signal.signal(number, keep)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, previous[number] or signal.SIG_DFL)
+    if arrived:
+        signal.raise_signal(arrived[0])

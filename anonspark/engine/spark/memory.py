@@ -1,0 +1,60 @@
+"""How much memory an embedded Spark takes.
+
+Java counts the limits of containers itself, but Spark always tells it a size. No package of Python
+that we know counts them: psutil tells what the machine has.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["driver_memory_mebibytes"]
+
+_GIBIBYTE = 2**30
+_MEBIBYTE = 2**20
+
+
+def driver_memory_mebibytes() -> int:
+    """Choose the heap: half of what this machine or container can give, from 1 to 8 GiB."""
+    half = _available_memory() // 2
+    return min(max(half, _GIBIBYTE), 8 * _GIBIBYTE) // _MEBIBYTE
+
+
+def _available_memory() -> int:
+    """Count the bytes of memory that can still be had, the limit of a container included."""
+    limits = []
+    with suppress(OSError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+    if not limits:
+        with suppress(OSError, ValueError):  # not a Linux: all there is
+            limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    limits.extend(_control_group_limits())
+    return min(limits, default=0)
+
+
+def _control_group_limits() -> list[int]:
+    """List the memory limits in bytes of the control groups that this process is in."""
+    try:
+        memberships = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    limits = []
+    for membership in memberships:
+        _, controllers, group = membership.split(":", 2)
+        if controllers == "":
+            root, name = Path("/sys/fs/cgroup"), "memory.max"
+        elif "memory" in controllers.split(","):
+            root, name = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+        else:
+            continue
+        # A limit of any group above holds, too. Inside a container the group's own path is
+        # often not to be seen, while the root of the mount is that group.
+        relative = Path(group.lstrip("/"))
+        for folder in (relative, *relative.parents):
+            with suppress(OSError, ValueError):  # not there, or "max" for no limit
+                limits.append(int((root / folder / name).read_text(encoding="ascii")))
+    return limits

@@ -1,0 +1,210 @@
+"""The SQL settings that a session has while we use it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = [
+    "SQL_SETTINGS",
+    "batches_of_rows",
+    "our_settings",
+    "reads_as_we_do",
+    "suppress_java_errors",
+    "writing_settings",
+]
+
+logger = logging.getLogger(__name__)
+
+_MEANING: Mapping[str, str] = {
+    # A timestamp must mean the same on every machine.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # An overflow or an impossible cast is an error, never a silent null. Default since Spark 4.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.retainGroupColumns": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.legacy.charVarcharAsString": "false",
+    # Days are those of the calendar of today in all years, as other programs write them; files of
+    # Spark 2 say that theirs are not.
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+    # A column that only some files have is not to be found by chance; see
+    # anonspark.engine.spark.file_schemas.
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.orc.mergeSchema": "false",
+    # A damaged or vanished file is an error, never a table with fewer rows.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Whose files we can ask for their columns.
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,parquet,text",
+    # The number of a round, read back from a folder's name, is a number.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+}
+"""Settings that decide what is read from a file, and what an expression means."""
+
+_NAMES_OF_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00")
+
+_WRITING: Mapping[str, str] = {
+    # Spark's default is still INT96, which hardly any other program can compare or index.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.avro.datetimeRebaseModeInWrite": "CORRECTED",
+}
+"""Settings that decide how files are written, and nothing that is read."""
+
+
+SQL_SETTINGS: Mapping[str, str] = {
+    **_MEANING,
+    **_WRITING,
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # Our functions work on whole batches: larger ones than the default of 10,000 rows pay.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # A round writes finished records, outliers and classes side by side: three open files, no sort.
+    "spark.sql.maxConcurrentOutputFileWriters": "3",
+    # The traceback of a failed task (Spark 4.3) must not print local variables, which hold records.
+    "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled": "false",
+}
+"""SQL settings that every session gets while we use it."""
+
+_BATCHES_OF_ROWS: Mapping[str, str] = {
+    # Rows of 100 kB, such as those with a clinical note, still make batches of 200 MB only.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2048",
+    # The one value that means no limit.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+}
+
+
+@contextmanager
+def batches_of_rows(session: SparkSession) -> Iterator[None]:
+    """Limit Arrow batches by their rows alone while single records are handed to Python.
+
+    Since Spark 4.1 batches are limited by their size, too, which is summed up over all columns
+    before each row: a quarter of all that Java does to hand records over. Packed batches (see
+    :mod:`anonspark.staged.records`), which are few and large, need that limit.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Its settings are others inside of the ``with`` block.
+    """
+    with _settings(session, _BATCHES_OF_ROWS):
+        yield
+
+
+@contextmanager
+def our_settings(session: SparkSession) -> Iterator[None]:
+    """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Anybody's. Its settings are others inside of the ``with`` block, and pyspark logs no errors
+        of queries there, whose text may hold values of the data.
+    """
+    with _settings(session, SQL_SETTINGS), _query_errors_unlogged():
+        yield
+
+
+@contextmanager
+def writing_settings(session: SparkSession) -> Iterator[None]:
+    """Write files as we do, of what is computed with the session's own settings."""
+    with _settings(session, _WRITING), _query_errors_unlogged():
+        yield
+
+
+def reads_as_we_do(session: SparkSession) -> bool:
+    """Tell whether files and expressions mean in a session what they mean with `SQL_SETTINGS`."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    def means(key: str, value: str) -> bool:
+        try:
+            found = session.conf.get(key)
+        except (PySparkException, Py4JError):
+            return True  # neither set, nor known to this Spark
+        if key == "spark.sql.session.timeZone" and found in _NAMES_OF_UTC:
+            return True
+        return found is None or found.upper() == value.upper()
+
+    return all(means(key, value) for key, value in _MEANING.items())
+
+
+@contextmanager
+def _settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Apply settings for a while; what was set before is set afterwards, and nothing else."""
+    previous = {key: session.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        _restore_settings(session, previous)
+
+
+def _restore_settings(session: SparkSession, previous: Mapping[str, str | None]) -> None:
+    """Put back what was set; quietly if the session has ended meanwhile."""
+    with suppress_java_errors("the settings of the session could not be put back"):
+        for key, value in previous.items():
+            if value is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, value)
+
+
+@contextmanager
+def _query_errors_unlogged() -> Iterator[None]:
+    """Keep pyspark from printing errors of queries, whose text may hold values of the data.
+
+    From version 4 on pyspark logs them on standard error from Python, besides raising them.
+    """
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # pyspark 3.5 raises them only
+        yield
+        return
+    loggers = [
+        PySparkLogger.getLogger(name)
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    ]
+    previous = [each.disabled for each in loggers]
+    for each in loggers:
+        each.disabled = True
+    try:
+        yield
+    finally:
+        for each, disabled in zip(loggers, previous, strict=True):
+            each.disabled = disabled
+
+
+@contextmanager
+def suppress_java_errors(message: str) -> Iterator[None]:
+    """Log, and nothing more, that Java did not do what was asked: it may have ended already."""
+    from py4j.protocol import Py4JError
+
+    try:
+        yield
+    except (Py4JError, OSError) as error:
+        logger.debug("%s", message, exc_info=error)

@@ -1,0 +1,145 @@
+"""Why Spark did not start, in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from anonspark.engine.spark.java import (
+    INSTALLATION_HINT,
+    JavaRuntime,
+    describe_versions,
+    installed_spark_version,
+    supported_java_versions,
+)
+from anonspark.engine.spark.launching import Messages
+from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
+
+__all__ = ["plain_errors"]
+
+
+@contextmanager
+def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[Messages]:
+    """Translate the failure of a start into plain words with a remedy."""
+    messages = Messages()
+    try:
+        yield messages
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"pyspark cannot be imported: {error}. "
+            "What to do: pip install --force-reinstall pyspark"
+        ) from error
+    except Exception as error:
+        relay = messages.relay
+        if relay is not None:
+            # Where Java has ended its last words are on their way; where it lives there is no end.
+            relay.join(timeout=2.0)
+        said = "".join(messages.lines)
+        problem = _explain(f"{said}\n{error}", master, runtime)
+        if said:
+            problem.add_note(f"Java said:\n{said}")
+        raise problem from error
+    finally:
+        if messages.relay is not None:
+            messages.relay.start_passing_on()
+
+
+def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> AnonsparkError:
+    """Say in plain words why Spark did not start, and what to do.
+
+    Parameters
+    ----------
+    text : str
+        What Java and pyspark said.
+    master : str or None
+        The master URL that was tried.
+    runtime : JavaRuntime or None
+        The Java that was tried, if it was chosen here.
+
+    Returns
+    -------
+    AnonsparkError
+        To be raised.
+    """
+    spark_version = installed_spark_version()
+    java = "Java" if runtime is None else f"Java {runtime.version} ({runtime.executable})"
+    needed = (
+        f"Spark {spark_version} needs Java "
+        f"{describe_versions(supported_java_versions(spark_version))}"
+    )
+    if re.search(
+        r"Could not parse Master URL|Master must either be|[Cc]luster manager for url", text
+    ):
+        return ConfigurationError(
+            f"--master: {master!r} is no master URL that Spark knows. "
+            "Expected spark://HOST:PORT, yarn, k8s://HOST:PORT, local[N] or local[*]."
+        )
+    known = (
+        (
+            "getSubject is not supported",
+            f"{java} is too new. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            "UnsupportedClassVersionError",
+            f"{java} is too old. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"FindException|jdk\.incubator\.vector not found",
+            f"{java} is a stripped runtime without a module that Spark asks for. "
+            f"What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"JAVA_HOME is not set|java: (command )?not found|bin/java: No such file",
+            f"Spark found no Java. {needed}. What to do: {INSTALLATION_HINT}.",
+        ),
+        (
+            r"Could not reserve enough space|insufficient memory|Not enough space"
+            r"|Cannot allocate memory|Invalid (maximum|initial) heap size"
+            r"|System memory \d+ must be at least",
+            "Java did not get the memory that it was told to take. What to do: set "
+            "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
+            "2g, or spark.driver.memory in spark-defaults.conf.",
+        ),
+        (
+            r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
+            "YARN cannot be found. What to do: set HADOOP_CONF_DIR to the folder with the "
+            "cluster's configuration.",
+        ),
+        (
+            r"All masters are unresponsive|Failed to connect to master|Connection refused"
+            r"|UnknownHostException|failed to register|Invalid Spark URL",
+            f"The master {master} does not answer. What to do: check that it runs, that host and "
+            "port are right, and that this machine can reach it.",
+        ),
+        (
+            r"No space left on device",
+            "A disk is full. What to do: make room, or set SPARK_LOCAL_DIRS and TMPDIR to folders "
+            "on a larger disk.",
+        ),
+        (
+            r"BindException|Cannot assign requested address",
+            "Spark could not listen on its network address. What to do: set SPARK_LOCAL_IP to an "
+            "address of this machine, as in 127.0.0.1.",
+        ),
+    )
+    for pattern, explanation in known:
+        if re.search(pattern, text):
+            return EnvironmentProblem(f"Spark did not start: {explanation}")
+    return EnvironmentProblem(
+        f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
+        "which checks Java, Python and Spark one by one; with --debug the whole text is shown."
+    )
+
+
+def _most_telling_line(text: str) -> str:
+    """Pick the line of a failed start that most likely names the cause."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [
+        line
+        for line in lines
+        if re.search(r"Error|Exception|Unrecognized|[Ii]nvalid", line)
+        and not line.startswith("at ")
+    ]
+    # Java's own complaint comes first; pyspark's, at the end, only says that Java has ended.
+    return (telling or lines or ["without a word"])[0].rstrip(".")
