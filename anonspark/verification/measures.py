@@ -30,7 +30,6 @@ __all__ = [
     "Uncertainty",
     "ValueCounts",
     "distinct_values",
-    "distribution",
     "entropy",
     "equal_distance",
     "hierarchical_distance",
@@ -119,27 +118,6 @@ class ValueCounts:
     def total(self, figures: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
         """Add up one figure a pair in each class."""
         return np.add.reduceat(figures, self.starts)
-
-
-def distribution(table: ValueCounts, domain: int) -> Figures:
-    """Return the distribution of the attribute over all classes.
-
-    Parameters
-    ----------
-    table : ValueCounts
-        At least one class.
-    domain : int
-        Values of the domain, m.
-
-    Returns
-    -------
-    float64 ndarray of shape (m,)
-        Shares of all records, sum 1.
-    """
-    counts = np.zeros(domain, np.int64)
-    np.add.at(counts, table.values, table.counts)
-    shares: Figures = counts / counts.sum()
-    return shares
 
 
 def distinct_values(table: ValueCounts) -> Integers:

@@ -45,11 +45,6 @@ class Lattice:
         nodes = np.array(list(product(*ranges)), np.int64).reshape(self.size, -1)
         return nodes[np.argsort(nodes.sum(axis=1), kind="stable")]
 
-    def level_sizes(self) -> list[int]:
-        """Return how many nodes there are of each height above the bottom."""
-        heights = self.nodes.sum(axis=1)
-        return [int(number) for number in np.bincount(heights - sum(self.lowest))]
-
     def above(self, node: Levels) -> npt.NDArray[np.bool_]:
         """Return which nodes generalize one, itself among them."""
         found: npt.NDArray[np.bool_] = np.all(self.nodes >= np.array(node), axis=1)
