@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
     from anonspark.config import Configuration
-    from anonspark.config.loading import TextReader
+    from anonspark.config.reading import TextReader
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
     from anonspark.utility.evaluation import Utility
@@ -151,7 +151,7 @@ def _load_then_on_spark(
     at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
     the seed that a local one names.
     """
-    from anonspark.config.loading import is_address, read_local_text
+    from anonspark.config.reading import is_address, read_local_text
 
     if not is_address(path):
         try:

@@ -17,14 +17,10 @@ from pydantic import Field, ValidationError
 
 from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, parse_configuration
-from anonspark.config.loading import (
-    TextReader,
-    is_address,
-    read_document,
-    read_local_text,
-)
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
+from anonspark.config.reading import TextReader, is_address, read_local_text
 from anonspark.config.section import Section
+from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
 

@@ -11,7 +11,7 @@ import yaml
 from places import REPOSITORY
 
 from anonspark.config import load_configuration
-from anonspark.config.loading import _Loader
+from anonspark.config.yaml_reading import Loader
 from anonspark.errors import ConfigurationError
 
 SOURCES = {
@@ -115,10 +115,10 @@ def test_names_in_parsed_expressions_are_quoted() -> None:
 
 
 def test_yaml_is_loaded_safely() -> None:
-    assert issubclass(_Loader, yaml.SafeLoader)
-    assert not issubclass(_Loader, yaml.FullLoader | yaml.UnsafeLoader)
-    assert set(_Loader.yaml_constructors) <= set(yaml.SafeLoader.yaml_constructors)
-    assert _Loader.yaml_multi_constructors == {}
+    assert issubclass(Loader, yaml.SafeLoader)
+    assert not issubclass(Loader, yaml.FullLoader | yaml.UnsafeLoader)
+    assert set(Loader.yaml_constructors) <= set(yaml.SafeLoader.yaml_constructors)
+    assert Loader.yaml_multi_constructors == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""What ``--set`` was given: key paths and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from anonspark.config.problems import found_at, key_path
+from anonspark.config.yaml_reading import UnreadableError, read_yaml
+from anonspark.redaction import REDACTED, is_secret_option
+
+__all__ = ["Assignment", "assign", "parse_overrides", "shown_override"]
+
+# One name of a key path, bare or in quotes, and the sign after it.
+_SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
+
+
+class Assignment(NamedTuple):
+    """An override taken apart.
+
+    Attributes
+    ----------
+    override : str
+        As it was given.
+    keys : tuple of str
+        Where the value goes.
+    value : object
+        What the text after the equals sign means in YAML.
+    """
+
+    override: str
+    keys: tuple[str, ...]
+    value: Any
+
+
+def parse_overrides(overrides: Sequence[str], problems: list[str]) -> list[Assignment]:
+    """Take the overrides apart; what is wrong with them is added to the problems."""
+    assignments: list[Assignment] = []
+    for override in overrides:
+        parsed = _parse_key_path(override)
+        if parsed is None:
+            problems.append(
+                f"--set {shown_override(override)}: found no key path with a value; expected "
+                "key.path=value; "
+                "put a name with a dot in quotes, as in "
+                "'attributes.\"capital.gain\".role=sensitive'"
+            )
+            continue
+        keys, text = parsed
+        try:
+            value, duplicates = read_yaml(text, keys)
+        except UnreadableError as error:
+            problems.append(f"--set {shown_override(override)}: {error}")
+            continue
+        shown = shown_override(override)
+        problems += [f"--set {shown}: {duplicate.line()}" for duplicate in duplicates]
+        assignments.append(Assignment(override, keys, value))
+    return assignments
+
+
+def shown_override(override: str) -> str:
+    """Return an override as messages quote it: not what it says of the seed, nor of passwords."""
+    keys, _, value = override.partition("=")
+    secret = "seed" in keys and "seed_file" not in keys and value
+    if not secret and is_secret_option(override):
+        return repr(f"{keys}={REDACTED}")
+    return repr(f"{keys}=(withheld)" if secret else override)
+
+
+def _parse_key_path(override: str) -> tuple[tuple[str, ...], str] | None:
+    """Cut an override into its key path and its value, or return None if it has no such form."""
+    keys: list[str] = []
+    position = 0
+    while (match := _SEGMENT.match(override, position)) is not None:
+        in_double, in_single, bare, end = match.groups()
+        keys.append(bare.strip() if bare is not None else in_double or in_single or "")
+        position = match.end()
+        if bare is not None and keys[-1] == "":
+            return None
+        if end == "=":
+            return tuple(keys), override[position:]
+    return None
+
+
+def assign(document: dict[str, Any], keys: tuple[str, ...], value: Any) -> str | None:
+    """Set the value at a key path; return what is wrong if that is impossible."""
+    section = document
+    for depth, key in enumerate(keys[:-1], start=1):
+        inner = section.get(key)
+        if isinstance(inner, str) and depth == 2 and keys[0] == "attributes":
+            inner = {"role": inner}
+        elif inner is None:
+            inner = {}
+        elif not isinstance(inner, dict):
+            return (
+                f"found {found_at(keys[:depth], inner)} at {key_path(keys[:depth])}; expected a "
+                "mapping there; set it as a whole"
+            )
+        section[key] = inner
+        section = inner
+    section[keys[-1]] = value
+    return None
