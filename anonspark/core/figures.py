@@ -208,6 +208,14 @@ SUMMARY = (
         "records",
         better="smaller",
     ),
+    Figure(
+        "median_class_size",
+        "double",
+        "median class size",
+        "records",
+        better="smaller",
+        help="Records of the median group.",
+    ),
     Figure("precision", "double", "precision", "0 to 1", better="larger"),
     Figure(
         "loss",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -317,6 +318,7 @@ def assert_tables_agree(
     assert max(sizes) == summary["max_class_size"]
     assert summary["mean_class_size"] == pytest.approx(sum(sizes) / len(sizes))
     assert summary["aecs"] == pytest.approx(sum(sizes) / (len(sizes) * summary["k"]))
+    assert summary["median_class_size"] == median(sizes)
     lost = sum(row["size"] * row["ncp"] for row in classes)
     assert summary["gcp_total"] == pytest.approx(lost, rel=1e-9)
     assert summary["gcp_total"] == pytest.approx(rounds[-1]["gcp_total_cumulative"], rel=1e-12)

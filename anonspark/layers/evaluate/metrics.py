@@ -196,6 +196,15 @@ class Totals:
         return (self.rows + self.suppressed) / (self.classes + (self.suppressed > 0))
 
     @property
+    def median_class_size(self) -> float:
+        """Records of the class in the middle by size; the mean of the two in the middle."""
+        sizes = sorted(self.sizes)
+        ends = np.cumsum([self.sizes[size] for size in sizes])
+        middle = ((self.classes - 1) // 2, self.classes // 2)
+        places: list[int] = np.searchsorted(ends, middle, side="right").tolist()
+        return sum(sizes[place] for place in places) / 2
+
+    @property
     def smallest(self) -> int:
         """Records of the smallest class."""
         return min(self.sizes)
@@ -231,6 +240,7 @@ class Totals:
             "aecs": self.mean_class_size / k,
             "mean_class_size": self.mean_class_size,
             "mean_class_size_with_suppressed": self.mean_class_size_with_suppressed,
+            "median_class_size": self.median_class_size,
             "precision": self.precision,
             "loss": self.loss,
             "utility_score": utility_score(self.loss),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,6 +177,7 @@ def test_figures_of_negative_and_tiny_numbers(anonymize: Anonymize, model: str) 
     assert row["gcp"] == pytest.approx(by_labels / (3 * 300), rel=1e-9)
     assert row["aecs"] == pytest.approx(300 / (len(classes) * 5))
     assert row["mean_class_size"] == pytest.approx(300 / len(classes))
+    assert row["median_class_size"] == median(one["size"] for one in classes)
 
 
 @pytest.mark.parametrize(
@@ -505,6 +507,7 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         "gcp": double,
         "aecs": double,
         "mean_class_size": double,
+        "median_class_size": double,
         "min_class_size": long,
         "max_class_size": long,
         "seconds": double,
