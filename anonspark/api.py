@@ -20,11 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from anonspark.config import Configuration, parse_configuration
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.input import plain_schema
+from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import require_classic
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
 from anonspark.errors import ConfigurationError, exit_code_of
-from anonspark.layers.prepare.reading import select_attributes
-from anonspark.layers.prepare.snapshot import plain_schema
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
 from anonspark.pipeline.warnings.identifiers import with_numbers_for_identifiers
@@ -281,7 +281,12 @@ def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) ->
         raise
     finally:
         write_textfile(
-            configuration, progress, started=started, exit_code=code, summary=summary, spark=spark
+            configuration,
+            progress,
+            started=started,
+            exit_code=code,
+            summary=summary,
+            files=FileSystem(spark),
         )
 
 

@@ -247,13 +247,18 @@ def run(
 
         if not configured:  # at an address that could not be read
             return
+        files = None
+        if spark is not None:
+            from anonspark.engine.spark.filesystem import FileSystem
+
+            files = FileSystem(spark)
         write_textfile(
             configured[0],
             progress,
             started=started,
             exit_code=exit_code_of(error),
             summary=published[0].summary if published else None,
-            spark=spark,
+            files=files,
         )
 
     try:

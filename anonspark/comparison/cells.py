@@ -11,7 +11,7 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.comparison.grid import Cell, public_setting
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact_values
 
@@ -73,7 +73,7 @@ def cells_directory(output: str) -> str:
     return f"{output.rstrip('/')}/cells"
 
 
-def write_result(files: FileSystem, output: str, result: CellResult) -> None:
+def write_result(files: Files, output: str, result: CellResult) -> None:
     """Write a cell's figures; the file is there as a whole or not at all."""
     directory = cells_directory(output)
     path, draft = f"{directory}/{result.cell}.json", f"{directory}/_{result.cell}.draft"
@@ -85,12 +85,12 @@ def write_result(files: FileSystem, output: str, result: CellResult) -> None:
     files.rename(draft, path)
 
 
-def read_result(files: FileSystem, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
+def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> CellResult | None:
     """Read a cell's figures.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     output : str
     cell : Cell
     fingerprint : str

@@ -9,7 +9,7 @@ from anonspark._version import __version__
 from anonspark.comparison.grid import Grid, setting_text
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.document import render
 from anonspark.page.lines import Line, Lines, draw_lines
@@ -22,7 +22,7 @@ Row = Mapping[str, Any]
 _MOST_LINES = 12
 
 
-def write_report(files: FileSystem, grid: Grid, rows: Sequence[Row]) -> None:
+def write_report(files: Files, grid: Grid, rows: Sequence[Row]) -> None:
     """Write ``report.html`` into the output of a comparison."""
     files.write_text(f"{grid.output.rstrip('/')}/report.html", comparison_report(grid, rows))
 

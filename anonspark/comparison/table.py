@@ -9,11 +9,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
-from anonspark.core.figures import SUMMARY, ddl
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.core.figures import SUMMARY, Figure, arrow_schema
+from anonspark.engine.files import Files
 from anonspark.layers.evaluate.withholding import least_count
 from anonspark.layers.publish.tables import write_rows
 
@@ -80,14 +82,13 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     return [row for *_, row in sorted(rows, key=lambda one: one[:4])]
 
 
-def write_tables(files: FileSystem, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
+def write_tables(files: Files, grid: Grid, rows: Sequence[dict[str, Any]]) -> None:
     """Write the rows as ``metrics`` (Parquet) and ``metrics.csv``; no Spark job."""
     schema = _schema(grid, rows)
     output = grid.output.rstrip("/")
     write_rows(files, rows, schema, output, "metrics")
     text = io.StringIO(newline="")
-    names = [part.split()[0] for part in schema.split(", ")]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer = csv.DictWriter(text, schema.names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     files.write_text(f"{output}/metrics.csv", text.getvalue())
@@ -100,21 +101,22 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> str:
+def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
     axes = []
     for column in map(axis_column, grid.axes):
         values = [row[column] for row in rows if row[column] is not None]
         kind = _kind(values)
-        axes.append(f"{column} {kind}")
+        axes.append(Figure(column, kind))
         if kind == "string":
             for row in rows:
                 row[column] = row[column] if row[column] is None else _text(row[column])
         elif kind == "double":
             for row in rows:
                 row[column] = row[column] if row[column] is None else float(row[column])
-    summary = ddl([figure for figure in SUMMARY if figure.name not in _LEFT_OUT])
-    first = ["cell string", "status string", "reason string"]
-    return ", ".join([*first, *axes, "place int", "dominated boolean", summary])
+    first = [Figure(name, "string") for name in ("cell", "status", "reason")]
+    ranks = [Figure("place", "int"), Figure("dominated", "boolean")]
+    summary = [figure for figure in SUMMARY if figure.name not in _LEFT_OUT]
+    return arrow_schema([*first, *axes, *ranks, *summary])
 
 
 def _text(value: Any) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "SIZE",
     "WHOLE_PENALTY",
     "Part",
+    "code_column",
     "identifier_column",
     "is_payload",
     "payload_column",
@@ -64,7 +65,7 @@ class Part(StrEnum):
     FINISHED = "finished"
     """Records of finished classes, generalized."""
     LEFT_OVER = "left_over"
-    """Records of the next round, as they came."""
+    """Records of the next round, with their raw values or codes."""
     CLASSES = "classes"
     """One row a finished class, with its figures."""
     SUPPRESSED = "suppressed"
@@ -74,6 +75,11 @@ class Part(StrEnum):
 def quasi_identifier_column(index: int) -> str:
     """Return the staged column of a quasi-identifier's raw values."""
     return f"quasi_identifier_{index}"
+
+
+def code_column(index: int) -> str:
+    """Return the staged column of a quasi-identifier's codes, which stand for its raw values."""
+    return f"code_{index}"
 
 
 def identifier_column(index: int) -> str:

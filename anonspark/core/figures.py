@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
+
+import pyarrow as pa
 
 __all__ = [
     "ATTRIBUTES",
@@ -21,6 +24,7 @@ __all__ = [
     "TABLES",
     "Figure",
     "Need",
+    "arrow_schema",
     "ddl",
     "results",
     "shown",
@@ -88,8 +92,26 @@ class Figure:
         return f"{words} ({self.name})" if self.is_symbol else words
 
 
+_ARROW_TYPES: Mapping[str, pa.DataType] = MappingProxyType(
+    {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        _SQUARES: pa.decimal128(38, 0),
+    }
+)
+
+
+def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
+    """Return the schema of a table."""
+    return pa.schema([(figure.name, _ARROW_TYPES[figure.type]) for figure in table])
+
+
 def ddl(table: Sequence[Figure]) -> str:
-    """Return the schema of a table, as DDL."""
+    """Return the schema of a table, as the DDL of Spark."""
     return ", ".join(f"{figure.name} {figure.type}" for figure in table)
 
 

@@ -11,15 +11,29 @@ an :class:`anonspark.errors.AnonsparkError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from anonspark.engine.files import PublishedFile
+from anonspark.config import Attribute, Configuration
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import Kind
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.tasks import Batches
 
-__all__ = ["ROW_GROUP_BYTES", "TASK", "Engine", "OnBatches", "Published", "Table"]
+__all__ = [
+    "ROW_GROUP_BYTES",
+    "TASK",
+    "Engine",
+    "Input",
+    "InputColumn",
+    "OnBatches",
+    "Published",
+    "Staged",
+    "Table",
+]
 
 OnBatches = Callable[[Batches], Batches]
 """A function over the batches of one task."""
@@ -152,8 +166,14 @@ class Table(Protocol):
         """Return the number of rows; one job."""
         ...
 
-    def gather(self) -> pa.Table:
-        """Return all rows, which have to be few; one job."""
+    def gather(self, most: int | None = None) -> pa.Table:
+        """Return all rows, which have to be few; one job.
+
+        Parameters
+        ----------
+        most : int or None
+            Rows at most, no matter which; None for all.
+        """
         ...
 
     def stage(self, path: str) -> None:
@@ -218,8 +238,161 @@ class Published:
     slowly_because_of: str | None = None
 
 
+@dataclass(frozen=True)
+class InputColumn:
+    """How one quasi-identifier is read.
+
+    Parameters
+    ----------
+    name : str
+        Attribute name.
+    attribute : Attribute
+        As configured.
+    kind : Kind
+        What its values are.
+    undeclared_text : bool
+        Whether it is text of which nothing was declared.
+    declared : str or None
+        The type that was declared, or that its hierarchy needs.
+    hierarchy : Hierarchy or None
+        What its hierarchy's file says, if it has one.
+    """
+
+    name: str
+    attribute: Attribute
+    kind: Kind
+    undeclared_text: bool
+    declared: str | None = None
+    hierarchy: Hierarchy | None = None
+
+
+class Input(Protocol):
+    """A table of people as it was opened: what will be read of it, and the passes that do."""
+
+    @property
+    def columns(self) -> Sequence[InputColumn]:
+        """The quasi-identifiers, in configuration order."""
+        ...
+
+    @property
+    def kept(self) -> Table:
+        """The records that stay under the policy for missing values, as they are staged; lazy.
+
+        Columns are named by :mod:`anonspark.core.columns`.
+        """
+        ...
+
+    @property
+    def identified(self) -> Table:
+        """The same with their identifiers, which are not staged; lazy."""
+        ...
+
+    def inspect(self) -> Mapping[str, Any]:
+        """Count what can be wrong with the values; one pass over the input.
+
+        Returns
+        -------
+        mapping
+            ``rows`` and ``kept``; and for the quasi-identifier of index i ``missing_i``,
+            ``invalid_i`` and ``infinite_i``; of texts ``numeric_i`` and, about, ``distinct_i``; of
+            others ``lowest_i`` and ``highest_i`` as plain numbers (decimals as texts, with their
+            ``places_i``), of all records that are kept.
+        """
+        ...
+
+    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
+        """Write the records that are kept, with their hashes, and count; one pass over the input.
+
+        Parameters
+        ----------
+        path : str
+            A new directory.
+        pack : callable
+            Takes a task's records, with :data:`~anonspark.core.columns.RECORD_HASH` and
+            :data:`~anonspark.core.columns.PAYLOAD_HASH`.
+        schema : pyarrow.Schema
+            Of the batches that it yields, which are written.
+        seed : int
+            Key of the hashes.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What :meth:`Input.stage` wrote and counted.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the records.
+    found : mapping
+        Of :meth:`Input.inspect`.
+    fingerprint : str
+        Tells whether two inputs hold the same records; depends on the seed, not on their order.
+    """
+
+    schema: pa.Schema
+    found: Mapping[str, Any]
+    fingerprint: str
+
+
 class Engine(Protocol):
-    """What makes tables."""
+    """What opens and makes tables."""
+
+    @property
+    def files(self) -> Files:
+        """Files and directories, as the tasks see them."""
+        ...
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Versions of what it is made of, by their names, for the manifest."""
+        ...
+
+    def open_input(
+        self,
+        configuration: Configuration,
+        hierarchies: Mapping[str, Hierarchy],
+        given: Table | None = None,
+    ) -> Input:
+        """Open a table of people.
+
+        Parameters
+        ----------
+        configuration : Configuration
+        hierarchies : mapping of str to Hierarchy
+            Of the attributes whose hierarchy comes from a file.
+        given : Table or None
+            The table; None opens what the configuration names.
+
+        Raises
+        ------
+        DataError
+            If there is none, it cannot be read, or its columns are not those of the attributes.
+        ConfigurationError
+            If the format is not known or refuses its options.
+        """
+        ...
+
+    def reading(
+        self, paths: tuple[str, ...], key: str = "input.path: "
+    ) -> AbstractContextManager[None]:
+        """Translate failures of reading tables inside of a ``with`` block.
+
+        Parameters
+        ----------
+        paths : tuple of str
+            What is read, for the message.
+        key : str
+            What named them, with a colon.
+
+        Raises
+        ------
+        DataError
+            If files vanished, are damaged, or cannot be reached.
+        """
+        ...
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> Table:
         """Return what :meth:`Table.stage` wrote to some directories.

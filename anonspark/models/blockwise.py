@@ -49,7 +49,7 @@ from anonspark.models.model import (
     class_batch,
     result_batch,
 )
-from anonspark.staged.keys import key_matrix
+from anonspark.staged.keys import coded_schema, key_matrix
 from anonspark.staged.records import BATCH_BYTES, Packer
 
 __all__ = ["Block", "BlockwiseModel", "Contents", "FormGroups", "GroupFormer", "Groups"]
@@ -169,6 +169,10 @@ class BlockwiseModel(Model):
     @abstractmethod
     def group_former(self) -> GroupFormer:
         """How a task finishes a block."""
+
+    def left_over_schema(self, records: pa.Schema) -> pa.Schema:
+        """Return the schema of the records that a round leaves over: with codes, not raw values."""
+        return coded_schema(records, len(self.task.generalizer.quasi_identifiers))
 
     def anonymize(self, table: Round) -> Anonymized:
         """Anonymize one round's table; see :meth:`Model.anonymize`.

@@ -169,6 +169,10 @@ class Model(ABC):
         """Return whether every class keeps a criterion as measured against the whole input."""
         return True
 
+    def left_over_schema(self, records: pa.Schema) -> pa.Schema:
+        """Return the schema of the records that a round leaves over, given that of its table."""
+        return records
+
     @abstractmethod
     def anonymize(self, table: Round) -> Anonymized | None:
         """Anonymize one round's table.

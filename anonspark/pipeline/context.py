@@ -9,6 +9,7 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from anonspark.config import Configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.progress import Progress
 
@@ -42,6 +43,11 @@ class RunContext:
     started: datetime
     progress: Progress
     purpose: Purpose
+
+    @property
+    def engine(self) -> SparkEngine:
+        """The session as layers and models know it."""
+        return SparkEngine(self.spark)
 
     @property
     def warns(self) -> bool:

@@ -116,7 +116,7 @@ def release_manifest(
         "run_id": context.run_id,
         "started": context.started.isoformat(timespec="seconds"),
         "seconds": {name: round(own, 3) for name, own in seconds.items()},
-        "versions": versions(context.spark.version),
+        "versions": versions(context.engine.versions),
         "configuration": description["configuration"],
         "fingerprints": {
             name: summary[f"{name}_fingerprint"] for name in ("configuration", "input", "output")

@@ -49,7 +49,7 @@ def require_little_drift(context: RunContext, figures: Figures) -> list[Drift]:
         return []
     with context.progress.stage("drift"):
         before = last_comparable_run(
-            context.files, context.configuration, context.run_id, context.started
+            context.engine, context.configuration, context.run_id, context.started
         )
     if before is None:
         _LOGGER.info("no earlier run of job %r to compare with", context.configuration.metrics.job)

@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 from anonspark.core.criteria import Criteria
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.spark.arrow import spark_schema
+from anonspark.engine.spark.plain_values import plain_values
 from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.table import frame_of
-from anonspark.layers.prepare.sensitive import plain_values
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.basis import Basis
 from anonspark.verification.left_out import LEFT_OUT

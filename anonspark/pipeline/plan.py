@@ -9,8 +9,10 @@ from pyspark.sql import SparkSession
 from anonspark.config import Configuration
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.table import frame_of
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
@@ -112,7 +114,7 @@ def check_input(spark: SparkSession, configuration: Configuration) -> Checked:
     inspection, _, _ = _look(spark, configuration)
     with reading_input(configuration.input.paths):
         warnings = warn_of_input(
-            inspection.kept,
+            frame_of(inspection.kept),
             configuration,
             inspection.rows,
             sensitive_values(inspection.criteria),
@@ -153,7 +155,7 @@ def _look(
     require_known_format(spark, configuration.output.format)
     require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
-        inspection = inspect_input(spark, configuration)
+        inspection = inspect_input(SparkEngine(spark), configuration)
     require_replaceable_output(files, configuration)
     generalizer = generalizer_of(configuration, inspection.quasi_identifiers)
     # A model may refuse what only the data show, such as levels that a hierarchy has not.

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.table import frame_of
 from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
@@ -71,8 +73,10 @@ def prepare(
     quasi-identifiers need their categories.
     """
     paths = configuration.input.paths if table is None else ("the given DataFrame",)
+    engine = SparkEngine(spark)
+    given = None if table is None else engine.wrap(table)
     with reading_input(paths):
-        return take_snapshot(spark, configuration, f"{directory}/snapshot", table)
+        return take_snapshot(engine, configuration, f"{directory}/snapshot", given)
 
 
 def prepare_run(
@@ -101,8 +105,9 @@ def prepare_run(
         staging.state.require_identity({"input": snapshot.content_fingerprint()})
         with reading_input(configuration.input.paths):
             snapshot = require_criteria(snapshot, configuration)
+            identified = snapshot.identified if context.warns else None
             identifiers = count_identifiers(
-                snapshot.identified if context.warns else None, configuration, snapshot.rows
+                None if identified is None else frame_of(identified), configuration, snapshot.rows
             )
         warnings = identifier_warnings(identifiers, configuration.privacy.k)
         tell_warnings(warnings)

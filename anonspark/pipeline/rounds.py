@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from anonspark.core.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
 from anonspark.core.criteria import Criteria
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult
 from anonspark.layers.generalize.figures import class_schema
@@ -84,7 +83,7 @@ def run_rounds(
     published: pa.Schema,
     *,
     staging: Staging,
-    files: FileSystem,
+    files: Files,
     progress: Progress,
 ) -> StagedRounds:
     """Run a model's rounds until no record is left over, or no further round is worth it.
@@ -102,7 +101,7 @@ def run_rounds(
     staging : Staging
         Where each round's result is staged, and the rounds that an earlier attempt has finished:
         they are taken from there.
-    files : FileSystem
+    files : Files
     progress : Progress
 
     Returns
@@ -123,151 +122,214 @@ def run_rounds(
     least as the last one is run again as such, where others came after it. A model that leaves a
     residual gets its rounds as long as they form classes.
     """
-    results: list[RoundResult] = []
-    tables: list[Round] = []
-    directory = staging.rounds
-    paths: list[str] = []
-    table = Round(snapshot.records, snapshot.rows, 1, last=model.rounds == 1, tell=progress.tell)
+    rounds = _Rounds(model, snapshot, criteria, staging, files, progress)
+    rounds.run_all()
+    rounds.end_with_best()
+    return rounds.staged(published)
+
+
+@dataclass
+class _Rounds:
+    """The rounds of one run, as far as they are done; parameters as of :func:`run_rounds`."""
+
+    model: Model
+    snapshot: Snapshot
+    criteria: Criteria
+    staging: Staging
+    files: Files
+    progress: Progress
+    results: list[RoundResult] = field(default_factory=list)
+    tables: list[Round] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    """Where each round is staged."""
     remaining: tuple[Records, int] | None = None
-    while True:
-        name = f"round {table.number} of {model.rounds}"
-        finished = staging.state.finished_round(table.number)
-        if finished is not None:
-            progress.skip(name, rows=table.rows)
-        else:
-            with progress.stage(name, rows=table.rows):
-                finished = _run_round(model, snapshot, criteria, staging, files, table, results)
+    """Records that no further round is for, and their number."""
+
+    def run_all(self) -> None:
+        """Run rounds until no record is left over, or no further round is worth it."""
+        table: Round | None = Round(
+            self.snapshot.records,
+            self.snapshot.rows,
+            1,
+            last=self.model.rounds == 1,
+            tell=self.progress.tell,
+        )
+        while table is not None:
+            finished = self._finished(table)
             if finished is None:
-                remaining = table.records, table.rows
-                break
-            staging.state.finish_round(finished)
-        result = finished.result
-        path = f"{directory}/round={table.number}/{finished.path}"
-        paths.append(path)
-        if result.left_over:
-            left_over = _left_over(snapshot, path)
-        results.append(result)
-        tables.append(table)
-        if not result.left_over:
-            break
-        if finished.last or result.left_over < criteria.k:
-            remaining = left_over, result.left_over
-            break
-        number = table.number + 1
-        table = replace(
+                self.remaining = table.records, table.rows
+                return
+            self.results.append(finished.result)
+            self.tables.append(table)
+            self.paths.append(self._path(table, finished.path))
+            table = self._table_after(table, finished)
+
+    def _finished(self, table: Round) -> FinishedRound | None:
+        """Return a round, run unless an earlier attempt has finished it."""
+        name = self._name(table)
+        finished = self.staging.state.finished_round(table.number)
+        if finished is not None:
+            self.progress.skip(name, rows=table.rows)
+            return finished
+        with self.progress.stage(name, rows=table.rows):
+            finished = self._run(table)
+        if finished is not None:
+            self.staging.state.finish_round(finished)
+        return finished
+
+    def _table_after(self, table: Round, finished: FinishedRound) -> Round | None:
+        """Return the table of the next round, None where there is none."""
+        rows = finished.result.left_over
+        if not rows:
+            return None
+        left_over = self._left_over(self.paths[-1])
+        if finished.last or rows < self.criteria.k:
+            self.remaining = left_over, rows
+            return None
+        first = self.results[0]
+        return replace(
             table,
             records=left_over,
-            rows=result.left_over,
-            number=number,
-            last=number == model.rounds,
-            mean_penalty=results[0].penalty_if_last / results[0].rows,
+            rows=rows,
+            number=table.number + 1,
+            last=table.number + 1 == self.model.rounds,
+            mean_penalty=first.penalty_if_last / first.rows,
         )
-    best = results.index(min(results, key=lambda one: one.penalty_if_last))
-    if model.undoes_rounds and best + 1 < len(results):
-        remaining = None
-        paths[best:] = [_end_with(tables[best], model, snapshot, staging, progress, results)]
-    residual = None
-    classes = [f"{path}/{PART}={Part.CLASSES}" for path in paths]
-    records = [f"{path}/{PART}={Part.FINISHED}" for path in paths]
-    if remaining is not None:
-        # Behind the rounds, so that it reads like one of them.
-        number = results[-1].number + 1
-        path = f"{directory}/round={number}/{_attempt(staging)}/{PART}={Part.SUPPRESSED}"
-        residual = _stage_residual(model, *remaining, criteria, path)
-        records += [path] * residual.published
-    engine = snapshot.records.engine
-    of_classes = class_schema(snapshot.records.schema, len(snapshot.quasi_identifiers))
-    return StagedRounds(
-        results,
-        Records(engine.staged(records, PACKED), published),
-        Records(engine.staged(classes, PACKED), of_classes),
-        residual,
-    )
 
+    def _run(self, table: Round) -> FinishedRound | None:
+        """Run a round, once more as the last one where its records left over ask for that.
 
-def _run_round(
-    model: Model,
-    snapshot: Snapshot,
-    criteria: Criteria,
-    staging: Staging,
-    files: FileSystem,
-    table: Round,
-    before: Sequence[RoundResult],
-) -> FinishedRound | None:
-    """Run a round, once more as the last one where its records left over ask for that.
-
-    A round that will be undone is the last one as it is.
-    """
-    weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
-    # Each attempt has its own place: one that was thought dead may still be writing.
-    name = _attempt(staging)
-    path = f"{staging.rounds}/round={table.number}/{name}"
-    result = _stage(model, path, table, weights, before)
-    if result is None:
-        return None
-    if (
-        result.left_over
-        and not model.leaves_residual
-        and (
-            _gains_too_little(result, before, model)
-            or not criteria.satisfied_by(
-                result.left_over, count_values(_left_over(snapshot, path), criteria)
-            )
-        )
-    ):
-        table = replace(table, last=True)
-        if not _will_be_undone(result, before, model):
-            files.delete(path)
-            result = _stage(model, path, table, weights, before) or result
-    return FinishedRound(result, table.last, name)
-
-
-def _end_with(
-    table: Round,
-    model: Model,
-    snapshot: Snapshot,
-    staging: Staging,
-    progress: Progress,
-    results: list[RoundResult],
-) -> str:
-    """Run a round again as the last one and undo those after it; return where it is staged.
-
-    The results of the rounds that count stay in ``results``. The next attempt after one that is
-    killed meanwhile comes to the same choice.
-    """
-    before_it = table.number - 1
-    undone = [one.number for one in results[before_it:]]
-    _LOGGER.info(
-        "the release loses least if it ends with round %d: gcp_total %.6g, with %d rounds %.6g; "
-        "the rounds after it are undone",
-        table.number,
-        results[before_it].penalty_if_last,
-        len(results),
-        results[-1].penalty_if_last,
-    )
-    weights = [quasi_identifier.weight for quasi_identifier in snapshot.quasi_identifiers]
-    name = f"{_attempt(staging)}-last"
-    path = f"{staging.rounds}/round={table.number}/{name}"
-    with progress.stage(f"round {table.number} of {model.rounds}", rows=table.rows):
-        result = _stage(model, path, replace(table, last=True), weights, results[:before_it])
+        A round that will be undone is the last one as it is.
+        """
+        # Each attempt has its own place: one that was thought dead may still be writing.
+        path = self._path(table, self._attempt)
+        result = self._stage(path, table)
         if result is None:
-            raise TypeError(f"{type(model).__name__} made nothing of a round that it had made")
-        for one in reversed(undone):
-            staging.state.forget_round(one)
-        staging.state.finish_round(FinishedRound(result, last=True, path=name))
-    results[before_it:] = [result]
-    return path
+            return None
+        if result.left_over and not self.model.leaves_residual and self._is_last(result, path):
+            table = replace(table, last=True)
+            if not self._will_be_undone(result):
+                self.files.delete(path)
+                result = self._stage(path, table) or result
+        return FinishedRound(result, table.last, self._attempt)
 
+    def _is_last(self, result: RoundResult, path: str) -> bool:
+        """Return whether a round gained too little, or left over what can have no round."""
+        if self.results and self.model.minimum_gain:
+            # Had the run ended with the round before, it would have lost this.
+            without = self.results[-1].penalty_if_last
+            least = without * Decimal(str(self.model.minimum_gain))
+            if without - result.penalty_if_last < least:
+                return True
+        counts = count_values(self._left_over(path), self.criteria)
+        return not self.criteria.satisfied_by(result.left_over, counts)
 
-def _attempt(staging: Staging) -> str:
-    return f"{_ATTEMPT}={staging.state.attempt}"
+    def _will_be_undone(self, result: RoundResult) -> bool:
+        """Return whether a last round goes anyway, for the release loses less without it.
 
+        Run again as the last one, a round forms the same groups and so loses the same.
+        """
+        return self.model.undoes_rounds and any(
+            one.penalty_if_last <= result.penalty_if_last for one in self.results
+        )
 
-def _left_over(snapshot: Snapshot, path: str) -> Records:
-    """Return the records that a staged round left over, as they were staged before it."""
-    records = snapshot.records
-    packed = records.engine.staged([f"{path}/{PART}={Part.LEFT_OVER}"], PACKED)
-    return Records(packed, records.schema)
+    def end_with_best(self) -> None:
+        """Undo the rounds after the one that loses least as the last, for models that do so.
+
+        That round is run again as the last one. The next attempt after one that is killed meanwhile
+        comes to the same choice.
+        """
+        results = self.results
+        best = results.index(min(results, key=lambda one: one.penalty_if_last))
+        if not self.model.undoes_rounds or best + 1 == len(results):
+            return
+        table = replace(self.tables[best], last=True)
+        _LOGGER.info(
+            "the release loses least if it ends with round %d: gcp_total %.6g, with %d rounds "
+            "%.6g; the rounds after it are undone",
+            table.number,
+            results[best].penalty_if_last,
+            len(results),
+            results[-1].penalty_if_last,
+        )
+        undone = [one.number for one in results[best:]]
+        del results[best:], self.paths[best:]
+        self.remaining = None
+        name = f"{self._attempt}-last"
+        path = self._path(table, name)
+        with self.progress.stage(self._name(table), rows=table.rows):
+            result = self._stage(path, table)
+            if result is None:
+                raise TypeError(f"{type(self.model).__name__} made nothing of what it had made of")
+            for number in reversed(undone):
+                self.staging.state.forget_round(number)
+            self.staging.state.finish_round(FinishedRound(result, last=True, path=name))
+        results.append(result)
+        self.paths.append(path)
+
+    def staged(self, published: pa.Schema) -> StagedRounds:
+        """Return what all rounds made together, and stage the residual if it is published."""
+        residual = None
+        classes = [f"{path}/{PART}={Part.CLASSES}" for path in self.paths]
+        records = [f"{path}/{PART}={Part.FINISHED}" for path in self.paths]
+        if self.remaining is not None:
+            # Behind the rounds, so that it reads like one of them.
+            number = self.results[-1].number + 1
+            path = f"{self.staging.rounds}/round={number}/{self._attempt}/{PART}={Part.SUPPRESSED}"
+            residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
+            records += [path] * residual.published
+        engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
+        of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers))
+        return StagedRounds(
+            self.results,
+            Records(engine.staged(records, PACKED), published),
+            Records(engine.staged(classes, PACKED), of_classes),
+            residual,
+        )
+
+    def _stage(self, path: str, table: Round) -> RoundResult | None:
+        """Anonymize a round's table, write the result, and return what it made, if anything."""
+        anonymized = self.model.anonymize(table)
+        if anonymized is None:
+            return None
+        sums = (ROWS, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
+        parts = (Part.FINISHED, Part.LEFT_OVER, Part.CLASSES)
+        try:
+            found = anonymized.rows.stage_parts(path, PART, parts, sums)
+        finally:
+            anonymized.release()
+        left_over = int(found[Part.LEFT_OVER][ROWS] or 0)
+        classes = found[Part.CLASSES]
+        if_last = sum((one.penalty for one in self.results), classes[WHOLE_PENALTY] or Decimal(0))
+        if self.model.leaves_residual:
+            # Were this the last round, its records left over would be suppressed.
+            weights = (Decimal(str(one.weight)) for one in self.snapshot.quasi_identifiers)
+            if_last += left_over * sum(weights)
+        return RoundResult(
+            number=table.number,
+            rows=table.rows,
+            left_over=left_over,
+            penalty=classes[PENALTY] or Decimal(0),
+            penalty_if_last=if_last,
+            squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
+            levels=anonymized.levels,
+        )
+
+    def _left_over(self, path: str) -> Records:
+        """Return the records that a staged round left over."""
+        records = self.snapshot.records
+        packed = records.engine.staged([f"{path}/{PART}={Part.LEFT_OVER}"], PACKED)
+        return Records(packed, self.model.left_over_schema(records.schema))
+
+    def _name(self, table: Round) -> str:
+        return f"round {table.number} of {self.model.rounds}"
+
+    def _path(self, table: Round, name: str) -> str:
+        return f"{self.staging.rounds}/round={table.number}/{name}"
+
+    @property
+    def _attempt(self) -> str:
+        return f"{_ATTEMPT}={self.staging.state.attempt}"
 
 
 def _stage_residual(
@@ -291,55 +353,3 @@ def _stage_residual(
         )
     suppressed.packed.stage(path)
     return Residual(records, rows, counts, published=True)
-
-
-def _gains_too_little(result: RoundResult, before: Sequence[RoundResult], model: Model) -> bool:
-    """Return whether ending with the round before would have lost hardly more."""
-    if not before or not model.minimum_gain:
-        return False
-    without = before[-1].penalty_if_last
-    return without - result.penalty_if_last < without * Decimal(str(model.minimum_gain))
-
-
-def _will_be_undone(result: RoundResult, before: Sequence[RoundResult], model: Model) -> bool:
-    """Return whether a last round goes anyway, for the release loses less without it.
-
-    Run again as the last one, a round forms the same groups and so loses the same.
-    """
-    return model.undoes_rounds and any(
-        one.penalty_if_last <= result.penalty_if_last for one in before
-    )
-
-
-def _stage(
-    model: Model,
-    path: str,
-    table: Round,
-    weights: Sequence[float],
-    before: Sequence[RoundResult],
-) -> RoundResult | None:
-    """Anonymize a round's table, write the result, and return what it made, if anything."""
-    anonymized = model.anonymize(table)
-    if anonymized is None:
-        return None
-    sums = (ROWS, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES)
-    parts = (Part.FINISHED, Part.LEFT_OVER, Part.CLASSES)
-    try:
-        found = anonymized.rows.stage_parts(path, PART, parts, sums)
-    finally:
-        anonymized.release()
-    left_over = int(found[Part.LEFT_OVER][ROWS] or 0)
-    classes = found[Part.CLASSES]
-    if_last = sum((one.penalty for one in before), classes[WHOLE_PENALTY] or Decimal(0))
-    if model.leaves_residual:
-        # Were this the last round, its records left over would be suppressed.
-        if_last += left_over * sum(Decimal(str(weight)) for weight in weights)
-    return RoundResult(
-        number=table.number,
-        rows=table.rows,
-        left_over=left_over,
-        penalty=classes[PENALTY] or Decimal(0),
-        penalty_if_last=if_last,
-        squares_if_whole=int(classes[WHOLE_SQUARES] or 0),
-        levels=anonymized.levels,
-    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from anonspark.core.figures import TABLES, ddl
+from anonspark.core.figures import TABLES, arrow_schema
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.publish.class_table import write_classes
 from anonspark.layers.publish.division import Division, divide
@@ -87,7 +87,7 @@ def stage_findings(
             ("privacy", figures.privacy),
             ("risk", figures.risk),
         ):
-            schema, path = ddl(TABLES[name]), f"metrics/{name}"
+            schema, path = arrow_schema(TABLES[name]), f"metrics/{name}"
             listed.append(write_rows(context.files, rows, schema, staging.release, path))
         manifest = release_manifest(
             context,

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.core.kinds import TEXT_TYPES, Kind
+from anonspark.core.kinds import Kind
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from anonspark.engine.files import Entry
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Entry, Files
 from anonspark.release.manifest import MANIFEST
 
 __all__ = [
@@ -39,7 +38,7 @@ _CHECKSUM_HEADER = 8
 
 
 def foreign_entries(
-    files: FileSystem,
+    files: Files,
     release: str,
     entries: Sequence[Entry],
     listed: Collection[str] | None,
@@ -51,7 +50,7 @@ def foreign_entries(
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     release : str
         Its directory.
     entries : sequence of Entry
@@ -109,7 +108,7 @@ def foreign_entries(
     return foreign
 
 
-def checksum_header_is_sound(files: FileSystem, path: str, size: int, content: int) -> bool:
+def checksum_header_is_sound(files: Files, path: str, size: int, content: int) -> bool:
     """Return whether a file is as large as a checksum of Hadoop's is, and begins like one.
 
     Hadoop passes over a checksum that does not begin so, and compares every other one with the
@@ -117,7 +116,7 @@ def checksum_header_is_sound(files: FileSystem, path: str, size: int, content: i
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     path : str
     size : int
         Its bytes.
@@ -139,7 +138,7 @@ def checksum_header_is_sound(files: FileSystem, path: str, size: int, content: i
     return size == _CHECKSUM_HEADER + 4 * -(-content // chunk)
 
 
-def looks_like_report(files: FileSystem, path: str) -> bool:
+def looks_like_report(files: Files, path: str) -> bool:
     """Return whether a file begins as every report does."""
     try:
         head = files.read_part(path, 0, min(files.size(path), _HEAD_BYTES))

@@ -12,10 +12,9 @@ import numba
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyspark
 
 from anonspark._version import __version__
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.redaction import Redacted, redact_values
 from anonspark.release.manifest_form import FORM, manifest_problems
@@ -128,19 +127,18 @@ class Manifest(Redacted):
         return list(self.published["quasi_identifier_columns"])
 
 
-def versions(spark_version: str) -> dict[str, str]:
+def versions(engine: Mapping[str, str]) -> dict[str, str]:
     """Return the versions of everything that had a hand in a release.
 
     Parameters
     ----------
-    spark_version : str
-        That of the session, which a cluster may choose.
+    engine : mapping of str to str
+        Those of the engine, which a cluster may choose.
     """
     return {
         "anonspark": __version__,
         "python": platform.python_version(),
-        "spark": spark_version,
-        "pyspark": pyspark.__version__,
+        **engine,
         "pyarrow": pa.__version__,
         "numpy": np.__version__,
         "numba": numba.__version__,
@@ -148,7 +146,7 @@ def versions(spark_version: str) -> dict[str, str]:
     }
 
 
-def write_manifest(files: FileSystem, release: str, manifest: dict[str, Any]) -> None:
+def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None:
     """Write a release's manifest as readable JSON."""
     files.write_text(f"{release}/{MANIFEST}", manifest_text(manifest))
 
@@ -168,7 +166,7 @@ def manifest_text(manifest: dict[str, Any]) -> str:
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_manifest(files: FileSystem, release: str) -> Manifest:
+def read_manifest(files: Files, release: str) -> Manifest:
     """Read a release's manifest; every key that anonspark reads is there and of its type.
 
     Raises

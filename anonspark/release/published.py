@@ -6,8 +6,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.types import TEXT_TYPES
 
 __all__ = ["value_of"]
 

@@ -23,10 +23,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.arrow import collect_arrow
 from anonspark.engine.spark.fingerprints import content_hash
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.kernels.region_search import (
     build_region_tree,

@@ -16,10 +16,10 @@ from pyspark.sql import types as st
 
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.arrow import collect_arrow
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import (

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from anonspark.config import Configuration
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.reading import open_input
 from anonspark.errors import ConfigurationError
-from anonspark.layers.prepare.reading import open_input
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
 from anonspark.release.formats import open_published

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from anonspark.engine.files import PublishedFile
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.paths import require_no_link
 from anonspark.release.layout import REPORT, looks_like_report
@@ -14,12 +13,12 @@ from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 __all__ = ["place_report", "report_place"]
 
 
-def report_place(files: FileSystem, release: str, out: str | None) -> str:
+def report_place(files: Files, release: str, out: str | None) -> str:
     """Return where a report goes, before the work for it.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     release : str
         Directory of the release.
     out : str or None
@@ -49,12 +48,12 @@ def report_place(files: FileSystem, release: str, out: str | None) -> str:
     return path
 
 
-def place_report(files: FileSystem, release: str, path: str, report: str) -> None:
+def place_report(files: Files, release: str, path: str, report: str) -> None:
     """Write a report; that of a release becomes one of the files that its manifest lists.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     release : str
     path : str
         Of :func:`report_place`.
@@ -83,7 +82,7 @@ def place_report(files: FileSystem, release: str, path: str, report: str) -> Non
         ) from error
 
 
-def _list_report(files: FileSystem, release: str) -> None:
+def _list_report(files: Files, release: str) -> None:
     manifest = read_manifest(files, release)
     if manifest.files is None:
         # Releases of earlier versions list nothing, and the report's name is a known one.

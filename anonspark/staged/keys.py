@@ -8,11 +8,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.columns import RECORD_HASH, quasi_identifier_column
+from anonspark.core.columns import RECORD_HASH, code_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 
-__all__ = ["key_columns", "key_matrix", "key_width", "normalized_positions"]
+__all__ = [
+    "coded_schema",
+    "is_coded",
+    "key_columns",
+    "key_matrix",
+    "key_width",
+    "normalized_positions",
+    "with_codes",
+]
 
 
 def key_matrix(
@@ -41,7 +49,11 @@ def key_matrix(
     """
     d = len(quasi_identifiers)
     keys = np.zeros((batch.num_rows, key_width(d, criteria)), np.int64)
+    coded = is_coded(batch.schema)
     for index, quasi_identifier in enumerate(quasi_identifiers):
+        if coded:
+            keys[:, index] = batch.column(code_column(index)).to_numpy()
+            continue
         column = batch.column(quasi_identifier_column(index))
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
@@ -54,9 +66,44 @@ def key_matrix(
     return keys
 
 
-def key_columns(d: int, criteria: Criteria) -> list[str]:
+def is_coded(schema: pa.Schema) -> bool:
+    """Return whether staged records hold codes in place of the raw values."""
+    return code_column(0) in schema.names
+
+
+def coded_schema(schema: pa.Schema, d: int) -> pa.Schema:
+    """Return the schema of records that hold codes in place of their d raw values."""
+    if is_coded(schema):
+        return schema
+    raw = {quasi_identifier_column(index) for index in range(d)}
+    codes = [pa.field(code_column(index), pa.int64()) for index in range(d)]
+    return pa.schema([*codes, *(field for field in schema if field.name not in raw)])
+
+
+def with_codes(records: pa.Table, keys: npt.NDArray[np.int64], d: int) -> pa.Table:
+    """Return records that hold codes in place of their raw values.
+
+    Parameters
+    ----------
+    records : pyarrow.Table
+        Staged records.
+    keys : int64 ndarray of shape (n, at least d)
+        Their :func:`key_matrix`.
+    d : int
+        Quasi-identifiers.
+    """
+    if is_coded(records.schema):
+        return records
+    schema = coded_schema(records.schema, d)
+    codes = [pa.array(np.ascontiguousarray(keys[:, index])) for index in range(d)]
+    others = [records.column(name) for name in schema.names[d:]]
+    return pa.Table.from_arrays([*codes, *others], schema=schema)
+
+
+def key_columns(d: int, criteria: Criteria, *, coded: bool) -> list[str]:
     """Return the columns of staged records that :func:`key_matrix` needs."""
-    names = [*map(quasi_identifier_column, range(d)), RECORD_HASH]
+    name_of = code_column if coded else quasi_identifier_column
+    names = [*map(name_of, range(d)), RECORD_HASH]
     return names + [attribute.column for attribute in criteria.sensitive]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.formats import open_published
 from anonspark.release.manifest import Manifest, read_manifest
@@ -279,7 +279,7 @@ def open_evaluation(
     configured, markers = manifest.attributes, manifest.missing_markers
     generalized = published_attributes(manifest)
     hierarchies = read_hierarchy_files(
-        spark,
+        FileSystem(spark),
         {
             one.name: configured[one.name]["hierarchy"]
             for one in generalized

@@ -15,8 +15,8 @@ from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.hierarchies import read_hierarchy_files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
@@ -317,7 +317,7 @@ def _hierarchies(
         if isinstance(one.get("hierarchy"), str)
         and (name in by_hierarchy or (matched and one["role"] == "quasi_identifier"))
     }
-    return read_hierarchy_files(spark, paths)
+    return read_hierarchy_files(FileSystem(spark), paths)
 
 
 def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:

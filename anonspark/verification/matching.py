@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.release.inference import infer_attributes
 from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim

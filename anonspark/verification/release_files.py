@@ -267,7 +267,7 @@ def audit_table_files(files: FileSystem, path: str) -> list[str]:
     Returns
     -------
     list of str
-        Files that readers pass over or that are empty, and footers that differ.
+        FileSystem that readers pass over or that are empty, and footers that differ.
     """
     failures = []
     for found in files.matches(path):

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.arrow import collect_arrow
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.release.published import value_of
 

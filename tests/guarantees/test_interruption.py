@@ -22,9 +22,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.core.columns import published_column
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.jobs import stoppable_jobs
-from anonspark.engine.spark.table import SparkTable, frame_of
+from anonspark.engine.spark.table import frame_of
 from anonspark.layers.publish.staging import open_staging
 from anonspark.pipeline import writing
 from anonspark.staged.records import PACKED, PackRecords, Records
@@ -165,7 +166,8 @@ def test_release_that_fails_its_verification_is_not_published(
     works = writing.write_records
 
     def write_spoilt(finished: Records, *arguments: Any) -> None:
-        spoilt = SparkTable(spoil(frame_of(finished.rows()))).map_batches(PackRecords(), PACKED)
+        rows = spoil(frame_of(finished.rows()))
+        spoilt = SparkEngine(rows.sparkSession).wrap(rows).map_batches(PackRecords(), PACKED)
         works(Records(spoilt, finished.schema), *arguments)
 
     monkeypatch.setattr(writing, "write_records", write_spoilt)

@@ -1,4 +1,4 @@
-"""The verbs of an engine (:mod:`anonspark.engine.protocol`) in terms of Spark."""
+"""The verbs over tables (:mod:`anonspark.engine.protocol`) in terms of Spark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
-from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, OnBatches, Published, Table
+from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.fingerprints import content_hash
@@ -30,7 +30,7 @@ from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 
-__all__ = ["SparkEngine", "SparkTable", "frame_of", "session_of"]
+__all__ = ["SparkTable", "frame_of", "keys_for_partitions"]
 
 # Options of staged files, whose values are large and compressed already.
 _STAGED_FILES = {
@@ -46,66 +46,44 @@ _HASH_KEY = "hash_key"
 
 
 @dataclass(frozen=True)
-class SparkEngine:
-    """Spark as an :class:`anonspark.engine.protocol.Engine`.
-
-    Parameters
-    ----------
-    session : SparkSession
-    """
-
-    session: SparkSession
-
-    def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
-        """Return what :meth:`SparkTable.stage` wrote to some directories."""
-        # The schema is said, so that nobody asks the files.
-        reader = self.session.read.schema(spark_schema(schema))
-        return SparkTable(reader.parquet(*paths))
-
-    def table(self, rows: pa.Table) -> SparkTable:
-        """Return a small table that is known already."""
-        schema = spark_schema(rows.schema)
-        return SparkTable(self.session.createDataFrame(rows.to_pandas(), schema))
-
-
-@dataclass(frozen=True)
 class SparkTable:
     """A DataFrame as a :class:`anonspark.engine.protocol.Table`.
 
     Parameters
     ----------
     frame : DataFrame
+    engine : Engine
+        That made it.
     """
 
     frame: DataFrame
+    engine: Engine
     _kept: bool = field(default=False, repr=False)
     # What the batches are made of, and the function that makes them: who wants them in another form
     # need not have them handed over and taken back.
     _made_by: tuple[DataFrame, OnBatches] | None = field(default=None, repr=False)
+
+    def _of(self, frame: DataFrame) -> SparkTable:
+        return SparkTable(frame, self.engine)
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
         return arrow_schema(self.frame.schema)
 
-    @property
-    def engine(self) -> SparkEngine:
-        """The session that the table is of."""
-        return SparkEngine(self.frame.sparkSession)
-
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
         """Apply a function to the batches of each task."""
         mapped = map_batches(self.frame, function, spark_schema(schema))
-        return SparkTable(mapped, _made_by=(self.frame, function))
+        return SparkTable(mapped, self.engine, _made_by=(self.frame, function))
 
     def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
         addressed = self.map_batches(_Addressed(function, keys_for_partitions(tasks)), schema)
-        return SparkTable(addressed.frame.repartition(tasks, TASK))
+        return self._of(addressed.frame.repartition(tasks, TASK))
 
     def group(self, by: Sequence[str], tasks: int) -> SparkTable:
         """Bring rows that are equal in some columns into one task."""
-        return SparkTable(self.frame.repartition(tasks, *map(quoted, by)))
+        return self._of(self.frame.repartition(tasks, *map(quoted, by)))
 
     def add_up(
         self,
@@ -121,33 +99,35 @@ class SparkTable:
             *(sf.min(quoted(name)).alias(name) for name in least),
             *(sf.max(quoted(name)).alias(name) for name in most),
         ]
-        return SparkTable(self.frame.groupBy(*map(quoted, by)).agg(*figures))
+        if not figures:
+            return self._of(self.frame.select(*map(quoted, by)).distinct())
+        return self._of(self.frame.groupBy(*map(quoted, by)).agg(*figures))
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> SparkTable:
         """Add the columns of the row of another table that agrees in some columns."""
         frame = frame_of(other)
-        return SparkTable(
-            self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left")
-        )
+        return self._of(self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left"))
 
     def select(self, names: Sequence[str]) -> SparkTable:
         """Return some columns."""
-        return SparkTable(self.frame.select(*map(quoted, names)))
+        return self._of(self.frame.select(*map(quoted, names)))
 
     def with_hash(self, name: str, columns: Sequence[str], key: int) -> SparkTable:
         """Add a column of 64-bit hashes of other columns."""
         keyed = with_hidden_number(self.frame, _HASH_KEY, key)
         content = [sf.col(quoted(column)) for column in columns]
         hashed = keyed.withColumn(name, content_hash(content, sf.col(_HASH_KEY)))
-        return SparkTable(hashed.drop(_HASH_KEY))
+        return self._of(hashed.drop(_HASH_KEY))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""
-        return SparkTable(self.frame.unionByName(frame_of(other)))
+        return self._of(self.frame.unionByName(frame_of(other)))
 
     def keep(self) -> SparkTable:
         """Return the same table, whose rows are kept in memory or on disk once they are made."""
-        return SparkTable(self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), _kept=True)
+        return SparkTable(
+            self.frame.persist(StorageLevel.MEMORY_AND_DISK_DESER), self.engine, _kept=True
+        )
 
     def release(self) -> None:
         """Free the rows of a table that :meth:`keep` returned."""
@@ -158,9 +138,9 @@ class SparkTable:
         """Return the number of rows."""
         return self.frame.count()
 
-    def gather(self) -> pa.Table:
+    def gather(self, most: int | None = None) -> pa.Table:
         """Return all rows."""
-        return collect_arrow(self.frame)
+        return collect_arrow(self.frame if most is None else self.frame.limit(most))
 
     def stage(self, path: str) -> None:
         """Write the rows to a new directory."""
@@ -219,11 +199,6 @@ def frame_of(table: Table) -> DataFrame:
     if not isinstance(table, SparkTable):
         raise TypeError(f"expected a table of Spark, found one of {type(table).__name__}")
     return table.frame
-
-
-def session_of(table: Table) -> SparkSession:
-    """Return the session of a table."""
-    return frame_of(table).sparkSession
 
 
 @dataclass(frozen=True)

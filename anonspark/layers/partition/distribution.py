@@ -17,7 +17,7 @@ from anonspark.layers.partition.counting import Answer, Counter, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.layers.partition.packing import PACKED_KEYS, PackedKeys
-from anonspark.staged.keys import key_matrix
+from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (
     RECORDS,
     Records,
@@ -94,8 +94,11 @@ class _BlockTasks:
     criteria: Criteria
 
     def __call__(self, records: pa.Table, first: int) -> Addressed:
-        keys = key_matrix(records, self.descent.quasi_identifiers, self.criteria, first)
+        quasi_identifiers = self.descent.quasi_identifiers
+        keys = key_matrix(records, quasi_identifiers, self.criteria, first)
         blocks = self.descent.find_leaves(keys)
+        # From here on a record has its codes: no later layer, and no later round, encodes it again.
+        records = with_codes(records, keys, len(quasi_identifiers))
         return Addressed(records.append_column(BLOCK, pa.array(blocks)), self.task_of_node[blocks])
 
 
@@ -234,7 +237,7 @@ def partition_records(
     hashes are among them only where cuts look at them.
     """
     d = len(quasi_identifiers)
-    keys = PackedKeys(quasi_identifiers, criteria, rule.breaks_ties)
+    keys = PackedKeys(quasi_identifiers, criteria, rule.breaks_ties, is_coded(records.schema))
     packed = records.packed.map_batches(keys.pack, PACKED_KEYS)
 
     def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:

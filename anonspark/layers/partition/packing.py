@@ -45,11 +45,14 @@ class PackedKeys:
     criteria : Criteria
     with_hashes : bool
         Whether any cut looks at the records' hashes; they are 0 else.
+    coded : bool
+        Whether the records hold codes in place of their raw values.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     with_hashes: bool
+    coded: bool = False
 
     @property
     def _places(self) -> list[int]:
@@ -59,7 +62,7 @@ class PackedKeys:
 
     def pack(self, packed: Batches) -> Batches:
         """Yield one row a batch."""
-        names = key_columns(len(self.quasi_identifiers), self.criteria)
+        names = key_columns(len(self.quasi_identifiers), self.criteria, coded=self.coded)
         for first, records in unpack_batches(packed, names):
             keys = key_matrix(records, self.quasi_identifiers, self.criteria)
             columns = [keys[:, place] for place in self._places]

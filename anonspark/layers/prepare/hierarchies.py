@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
-
 from anonspark.config import Configuration, HierarchyRule
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.hierarchies.rules import (
@@ -14,19 +12,20 @@ from anonspark.core.hierarchies.rules import (
     interval_hierarchy,
     prefix_hierarchy,
 )
-from anonspark.engine.spark.hierarchies import read_hierarchy_files
+from anonspark.engine.files import Files
+from anonspark.engine.hierarchies import read_hierarchy_files
+from anonspark.engine.protocol import InputColumn
 from anonspark.errors import DataError
-from anonspark.layers.prepare.reading import ColumnPlan
 
 __all__ = ["match_hierarchy", "read_hierarchies"]
 
 
-def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[str, Hierarchy]:
+def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hierarchy]:
     """Read the hierarchies that come from files, of quasi-identifiers and of sensitive attributes.
 
     Parameters
     ----------
-    spark : SparkSession
+    files : Files
     configuration : Configuration
 
     Returns
@@ -44,7 +43,7 @@ def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[
     No job: the files are read on the driver.
     """
     return read_hierarchy_files(
-        spark,
+        files,
         {
             name: attribute.hierarchy
             for name, attribute in configuration.attributes.items()
@@ -53,12 +52,12 @@ def read_hierarchies(spark: SparkSession, configuration: Configuration) -> dict[
     )
 
 
-def match_hierarchy(plan: ColumnPlan, present: Sequence[str]) -> Hierarchy | None:
+def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | None:
     """Return the hierarchy of a quasi-identifier, which knows all values that occur.
 
     Parameters
     ----------
-    plan : ColumnPlan
+    column : InputColumn
     present : sequence of str
         The different values that occur.
 
@@ -72,17 +71,17 @@ def match_hierarchy(plan: ColumnPlan, present: Sequence[str]) -> Hierarchy | Non
     DataError
         If values lack in the file, or do not fit the rule.
     """
-    where = f"attributes.{plan.name}.hierarchy"
-    if plan.hierarchy is not None:
-        lacking = len(set(present).difference(plan.hierarchy.leaves))
+    where = f"attributes.{column.name}.hierarchy"
+    if column.hierarchy is not None:
+        lacking = len(set(present).difference(column.hierarchy.leaves))
         if lacking:
             raise DataError(
-                f"{where}: {plan.attribute.hierarchy} lacks {lacking:,} of the column's "
+                f"{where}: {column.attribute.hierarchy} lacks {lacking:,} of the column's "
                 f"{len(present):,} different values; add them to the file, or name those that "
                 "mean missing in input.missing_markers"
             )
-        return plan.hierarchy
-    rule = plan.attribute.hierarchy
+        return column.hierarchy
+    rule = column.attribute.hierarchy
     if not isinstance(rule, HierarchyRule):
         return None
     if rule.intervals is not None:

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
 
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.core.sensitive import SensitiveAttribute, comparable
-from anonspark.engine.spark.arrow import arrow_type
-from anonspark.engine.spark.instants import microseconds
-from anonspark.engine.spark.names import quoted
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records
 
-__all__ = ["count_values", "describe_criteria", "plain_values", "require_satisfiable"]
+__all__ = ["count_values", "describe_criteria", "require_satisfiable"]
 
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
@@ -31,18 +26,8 @@ _MOST_VALUES = 50_000
 _NUMBERS = pa.schema([("number", pa.int64()), ("count", pa.int64())])
 
 
-_PLAIN_TYPES = (
-    st.NumericType,
-    st.DateType,
-    st.TimestampType,
-    st.TimestampNTZType,
-    st.BooleanType,
-    *TEXT_TYPES,
-)
-
-
 def describe_criteria(
-    records: DataFrame,
+    records: Records | Table,
     privacy: PrivacyOptions,
     columns: Mapping[str, str],
     orders: Mapping[str, Sequence[str]],
@@ -52,8 +37,8 @@ def describe_criteria(
 
     Parameters
     ----------
-    records : DataFrame
-        Records of the whole input.
+    records : Records or Table
+        Records of the whole input, packed or one row each.
     privacy : PrivacyOptions
     columns : mapping of str to str
         The column of each sensitive attribute.
@@ -89,7 +74,7 @@ def describe_criteria(
 
 
 def _describe(
-    records: DataFrame,
+    records: Records | Table,
     name: str,
     column: str,
     criteria: Sequence[Criterion],
@@ -97,27 +82,12 @@ def _describe(
     hierarchy: Hierarchy | None,
 ) -> SensitiveAttribute:
     where = f"attributes.{name}"
-    data_type = records.schema[column].dataType
-    if not isinstance(data_type, _PLAIN_TYPES):
-        raise DataError(
-            f"{where}: a criterion cannot be about a column of type {data_type.simpleString()}; "
-            "use a number, date, timestamp, boolean or text column"
-        )
-    plain, plain_type = plain_values(sf.col(quoted(column)), data_type)
-    rows = (
-        records.groupBy(plain.alias("value"))
-        .agg(sf.count(sf.lit(1)).alias("count"))
-        .orderBy(sf.col("value").asc_nulls_last())
-        .limit(_MOST_VALUES + 1)
-        .collect()
-    )
-    if len(rows) > _MOST_VALUES:
+    values, counts = _values_and_counts(records, column)
+    if len(values) > _MOST_VALUES:
         raise DataError(
             f"{where}: more than {_MOST_VALUES:,} different values; l-diversity and t-closeness "
             "need an attribute whose values repeat; make it coarser"
         )
-    values = pa.array([row["value"] for row in rows], plain_type).cast(arrow_type(data_type))
-    counts = np.array([row["count"] for row in rows], np.int64)
     kinds = {criterion.kind for criterion in criteria if criterion.attribute == name}
     none = np.zeros(0, np.int64)
     if "hierarchical distance" in kinds and hierarchy is not None:
@@ -133,7 +103,7 @@ def _describe(
     if listed is not None:
         values, counts = _in_order(values, counts, listed, f"{where}.order")
         return SensitiveAttribute(name, column, values, counts, none, none, True)
-    if "ordered distance" in kinds and isinstance(data_type, TEXT_TYPES):
+    if "ordered distance" in kinds and pa.types.is_string(values.type):
         raise DataError(
             f"{where}: a text without an order, for which the ordered distance means nothing; "
             f"declare {where}.order, or choose another distance"
@@ -141,24 +111,33 @@ def _describe(
     return SensitiveAttribute(name, column, values, counts, none, none)
 
 
-def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]:
-    """Return a column as Python can hold it exactly, and the Arrow type that it has then.
+def _values_and_counts(records: Records | Table, column: str) -> tuple[pa.Array, Counts]:
+    """Return the values of a column, in their order, nulls last, and how often each occurs.
 
-    Parameters
-    ----------
-    column : Column
-        Sensitive values.
-    data_type : DataType
-        Their type.
+    One value more than there may be is enough.
     """
-    if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
-        return microseconds(column, data_type), pa.int64()
-    if isinstance(data_type, st.DateType):
-        return sf.unix_date(column), pa.int32()
-    if isinstance(data_type, TEXT_TYPES):
-        # Without a collation: values are told apart as they are published.
-        return column.cast("string"), pa.string()
-    return column, arrow_type(data_type)
+    # Plainly typed, so that texts are told apart as they are published: without a collation.
+    schema = pa.schema([("value", records.schema.field(column).type), ("count", pa.int64())])
+    count = _CountEach(schema)
+    if isinstance(records, Records):
+        counted = records.map_batches(count, schema, [column])
+    else:
+        counted = records.select([column]).map_batches(count, schema)
+    found = counted.add_up(["value"], sums=["count"]).gather(_MOST_VALUES + 1)
+    found = found.sort_by("value")
+    return found["value"].combine_chunks(), found["count"].to_numpy()
+
+
+@dataclass(frozen=True)
+class _CountEach:
+    """Counts the different values of a column in each batch."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            counted = batch.column(0).value_counts()
+            yield pa.RecordBatch.from_arrays(counted.flatten(), schema=self.schema)
 
 
 def _in_order(
@@ -209,7 +188,7 @@ class _CountValues:
 
     criteria: Criteria
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         counts = np.zeros(int(self.criteria.first_value[-1]), np.int64)
         for batch in batches:
             for first, attribute in zip(

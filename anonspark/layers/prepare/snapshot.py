@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.columns import (
-    HASH_KEY,
-    PAYLOAD_HASH,
-    RECORD_HASH,
-    is_payload,
-    payload_column,
-    quasi_identifier_column,
-)
+from anonspark.core.columns import payload_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.spark.arrow import arrow_schema, arrow_type
-from anonspark.engine.spark.fingerprints import (
-    content_hash,
-    hash_sums,
-    sum_of_hashes,
-    table_fingerprint,
-)
-from anonspark.engine.spark.hidden import with_hidden_number
-from anonspark.engine.spark.settings import batches_of_rows
-from anonspark.engine.spark.table import SparkEngine, SparkTable, frame_of
+from anonspark.engine.protocol import Engine, InputColumn, Table
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import (
-    KEPT,
     describe_quasi_identifier,
-    inspection_columns,
-    judge_rows,
     require_enough_rows,
     require_sound_values,
-)
-from anonspark.layers.prepare.reading import (
-    ColumnPlan,
-    open_input,
-    plan_columns,
-    select_attributes,
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.staged.records import PACKED, PackRecords, Records
@@ -57,13 +31,11 @@ __all__ = [
     "Inspection",
     "Snapshot",
     "inspect_input",
-    "plain_schema",
     "require_criteria",
     "take_snapshot",
 ]
 
-# Some columns of a table.
-Select = Callable[..., DataFrame]
+_VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -90,7 +62,7 @@ class Snapshot:
         ``Configuration.input_fingerprint`` of the configuration that it was prepared for.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
-    identified : DataFrame or None
+    identified : Table or None
         The records of the input that are kept, with their identifiers, which are not staged: read
         anew by whoever counts them. None where there are no identifiers.
     """
@@ -104,7 +76,7 @@ class Snapshot:
     hierarchies: dict[str, Hierarchy]
     origin: str
     fingerprint: str
-    identified: DataFrame | None = None
+    identified: Table | None = None
 
     def content_fingerprint(self) -> str:
         """Tell one prepared input from another: its records, and the hierarchies over them."""
@@ -130,7 +102,7 @@ class Inspection:
     quasi_identifiers : tuple of QuasiIdentifier
     criteria : Criteria
         What every class has to satisfy, with the values of the sensitive attributes.
-    kept : DataFrame
+    kept : Table
         The records that are kept, as they are staged, and their identifiers; lazy.
     """
 
@@ -139,38 +111,15 @@ class Inspection:
     missing: tuple[int, ...]
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
-    kept: DataFrame
-
-
-def _open_and_plan(
-    spark: SparkSession, configuration: Configuration, table: DataFrame | None = None
-) -> tuple[DataFrame, list[ColumnPlan], dict[str, Hierarchy], DataFrame]:
-    """Return what may be published, how quasi-identifiers are read, all hierarchies, the input."""
-    # First of all: a bad file fails before the input is opened, which may read it to infer types.
-    hierarchies = read_hierarchies(spark, configuration)
-    if table is None:
-        table = open_input(spark, configuration)
-    selected = select_attributes(table, configuration)
-    plans = plan_columns(selected, configuration, hierarchies)
-    return selected, plans, hierarchies, table
-
-
-def _kept_with_identifiers(
-    table: DataFrame, plans: list[ColumnPlan], configuration: Configuration
-) -> DataFrame:
-    """Return the records that are kept, with their identifiers; lazy."""
-    selected = select_attributes(table, configuration, identifiers=True)
-    return judge_rows(selected, plans, configuration)[0].filter(KEPT)
+    kept: Table
 
 
 def _criteria(
-    select: Select, configuration: Configuration, hierarchies: dict[str, Hierarchy]
+    records: Records | Table, configuration: Configuration, hierarchies: dict[str, Hierarchy]
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
-    looked_at = {columns[criterion.attribute] for criterion in configuration.privacy.criteria}
-    records = select(*sorted(looked_at))
     criteria = describe_criteria(
         records, configuration.privacy, columns, configuration.sensitive_orders, hierarchies
     )
@@ -178,7 +127,7 @@ def _criteria(
     return criteria
 
 
-def inspect_input(spark: SparkSession, configuration: Configuration) -> Inspection:
+def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     """Check the input without staging anything.
 
     Raises
@@ -190,34 +139,33 @@ def inspect_input(spark: SparkSession, configuration: Configuration) -> Inspecti
     -----
     One pass over the input, two where a text quasi-identifier needs its categories.
     """
-    selected, read, hierarchies, table = _open_and_plan(spark, configuration)
-    judged, plans = judge_rows(selected, read, configuration)
-    row = judged.agg(*inspection_columns(plans)).first()
-    found = row.asDict() if row is not None else {}
-    require_sound_values(found, plans, configuration)
-    kept = judged.filter(KEPT)
+    # First of all: a bad file fails before the input is opened, which may read it to infer types.
+    hierarchies = read_hierarchies(engine.files, configuration)
+    opened = engine.open_input(configuration, hierarchies)
+    found = opened.inspect()
+    require_sound_values(found, opened.columns, configuration)
     return Inspection(
         rows_read=found["rows"],
         rows=found["kept"],
-        missing=tuple(found[f"missing_{index}"] for index in range(len(plans))),
-        criteria=_criteria(kept.select, configuration, hierarchies),
-        quasi_identifiers=_describe(kept.schema, kept.select, plans, found, configuration),
-        kept=_kept_with_identifiers(table, read, configuration),
+        missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
+        criteria=_criteria(opened.kept, configuration, hierarchies),
+        quasi_identifiers=_describe(opened.kept, opened.columns, found, configuration),
+        kept=opened.identified,
     )
 
 
 def take_snapshot(
-    spark: SparkSession, configuration: Configuration, path: str, table: DataFrame | None = None
+    engine: Engine, configuration: Configuration, path: str, table: Table | None = None
 ) -> Snapshot:
     """Read the input once, check it and stage what later layers need.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     configuration : Configuration
     path : str
         Where to stage; holds raw values.
-    table : DataFrame or None
+    table : Table or None
         The input; None opens what the configuration names.
 
     Returns
@@ -236,49 +184,23 @@ def take_snapshot(
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
     categories.
     """
-    selected, read, hierarchies, opened = _open_and_plan(spark, configuration, table)
-    judged, plans = judge_rows(selected, read, configuration)
-    d = len(plans)
-    kept = sf.col(KEPT)
-    content = [sf.col(name) for name in selected.columns]
-    observation = Observation("prepare")
-    keyed = with_hidden_number(judged, HASH_KEY, configuration.execution.seed)
-    key = sf.col(HASH_KEY)
-    payload = [sf.col(name) for name in selected.columns if is_payload(name)]
-    hashed = keyed.withColumn(RECORD_HASH, content_hash(content, key)).withColumn(
-        PAYLOAD_HASH, content_hash(payload, key)
-    )
-    sums = hash_sums(sf.when(kept, sf.col(RECORD_HASH)))
-    written = (
-        hashed.observe(
-            observation,
-            *inspection_columns(plans),
-            *(column.alias(name) for name, column in sums.items()),
-        )
-        .filter(kept)
-        .select(*selected.columns, RECORD_HASH, PAYLOAD_HASH)
-    )
-    with batches_of_rows(spark):
-        SparkTable(written).map_batches(PackRecords(), PACKED).stage(path)
-    found = observation.get
-    require_sound_values(found, plans, configuration)
-    staged = SparkEngine(spark).staged([path], PACKED)
-    records = Records(staged, arrow_schema(plain_schema(written.schema)))
+    hierarchies = read_hierarchies(engine.files, configuration)
+    opened = engine.open_input(configuration, hierarchies, table)
+    staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
+    found = staged.found
+    require_sound_values(found, opened.columns, configuration)
+    records = Records(engine.staged([path], PACKED), staged.schema)
     return Snapshot(
         records=records,
         rows_read=found["rows"],
         rows=found["kept"],
-        missing=tuple(found[f"missing_{index}"] for index in range(d)),
-        quasi_identifiers=_describe(
-            plain_schema(written.schema), _rows_of(records), plans, found, configuration
-        ),
+        missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
+        quasi_identifiers=_describe(records, opened.columns, found, configuration),
         criteria=Criteria(configuration.privacy.k),
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
-        fingerprint=table_fingerprint(found["kept"], sum_of_hashes(found), found["hash_xor"]),
-        identified=_kept_with_identifiers(opened, read, configuration)
-        if configuration.identifiers
-        else None,
+        fingerprint=staged.fingerprint,
+        identified=opened.identified if configuration.identifiers else None,
     )
 
 
@@ -304,64 +226,59 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
             "were prepared for; prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
-    criteria = _criteria(_rows_of(snapshot.records), configuration, snapshot.hierarchies)
+    criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
     return replace(snapshot, criteria=criteria)
 
 
-def _rows_of(records: Records) -> Select:
-    def select(*names: str) -> DataFrame:
-        return frame_of(records.rows(*names))
+@dataclass(frozen=True)
+class _FindValues:
+    """Finds the different values of some columns in each batch."""
 
-    return select
+    names: tuple[str, ...]
 
-
-def plain_schema(schema: StructType) -> StructType:
-    """Return a schema without the metadata of its fields, which the release's files would hold.
-
-    They may list values, as those that Spark ML gives its columns do.
-    """
-    return StructType.fromJson(_without_metadata(schema.jsonValue()))
-
-
-def _without_metadata(described: Any) -> Any:
-    if isinstance(described, list):
-        return [_without_metadata(each) for each in described]
-    if not isinstance(described, dict):
-        return described
-    inner = {key: _without_metadata(value) for key, value in described.items()}
-    return inner | ({"metadata": {}, "nullable": True} if "name" in described else {})
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for name in self.names:
+                values = batch.column(name).drop_null().unique()
+                columns = [pa.repeat(name, len(values)), values]
+                yield pa.RecordBatch.from_arrays(columns, schema=_VALUES)
 
 
 def _describe(
-    schema: StructType,
-    select: Select,
-    plans: list[ColumnPlan],
+    records: Records | Table,
+    columns: Sequence[InputColumn],
     found: Mapping[str, Any],
     configuration: Configuration,
 ) -> tuple[QuasiIdentifier, ...]:
-    names = {
-        index: quasi_identifier_column(index)
-        for index, plan in enumerate(plans)
-        if plan.kind == "category"
-    }
-    categories: dict[int, list[str]] = {}
-    if names:
-        texts = select(*names.values())
-        row = texts.agg(*(sf.collect_set(name).alias(name) for name in names.values())).first()
-        if row is not None:
-            categories = {index: row[name] for index, name in names.items()}
+    names = [quasi_identifier_column(index) for index in range(len(columns))]
+    texts = [name for name, one in zip(names, columns, strict=True) if one.kind == "category"]
+    categories = _categories(records, texts) if texts else {}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []
-    for index, plan in enumerate(plans):
-        data_type = schema[quasi_identifier_column(index)].dataType
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        own_type = records.schema.field(name).type
+        own = categories.get(name)
         try:
             described.append(
-                describe_quasi_identifier(
-                    index, plan, arrow_type(data_type), found, configuration, categories.get(index)
-                )
+                describe_quasi_identifier(index, column, own_type, found, configuration, own)
             )
         except DataError as error:
             problems += error.problems
     if problems:
         raise DataError(*problems)
     return tuple(described)
+
+
+def _categories(records: Records | Table, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the different values of columns of texts."""
+    find = _FindValues(tuple(names))
+    if isinstance(records, Records):
+        values = records.map_batches(find, _VALUES, names)
+    else:
+        values = records.select(names).map_batches(find, _VALUES)
+    found = values.add_up(_VALUES.names).gather()
+    by_name: dict[str, list[str]] = {name: [] for name in names}
+    pairs = zip(found["attribute"].to_pylist(), found["value"].to_pylist(), strict=True)
+    for name, value in pairs:
+        by_name[name].append(value)
+    return by_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import AnonsparkError, PublishingError
 from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.layers.publish.staging import Staging, restore_output
@@ -13,7 +13,7 @@ from anonspark.release.manifest import MANIFEST
 __all__ = ["commit"]
 
 
-def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
+def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path, and its manifest into it last.
 
     Where a rename moves one file after another, as object stores do, readers that ask for the
@@ -21,7 +21,7 @@ def commit(files: FileSystem, staging: Staging, *, overwrite: bool) -> None:
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     staging : Staging
         Holds the complete, verified release.
     overwrite : bool

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
-from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
-from anonspark.core.figures import HISTORY, ROUNDS, ddl
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.core.figures import HISTORY, ROUNDS, arrow_schema
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.tables import parquet_file
 from anonspark.redaction import redact
@@ -23,12 +26,12 @@ __all__ = ["append_to_history", "last_comparable_run", "require_history"]
 _TABLES = ("summary", "rounds")
 
 
-def require_history(files: FileSystem, path: str) -> None:
+def require_history(files: Files, path: str) -> None:
     """Create the tables of all runs, if they are missing.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     path : str
         Their directory.
 
@@ -48,13 +51,13 @@ def require_history(files: FileSystem, path: str) -> None:
 
 
 def last_comparable_run(
-    files: FileSystem, configuration: Configuration, run_id: str, started: datetime
+    engine: Engine, configuration: Configuration, run_id: str, started: datetime
 ) -> dict[str, Any] | None:
     """Return the row of the last earlier run of the same job with the same settings.
 
     Parameters
     ----------
-    files : FileSystem
+    engine : Engine
     configuration : Configuration
     run_id : str
         Of this run: what it left in an earlier attempt is not compared with.
@@ -74,38 +77,63 @@ def last_comparable_run(
     Notes
     -----
     One job over the small files of this month and the one before; one more over the whole table
-    where they hold no such run. One row reaches the driver.
+    where they hold no such run. A row of each file reaches the driver.
     """
     path = f"{configuration.metrics.append_to}/summary"
     month_before = started.replace(day=1) - timedelta(days=1)
     recent = [
         address
         for month in (started, month_before)
-        for address in files.matches(f"{path}/date={month:%Y-%m}-*")
+        for address in engine.files.matches(f"{path}/date={month:%Y-%m}-*")
     ]
-    with reading_input((path,), "metrics.append_to: "):
+    schema = arrow_schema(HISTORY)
+    comparable = _Comparable(
+        redact(configuration.metrics.job or ""),
+        configuration.settings_fingerprint(),
+        started,
+        run_id,
+    )
+    with engine.reading((path,), "metrics.append_to: "):
         for paths in (recent, [path]):
             if not paths:
                 continue
-            rows = (
-                files.spark.read.schema(ddl(HISTORY))
-                .parquet(*paths)
-                .where(
-                    (sf.col("job") == redact(configuration.metrics.job))
-                    & (sf.col("settings_fingerprint") == configuration.settings_fingerprint())
-                    & (sf.col("started") < sf.lit(started))
-                    & (sf.col("run_id") != run_id)
-                )
-                .orderBy(sf.desc("started"))
-                .limit(1)
-                .collect()
-            )
-            if rows:
-                return rows[0].asDict()
+            rows = engine.staged(paths, schema).map_batches(comparable, schema).gather()
+            if len(rows):
+                row: dict[str, Any] = _latest(rows).to_pylist()[0]
+                return row
     return None
 
 
-def _is_of_run(files: FileSystem, path: str, run_id: str) -> bool:
+@dataclass(frozen=True)
+class _Comparable:
+    """Finds the last row of each batch that is of the same job with the same settings."""
+
+    job: str
+    settings: str
+    started: datetime
+    run_id: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        names = [figure.name for figure in HISTORY]
+        for batch in batches:
+            # Without the columns that the names of directories tell.
+            rows = pa.Table.from_batches([batch.select(names)])
+            conditions = (
+                pc.equal(rows["job"], self.job),
+                pc.equal(rows["settings_fingerprint"], self.settings),
+                pc.less(rows["started"], pa.scalar(self.started, rows["started"].type)),
+                pc.not_equal(rows["run_id"], self.run_id),
+            )
+            own = rows.filter(reduce(pc.and_, conditions))
+            if len(own):
+                yield from _latest(own).combine_chunks().to_batches()
+
+
+def _latest(rows: pa.Table) -> pa.Table:
+    return rows.sort_by([("started", "descending")]).slice(0, 1)
+
+
+def _is_of_run(files: Files, path: str, run_id: str) -> bool:
     """Return whether a file holds rows of a run and nothing else."""
     try:
         content = pa.py_buffer(files.read_part(path, 0, files.size(path)))
@@ -116,7 +144,7 @@ def _is_of_run(files: FileSystem, path: str, run_id: str) -> bool:
 
 
 def append_to_history(
-    files: FileSystem,
+    files: Files,
     configuration: Configuration,
     summary: dict[str, Any],
     rounds: Sequence[dict[str, object]],
@@ -125,7 +153,7 @@ def append_to_history(
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     configuration : Configuration
     summary : dict
         The row of the table.
@@ -166,8 +194,8 @@ def append_to_history(
                 f"release at {configuration.output.path} is complete"
             )
         for table, content in (
-            ("rounds", parquet_file(files.spark, rounds, ddl(ROUNDS))),
-            ("summary", parquet_file(files.spark, [row], ddl(HISTORY))),
+            ("rounds", parquet_file(rounds, arrow_schema(ROUNDS))),
+            ("summary", parquet_file([row], arrow_schema(HISTORY))),
         ):
             files.make_directory(f"{root}/{table}/{date}")
             files.replace(

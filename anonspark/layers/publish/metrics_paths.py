@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from anonspark.config import Configuration
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_no_link, require_reachable
 from anonspark.layers.publish.prometheus import local_path
@@ -15,12 +15,12 @@ __all__ = ["require_usable_metrics"]
 _TEXTFILE_BEGINS = b"# HELP anonspark_"
 
 
-def require_usable_metrics(files: FileSystem, configuration: Configuration) -> None:
+def require_usable_metrics(files: Files, configuration: Configuration) -> None:
     """Check that the metrics of all runs endanger neither input nor output.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     configuration : Configuration
 
     Raises
@@ -47,7 +47,7 @@ def require_usable_metrics(files: FileSystem, configuration: Configuration) -> N
         _require_own_textfile(files, address, textfile)
 
 
-def _require_own_textfile(files: FileSystem, address: str, textfile: str) -> None:
+def _require_own_textfile(files: Files, address: str, textfile: str) -> None:
     """Check that a file that each run replaces is one that a run wrote, or empty."""
     if not files.exists(address):
         return
@@ -62,7 +62,7 @@ def _require_own_textfile(files: FileSystem, address: str, textfile: str) -> Non
         )
 
 
-def _require_apart(files: FileSystem, configuration: Configuration, key: str, path: str) -> None:
+def _require_apart(files: Files, configuration: Configuration, key: str, path: str) -> None:
     target = files.resolved(path).rstrip("/")
     places = [("input.path", one) for one in configuration.input.paths]
     for other_key, other in [*places, ("output.path", configuration.output.path)]:

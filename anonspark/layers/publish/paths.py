@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonspark.config import Configuration
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST, read_manifest
@@ -19,12 +19,12 @@ __all__ = [
 _GLOB_CHARACTERS = "*?[{"
 
 
-def require_no_link(files: FileSystem, key: str, path: str) -> None:
+def require_no_link(files: Files, key: str, path: str) -> None:
     """Check that what is written or replaced at a path would lie there, and not elsewhere.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     key : str
         What named the path, for the message.
     path : str
@@ -43,7 +43,7 @@ def require_no_link(files: FileSystem, key: str, path: str) -> None:
     require_reachable(files, key, path)
 
 
-def require_reachable(files: FileSystem, key: str, path: str) -> None:
+def require_reachable(files: Files, key: str, path: str) -> None:
     """Check that no link above a path leads nowhere; parameters as :func:`require_no_link`.
 
     Raises
@@ -58,7 +58,7 @@ def require_reachable(files: FileSystem, key: str, path: str) -> None:
         )
 
 
-def require_usable_output(files: FileSystem, configuration: Configuration) -> None:
+def require_usable_output(files: Files, configuration: Configuration) -> None:
     """Check the output path against the input's and against what is there.
 
     Raises
@@ -120,7 +120,7 @@ def require_usable_output(files: FileSystem, configuration: Configuration) -> No
         raise ConfigurationError(*problems)
 
 
-def require_replaceable_output(files: FileSystem, configuration: Configuration) -> None:
+def require_replaceable_output(files: Files, configuration: Configuration) -> None:
     """Check that what an overwriting run would replace is a release and nothing else.
 
     Raises
@@ -131,12 +131,12 @@ def require_replaceable_output(files: FileSystem, configuration: Configuration) 
     require_replaceable_release(files, configuration.output.path)
 
 
-def require_replaceable_release(files: FileSystem, output: str) -> None:
+def require_replaceable_release(files: Files, output: str) -> None:
     """Check that a directory may be replaced, which removes all that is in it.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     output : str
         ``output.path``.
 

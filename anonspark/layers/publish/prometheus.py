@@ -7,18 +7,15 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.core.figures import SUMMARY
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 from anonspark.redaction import redact
-
-if TYPE_CHECKING:
-    # A run that failed because pyspark is broken is told of, too.
-    from pyspark.sql import SparkSession
 
 __all__ = ["exposition", "local_path", "write_textfile"]
 
@@ -122,7 +119,7 @@ def write_textfile(
     started: datetime,
     exit_code: int,
     summary: Mapping[str, Any] | None,
-    spark: SparkSession | None,
+    files: Files | None,
 ) -> None:
     """Write what the configuration asks for; a file that cannot be written is a warning.
 
@@ -135,7 +132,7 @@ def write_textfile(
     exit_code : int
     summary : mapping or None
         The row of the table; None where nothing was published.
-    spark : SparkSession or None
+    files : Files or None
         None where Spark did not start: only a local file can be written then.
     """
     path = configuration.metrics.prometheus_textfile
@@ -161,10 +158,8 @@ def write_textfile(
             # The collector is another user, and holds nothing secret from it; the umask may be 077.
             aside.chmod(0o644)
             aside.replace(local)
-        elif spark is not None:
-            from anonspark.engine.spark.filesystem import FileSystem
-
-            FileSystem(spark).replace(path, text.encode(), name)
+        elif files is not None:
+            files.replace(path, text.encode(), name)
         else:
             raise OSError("Spark did not start")
     except (OSError, ConfigurationError):

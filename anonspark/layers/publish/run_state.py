@@ -21,7 +21,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.evaluate.metrics import RoundResult
 
@@ -52,7 +52,7 @@ class RunState:
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     directory : str
         Of the state files.
     attempt : int
@@ -61,18 +61,18 @@ class RunState:
         Of this process alone: the numbers begin anew where the directory was removed.
     """
 
-    files: FileSystem
+    files: Files
     directory: str
     attempt: int
     token: str = ""
 
     @classmethod
-    def claim(cls, files: FileSystem, directory: str) -> RunState:
+    def claim(cls, files: Files, directory: str) -> RunState:
         """Become the newest attempt at a run; an older one that is still at work will give up.
 
         Parameters
         ----------
-        files : FileSystem
+        files : Files
         directory : str
             Exists.
 
@@ -202,7 +202,7 @@ def _ended_file(directory: str, attempt: int) -> str:
     return f"{directory}/attempt-{attempt}.ended"
 
 
-def newest_attempt(files: FileSystem, directory: str) -> int:
+def newest_attempt(files: Files, directory: str) -> int:
     """Return the number of the newest attempt, 0 where there is none."""
     names = (path.rpartition("/")[2] for path in files.children(directory))
     numbers = (
@@ -213,7 +213,7 @@ def newest_attempt(files: FileSystem, directory: str) -> int:
     return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
-def is_at_work(files: FileSystem, directory: str) -> bool:
+def is_at_work(files: Files, directory: str) -> bool:
     """Return whether the newest attempt is a process of this machine that has not ended.
 
     Of processes of other machines nothing is known.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
@@ -144,7 +144,7 @@ class Staging:
         return f"{self.place.root}/manifest-{self.state.attempt}"
 
 
-def place_of(files: FileSystem, output: str, run_id: str, staging_path: str | None) -> Place:
+def place_of(files: Files, output: str, run_id: str, staging_path: str | None) -> Place:
     """Return where a run of an output is staged; parameters as of :func:`open_staging`."""
     output = files.qualified(output).rstrip("/")
     beside, _, name = output.rpartition("/")
@@ -154,7 +154,7 @@ def place_of(files: FileSystem, output: str, run_id: str, staging_path: str | No
     return Place(output, run_id, root, f"{_below(files, output, staging_path)}{run_id}")
 
 
-def _below(files: FileSystem, output: str, staging_path: str) -> str:
+def _below(files: Files, output: str, staging_path: str) -> str:
     """Return how the private directories of an output begin, below ``execution.staging_path``."""
     return f"{files.qualified(staging_path).rstrip('/')}/{_private_name(output)}"
 
@@ -165,12 +165,12 @@ def _private_name(output: str) -> str:
     return f"{output.rpartition('/')[2]}-{own}{_MARK}"
 
 
-def find_stagings(files: FileSystem, output: str, staging_path: str | None) -> list[Place]:
+def find_stagings(files: Files, output: str, staging_path: str | None) -> list[Place]:
     """Return where runs of an output were staged and not removed: they were killed, or go on.
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     output : str
     staging_path : str or None
         ``execution.staging_path``.
@@ -201,7 +201,7 @@ def _private_file(place: Place) -> str:
     return f"{place.root}/{_PRIVATE}"
 
 
-def _told_private(files: FileSystem, place: Place) -> str | None:
+def _told_private(files: Files, place: Place) -> str | None:
     """Return where the run's first attempt put raw records, None where it did not say.
 
     Raises
@@ -223,7 +223,7 @@ def _told_private(files: FileSystem, place: Place) -> str | None:
     return told
 
 
-def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> str | None:
+def find_resumable(files: Files, output: str, staging_path: str | None) -> str | None:
     """Return the run id of the one run of an output that can be continued, None where none is.
 
     Raises
@@ -245,7 +245,7 @@ def find_resumable(files: FileSystem, output: str, staging_path: str | None) -> 
     return there[0] if there else None
 
 
-def remove_staging(files: FileSystem, place: Place) -> bool:
+def remove_staging(files: Files, place: Place) -> bool:
     """Remove what a killed run left, after a look that it does not go on on this machine.
 
     A release that it had set aside comes back, and a new one that it had not finished publishing
@@ -267,7 +267,7 @@ def remove_staging(files: FileSystem, place: Place) -> bool:
     return True
 
 
-def restore_output(files: FileSystem, place: Place) -> None:
+def restore_output(files: Files, place: Place) -> None:
     """Undo a publication that did not come to its end, or end one that did: the manifest tells.
 
     Raises
@@ -299,7 +299,7 @@ def restore_output(files: FileSystem, place: Place) -> None:
             files.delete(place.mark)
 
 
-def _require_half_release(files: FileSystem, place: Place) -> None:
+def _require_half_release(files: Files, place: Place) -> None:
     """Check that nothing but files of the half-published release would be removed with it.
 
     Raises
@@ -319,7 +319,7 @@ def _require_half_release(files: FileSystem, place: Place) -> None:
         )
 
 
-def _require_own_staging(files: FileSystem, place: Place) -> None:
+def _require_own_staging(files: Files, place: Place) -> None:
     """Check that nothing but what runs stage would be removed.
 
     Raises
@@ -341,7 +341,7 @@ def _require_own_staging(files: FileSystem, place: Place) -> None:
             )
 
 
-def _delete(files: FileSystem, place: Place) -> None:
+def _delete(files: Files, place: Place) -> None:
     """Remove everything that is staged, the raw records before anything else can fail."""
     with _putting_right(place):
         _require_own_staging(files, place)
@@ -377,7 +377,7 @@ def _putting_right(place: Place) -> Iterator[None]:
 
 @contextmanager
 def open_staging(
-    files: FileSystem,
+    files: Files,
     output: str,
     run_id: str,
     *,
@@ -388,7 +388,7 @@ def open_staging(
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     output : str
         The output path.
     run_id : str
@@ -437,7 +437,7 @@ def open_staging(
                 files.delete_if_empty(created)
 
 
-def _open(files: FileSystem, place: Place) -> RunState:
+def _open(files: Files, place: Place) -> RunState:
     """Create the directories, as far as they are not there, and take the run over."""
     directory = place.root
     try:
@@ -463,7 +463,7 @@ def _open(files: FileSystem, place: Place) -> RunState:
         ) from error
 
 
-def _remove_unfinished(files: FileSystem, staging: Staging) -> None:
+def _remove_unfinished(files: Files, staging: Staging) -> None:
     """Remove what earlier attempts did not finish, and make room for this one."""
     place, state = staging.place, staging.state
     restore_output(files, place)
@@ -494,7 +494,7 @@ def _remove_unfinished(files: FileSystem, staging: Staging) -> None:
         files.make_directory(staging.manifest)
 
 
-def _close(files: FileSystem, place: Place, state: RunState | None, *, keep: bool) -> None:
+def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) -> None:
     """Remove the staging directories, or what cannot be of use to another attempt."""
     with _undisturbed(place.private):
         if newest_attempt(files, place.state) and (state is None or not state.is_newest):
@@ -528,7 +528,7 @@ def _undisturbed(path: str) -> Iterator[None]:
         )
 
 
-def _first_missing_parent(files: FileSystem, path: str) -> str | None:
+def _first_missing_parent(files: Files, path: str) -> str | None:
     """Return the topmost directory above a path that does not exist yet."""
     missing = None
     while not files.exists(path):

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import SparkSession
 
-from anonspark.engine.files import PublishedFile
-from anonspark.engine.spark.arrow import arrow_schema
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.redaction import redact_values
 
 __all__ = ["parquet_file", "write_rows"]
 
 
 def write_rows(
-    files: FileSystem,
-    rows: Sequence[dict[str, object]],
-    schema: str,
+    files: Files,
+    rows: Sequence[Mapping[str, object]],
+    schema: pa.Schema,
     release: str,
     directory: str,
 ) -> PublishedFile:
@@ -29,11 +26,10 @@ def write_rows(
 
     Parameters
     ----------
-    files : FileSystem
+    files : Files
     rows : sequence of dict
         Missing keys become nulls; credentials in texts are redacted.
-    schema : str
-        As DDL.
+    schema : pyarrow.Schema
     release : str
         The release's directory.
     directory : str
@@ -43,26 +39,22 @@ def write_rows(
     -------
     PublishedFile
     """
-    content = parquet_file(files.spark, rows, schema)
+    content = parquet_file(rows, schema)
     path = f"{directory}/part-00000.parquet"
     files.write_bytes(f"{release}/{path}", content)
     return PublishedFile(path, len(content), len(rows), hashlib.sha256(content).hexdigest())
 
 
-def parquet_file(spark: SparkSession, rows: Sequence[dict[str, object]], schema: str) -> bytes:
+def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> bytes:
     """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
-    # Before Spark 4 a DataFrame alone reads DDL; one without rows costs no job.
-    columns_schema = arrow_schema(spark.createDataFrame([], schema).schema)
 
-    def value(row: dict[str, object], field: pa.Field) -> object:
+    def value(row: Mapping[str, object], field: pa.Field) -> object:
         found = redact_values(row.get(field.name))
         is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
         return Decimal(found) if is_big else found
 
-    columns = [
-        pa.array([value(row, field) for row in rows], field.type) for field in columns_schema
-    ]
+    columns = [pa.array([value(row, field) for row in rows], field.type) for field in schema]
     content = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_arrays(columns, schema=columns_schema), content)
+    parquet.write_table(pa.Table.from_arrays(columns, schema=schema), content)
     written: bytes = content.getvalue().to_pybytes()
     return written

@@ -11,8 +11,8 @@ from pyspark.sql import types as st
 
 from anonspark.config import Configuration
 from anonspark.core.columns import HASH_KEY, identifier_column
-from anonspark.core.kinds import TEXT_TYPES
 from anonspark.engine.spark.hidden import with_hidden_number
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
@@ -64,7 +64,7 @@ def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration)
     Parameters
     ----------
     table : DataFrame
-        See :func:`anonspark.layers.prepare.reading.select_attributes`, with identifiers.
+        See :func:`anonspark.engine.spark.reading.select_attributes`, with identifiers.
     configuration : Configuration
 
     Returns

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
-from anonspark.core.kinds import TEXT_TYPES
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.verification.merged import (

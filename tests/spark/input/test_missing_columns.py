@@ -11,7 +11,7 @@ from helpers import command, configuration_file, published, summary, write_table
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
-from anonspark.layers.prepare.reading import open_input
+from anonspark.engine.spark.reading import open_input
 
 ATTRIBUTES = {
     "age": "quasi_identifier",

@@ -12,6 +12,7 @@ import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
 from anonspark.config import load_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.history import (
@@ -158,7 +159,9 @@ def test_rows_of_a_run_id_are_replaced_whatever_the_date(
 
     def last(run_id: str, days: int, **sections: Any) -> Any:
         chosen = configuration.model_copy(update=sections)
-        found = last_comparable_run(files, chosen, run_id, started + timedelta(days=days))
+        found = last_comparable_run(
+            SparkEngine(spark), chosen, run_id, started + timedelta(days=days)
+        )
         return found and (found["run_id"], found["rows_in"])
 
     assert last("a", 0) is None

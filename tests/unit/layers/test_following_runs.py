@@ -234,7 +234,7 @@ def test_a_run_without_spark_is_told_of_all_the_same(
             started=STARTED,
             exit_code=6,
             summary=None,
-            spark=None,
+            files=None,
         )
 
     place = tmp_path / "new" / "a.prom"

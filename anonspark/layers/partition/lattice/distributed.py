@@ -181,7 +181,7 @@ _SCORE = pa.schema(
 
 
 @dataclass(frozen=True)
-class _ScoreTuples:
+class _Score:
     """Judges the classes of one partition, which holds them whole, in a Python worker."""
 
     format: _Format
@@ -271,7 +271,7 @@ class DistributedTuples:
 
     def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
-        judge = _ScoreTuples(self._format, requirements, by_group)
+        judge = _Score(self._format, requirements, by_group)
         parts = self._by_class().map_batches(judge, _SCORE).gather().to_pylist()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 
 __all__ = ["read_hierarchy_files"]
 
 
-def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
+def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
     """Read the hierarchies of some attributes from their files.
 
     Parameters
     ----------
-    spark : SparkSession
+    files : Files
     paths : mapping of str to str
         Attribute name to path.
 
@@ -39,7 +35,6 @@ def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[
     -----
     No job: the files are read on the driver.
     """
-    files = FileSystem(spark)
     hierarchies: dict[str, Hierarchy] = {}
     problems: list[str] = []
     for name, path in paths.items():
@@ -54,7 +49,7 @@ def read_hierarchy_files(spark: SparkSession, paths: Mapping[str, str]) -> dict[
     return hierarchies
 
 
-def _read_text(files: FileSystem, path: str, key: str) -> str:
+def _read_text(files: Files, path: str, key: str) -> str:
     try:
         there = files.exists(path)
     except ConfigurationError as error:
@@ -66,7 +61,7 @@ def _read_text(files: FileSystem, path: str, key: str) -> str:
         )
     try:
         return files.read_text(path)
-    except (Py4JError, PySparkException) as error:
+    except OSError as error:
         raise ConfigurationError(
             f"{key}: {path} cannot be read; expected a CSV file, not a directory; check the path "
             "and its permissions"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,23 +14,25 @@ from anonspark.config import Attribute, Configuration
 from anonspark.core.columns import identifier_column, payload_column, quasi_identifier_column
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.kinds import TEXT_TYPES, Kind
+from anonspark.core.kinds import Kind
+from anonspark.engine.protocol import InputColumn
 from anonspark.engine.spark.file_schemas import WantedColumns
 from anonspark.engine.spark.tables import open_table, require_distinct
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 
 __all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
 
 
-_PUBLISHABLE_TYPES = (
+_COUNTABLE_TYPES = (
     st.NumericType,
     st.DateType,
     st.TimestampType,
     st.TimestampNTZType,
     st.BooleanType,
-    st.BinaryType,
     *TEXT_TYPES,
 )
+_PUBLISHABLE_TYPES = (*_COUNTABLE_TYPES, st.BinaryType)
 
 _CAST_TYPES = {
     "number": ("double", "float"),
@@ -47,12 +49,8 @@ class ColumnPlan:
 
     Parameters
     ----------
-    name : str
-        Attribute name.
-    attribute : Attribute
-        As configured.
-    kind : Kind
-        What its values are.
+    column : InputColumn
+        What layers know of it.
     value : Column
         The value, null where it is missing or not of its declared type.
     missing : Column
@@ -63,28 +61,17 @@ class ColumnPlan:
         Whether it is an infinite number.
     numeric_text : Column
         Whether it is text of which nothing was declared, and reads as a number.
-    undeclared_text : bool
-        Whether it is text of which nothing was declared.
     data_type : DataType
         Of the values, where they are points in time.
-    declared : str or None
-        The type that was declared, or that its hierarchy needs.
-    hierarchy : Hierarchy or None
-        What its hierarchy's file says, if it has one.
     """
 
-    name: str
-    attribute: Attribute
-    kind: Kind
+    column: InputColumn
     value: Column
     missing: Column
     invalid: Column
     infinite: Column
     numeric_text: Column
-    undeclared_text: bool
     data_type: st.DataType
-    declared: str | None = None
-    hierarchy: Hierarchy | None = None
 
 
 def open_input(spark: SparkSession, configuration: Configuration) -> DataFrame:
@@ -127,7 +114,27 @@ def select_attributes(
         If columns are missing or there twice, or hold a type that cannot be published.
     """
     require_distinct(table, configuration.attributes, "input")
-    available = {field.name: field for field in table.schema}
+    _require_columns(table.columns, configuration)
+    _require_types(table.schema, configuration)
+    payload = configuration.published_as_is
+    # By their places: how names are found is a setting of the session.
+    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    places = dict(zip(table.columns, numbered, strict=True))
+    columns = [
+        sf.col(places[name]).alias(quasi_identifier_column(index))
+        for index, name in enumerate(configuration.quasi_identifiers)
+    ]
+    columns += [sf.col(places[name]).alias(payload_column(i)) for i, name in enumerate(payload)]
+    if identifiers:
+        columns += [
+            sf.col(places[name]).alias(identifier_column(index))
+            for index, name in enumerate(configuration.identifiers)
+        ]
+    return table.toDF(*numbered).select(*columns)
+
+
+def _require_columns(available: Sequence[str], configuration: Configuration) -> None:
+    """Check that there is a column for each attribute."""
     lowered = {name.lower() for name in available}
     if configuration.input.format == "csv" and lowered.isdisjoint(
         name.lower() for name in configuration.attributes
@@ -150,33 +157,30 @@ def select_attributes(
             )
     if problems:
         raise DataError(*problems)
+
+
+def _require_types(available: st.StructType, configuration: Configuration) -> None:
+    """Check that the columns hold what attributes of their roles can be."""
+    problems = []
     for name in configuration.quasi_identifiers:
         if _has_negative_scale(available[name].dataType):
             # No file holds them, not even a staged one.
             problems.append(f"attributes.{name}: {_unfit(available[name].dataType)}")
-    payload = configuration.published_as_is
-    for name in payload:
+    for name in configuration.published_as_is:
         if not _publishable(available[name].dataType):
             problems.append(
                 f"attributes.{name}: columns of type {available[name].dataType.simpleString()} "
                 "cannot be published; convert it to an array or a text first, or leave it out"
             )
+    for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria):
+        if not isinstance(available[name].dataType, _COUNTABLE_TYPES):
+            problems.append(
+                f"attributes.{name}: a criterion cannot be about a column of type "
+                f"{available[name].dataType.simpleString()}; use a number, date, timestamp, "
+                "boolean or text column"
+            )
     if problems:
         raise DataError(*problems)
-    # By their places: how names are found is a setting of the session.
-    numbered = [f"column_{place}" for place in range(len(table.columns))]
-    places = dict(zip(table.columns, numbered, strict=True))
-    columns = [
-        sf.col(places[name]).alias(quasi_identifier_column(index))
-        for index, name in enumerate(configuration.quasi_identifiers)
-    ]
-    columns += [sf.col(places[name]).alias(payload_column(i)) for i, name in enumerate(payload)]
-    if identifiers:
-        columns += [
-            sf.col(places[name]).alias(identifier_column(index))
-            for index, name in enumerate(configuration.identifiers)
-        ]
-    return table.toDF(*numbered).select(*columns)
 
 
 def _has_negative_scale(data_type: st.DataType) -> bool:
@@ -229,7 +233,8 @@ def plan_columns(
         if isinstance(plan, str):
             problems.append(f"attributes.{name}: {plan}")
         else:
-            plans.append(replace(plan, hierarchy=hierarchies.get(name)))
+            own = replace(plan.column, hierarchy=hierarchies.get(name))
+            plans.append(replace(plan, column=own))
     if problems:
         raise DataError(*problems)
     return plans
@@ -281,17 +286,13 @@ def _plan(
     if attribute.hierarchy is not None:
         value, kind = _text_of(value, kind), "category"
     return ColumnPlan(
-        name=name,
-        attribute=attribute,
-        kind=kind,
+        column=InputColumn(name, attribute, kind, is_text and declared is None, declared),
         value=sf.when(~missing, value),
         missing=missing,
         invalid=invalid,
         infinite=infinite,
         numeric_text=numeric_text,
-        undeclared_text=is_text and declared is None,
         data_type=st.TimestampType() if is_text else found,
-        declared=declared,
     )
 
 
