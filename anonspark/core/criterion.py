@@ -23,6 +23,7 @@ CriterionKind = Literal[
     "equal distance",
     "ordered distance",
     "hierarchical distance",
+    "beta",
 ]
 
 
@@ -202,6 +203,30 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         short="t (hierarchical distance)",
         is_distance=True,
         needs="hierarchy",
+    ),
+    "beta": CriterionType(
+        "beta_likeness",
+        "RELATIVE_GAIN",
+        "beta-likeness with beta = {bound:g}",
+        "beta-likeness: largest relative gain of a value's share in a class",
+        "at most",
+        column="relative_gain",
+        title="beta",
+        short="beta",
+        loosest=(math.inf, 0.0),
+        is_distance=True,
+        option=Option(
+            "BetaLikeness",
+            "How much more frequent a sensitive value may be in a class than in the whole input: "
+            "basic beta-likeness.",
+            "beta",
+            {"gt": 0.0, "le": 1e9},
+            "Largest relative gain: no share in a class is above (1 + beta) times that in the "
+            "whole input.",
+            "Relative gain of the shares of sensitive values in every class beside those in the "
+            "whole input; one or a list.",
+        ),
+        is_later=True,
     ),
 }
 """By kind, in the order in which figures are shown."""

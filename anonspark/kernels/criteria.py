@@ -16,6 +16,7 @@ __all__ = [
     "LARGEST_SHARE",
     "ORDERED_DISTANCE",
     "RECURSIVE",
+    "RELATIVE_GAIN",
     "REQUIREMENTS",
     "TOLERANCE",
     "Requirements",
@@ -29,6 +30,10 @@ __all__ = [
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
+RELATIVE_GAIN = 7
+
+# Larger than any input, and exact in 64 bits.
+_MOST_RECORDS = 2.0**53
 
 TOLERANCE = 1e-12
 """What the rounding of sums may make of a bound that is met exactly."""
@@ -49,7 +54,7 @@ class Requirements(NamedTuple):
     attributes : int64 ndarray of shape (r,)
         The sensitive attribute that it is about.
     bounds : float64 ndarray of shape (r, 2)
-        l (and c), the largest share, or t.
+        l (and c), the largest share, t, or beta.
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
@@ -241,6 +246,17 @@ def judge(requirements, counts, present, distinct, size):
             distance /= max(stop - first - 1, 1)
             holds = distance <= bound + TOLERANCE
             missing = int64((distance - bound) * size)
+        elif kind == RELATIVE_GAIN:
+            holds = True
+            for value in own:
+                most = (1.0 + bound) * requirements.shares[value]
+                if counts[value] / size > most * (1.0 + TOLERANCE):
+                    holds = False
+                    # So many records would make the value rare enough; one that the whole input
+                    # lacks always is too frequent.
+                    if most > 0.0:
+                        needed = min(counts[value] / most, _MOST_RECORDS)
+                        missing = max(missing, int64(needed) - size)
         else:
             distance = _hierarchical_distance(requirements, attribute, counts, size)
             holds = distance <= bound + TOLERANCE

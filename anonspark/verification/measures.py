@@ -36,6 +36,7 @@ __all__ = [
     "largest_share",
     "ordered_distance",
     "recursive_c",
+    "relative_gain",
 ]
 
 Integers = npt.NDArray[np.int64]
@@ -322,6 +323,30 @@ def hierarchical_distance(
     return np.minimum(distances, 1.0)
 
 
+def relative_gain(table: ValueCounts, reference: Figures, unknown: float = 0.0) -> Figures:
+    """Return how much more frequent a value is in each class than in a distribution, at most.
+
+    Parameters
+    ----------
+    table : ValueCounts
+    reference : float64 ndarray of shape (m,)
+        Shares q of the domain's values, sum 1.
+    unknown : float
+        Share of the records behind the distribution whose values are not known, and may be any: the
+        figure is then the least that it can be.
+
+    Returns
+    -------
+    float64 ndarray of shape (classes,)
+        Largest (p - q) / q over the values of the class, at least 0; infinite where a class has a
+        value that the distribution lacks (basic beta-likeness, Cao and Karras 2012).
+    """
+    largest = reference[table.values] * (1.0 - unknown) + unknown
+    with np.errstate(divide="ignore"):
+        ratios = table.shares / largest
+    return np.maximum(np.maximum.reduceat(ratios, table.starts) - 1.0, 0.0)
+
+
 def _ranks_and_mass(reference: Figures, parents: Integers) -> tuple[Integers, Figures]:
     """Return how many steps each node is above its lowest leaf at most, and its share."""
     nodes = len(parents)
@@ -400,6 +425,11 @@ MEASURES: Mapping[CriterionKind, Measure] = {
             table, attribute.shares, attribute.parents, attribute.heights
         ),
         is_shifted=True,
+    ),
+    "beta": Measure(
+        lambda table, attribute, _, uncertainty: relative_gain(
+            table, attribute.shares, 0.0 if uncertainty is None else uncertainty.share
+        )
     ),
 }
 """By kind of criterion."""

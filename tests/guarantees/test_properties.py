@@ -48,6 +48,7 @@ BEYOND_K: list[dict[str, Any]] = [
     {"t_closeness": {"attribute": "diagnosis", "t": 0.25}},
     {"t_closeness": {"attribute": "diagnosis", "t": 0.25, "distance": "ordered"}},
     {"alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.5}},
+    {"beta_likeness": {"attribute": "diagnosis", "beta": 0.5}},
 ]
 
 
@@ -201,6 +202,12 @@ def satisfies(privacy: dict[str, Any], diagnoses: list[str], everything: list[st
         return distance <= closeness["t"] + 1e-9
     if alpha := privacy.get("alpha_k_anonymity"):
         return shares[0] <= alpha["alpha"] + 1e-9
+    if likeness := privacy.get("beta_likeness"):
+        gains = [
+            diagnoses.count(one) / len(diagnoses) * len(everything) / everything.count(one) - 1
+            for one in set(diagnoses)
+        ]
+        return max(gains) <= likeness["beta"] + 1e-9
     return True
 
 

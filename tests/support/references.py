@@ -120,6 +120,8 @@ def satisfies_criterion(
             return ordered_distance(p, q) <= bound
         case "hierarchical distance":
             return hierarchical_distance(p, q, attribute) <= bound
+        case "beta":
+            return all(a <= (1 + bound) * b for a, b in zip(p, q, strict=True))
 
 
 def equal_distance(p: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
@@ -648,6 +650,7 @@ BOUNDS: dict[CriterionKind, tuple[float, ...]] = {
     "equal distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "ordered distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "hierarchical distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
+    "beta": (0.1, 0.25, 1 / 3, 0.5, 1, 2, 5),
 }
 
 

@@ -75,6 +75,12 @@ CRITERIA: dict[str, dict[str, list[dict[str, Any]]]] = {
         "t_closeness": [{"attribute": "severity", "t": 0.45}],
         "alpha_k_anonymity": [{"attribute": "cost", "alpha": 0.5}],
     },
+    "beta": {
+        "beta_likeness": [
+            {"attribute": "disease", "beta": 1.5},
+            {"attribute": "severity", "beta": 4.0},
+        ],
+    },
 }
 
 
@@ -190,6 +196,9 @@ def figure_of_class(
             return counts[0] / rest if rest else math.inf
         case "alpha":
             return shares[0]
+        case "beta":
+            everywhere = all_marked.value_counts(normalize=True)
+            return float((marked.value_counts(normalize=True) / everywhere).max() - 1)
     domain: list[Any]
     if one.name == "severity":
         domain = list(SEVERITIES)
@@ -282,6 +291,7 @@ STRICTER: dict[str, dict[str, Any]] = {
     "entropy": {"l_diversity": {"attribute": "disease", "kind": "entropy", "l": 5}},
     "recursive": {"l_diversity": {"attribute": "severity", "kind": "recursive", "l": 3, "c": 0.5}},
     "alpha": {"alpha_k_anonymity": {"attribute": "cost", "alpha": 0.2}},
+    "beta": {"beta_likeness": {"attribute": "cost", "beta": 0.1}},
     "equal": {"t_closeness": {"attribute": "cost", "t": 0.05}},
     "ordered": {"t_closeness": {"attribute": "cost", "t": 0.02, "distance": "ordered"}},
     "hierarchical": {

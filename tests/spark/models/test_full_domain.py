@@ -489,6 +489,52 @@ def test_few_records_left_out_are_not_told(spark: SparkSession, tmp_path: Path) 
     assert verify_release(spark, str(release)).criteria[0].violating_classes == 0
 
 
+def gains_of(release: Path, everything: list[str]) -> float:
+    """Return by how much a disease is more frequent in a class than among all, at most."""
+    data = published(release)
+    keys = list(zip(data["age"].to_pylist(), data["city"].to_pylist(), strict=True))
+    diseases = data["disease"].to_pylist()
+    whole, sizes, pairs = (
+        Counter(everything),
+        Counter(keys),
+        Counter(zip(keys, diseases, strict=True)),
+    )
+    return max(
+        count / sizes[key] / (whole[disease] / len(everything)) - 1
+        for (key, disease), count in pairs.items()
+    )
+
+
+def test_no_disease_gains_more_than_beta(spark: SparkSession, tmp_path: Path) -> None:
+    everything = small_table()["disease"].to_pylist()
+    careless = gains_of(run(spark, small_document(tmp_path)), everything)
+    likeness = {"beta_likeness": {"attribute": "disease", "beta": careless / 2}}
+    document = small_document(
+        tmp_path, privacy=likeness, model={"suppression_limit": 0.0}, output={"mode": "overwrite"}
+    )
+    release = run(spark, document)
+    (measured,) = verify_release(spark, str(release)).criteria
+    assert measured.measured == pytest.approx(gains_of(release, everything), abs=1e-12)
+    assert measured.measured <= careless / 2
+    assert measured.violating_classes == 0
+
+
+def test_beta_where_the_values_left_out_are_not_told(spark: SparkSession, tmp_path: Path) -> None:
+    """A class holds where the release does not show the opposite: fewer than k may be anything."""
+    table = small_table().slice(0, 55)
+    likeness = {"k": 4, "beta_likeness": {"attribute": "disease", "beta": 2.0}}
+    options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
+    document = small_document(tmp_path, table, model=options, privacy=likeness)
+    document["model"]["levels"] = [{"age": 1, "city": 1}]
+    release = run(spark, document)
+    assert summary(release)["rows_left_out"] is None
+    assert not (release / "left_out").exists()
+    (measured,) = verify_release(spark, str(release)).criteria
+    told = published(release)["disease"].to_pylist()
+    assert measured.violating_classes == 0
+    assert measured.measured < gains_of(release, told)
+
+
 def test_precision_of_a_model_with_local_recoding(spark: SparkSession, tmp_path: Path) -> None:
     document = small_document(tmp_path, model={"name": "smondrian"})
     document["evaluate"] = {"information": True}

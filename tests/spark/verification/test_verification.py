@@ -227,7 +227,7 @@ def coarsened(raw: pd.DataFrame, age: int, pay: int, *, town: bool) -> pd.DataFr
 
 
 def agree_with_pycanon(release: pd.DataFrame, found: Verification) -> None:
-    """Compare k, l, t and alpha. (pycanon's c of recursive diversity takes the rarest value.)"""
+    """Compare k, l, t, alpha, beta. (pycanon's c of recursive diversity takes the rarest value.)"""
     keys = QUASI_IDENTIFIERS
     sickness, cost = found.sensitive
     assert found.published.smallest == anonymity.k_anonymity(release, keys)
@@ -240,6 +240,8 @@ def agree_with_pycanon(release: pd.DataFrame, found: Verification) -> None:
             math.floor(figures.worst["entropy"] + 1e-9),
         }
         alpha, _ = anonymity.alpha_k_anonymity(release, keys, name)
+        beta = anonymity.basic_beta_likeness(release, keys, name)
+        assert figures.worst["relative_gain"] == pytest.approx(beta, abs=1e-9)
         assert figures.worst["largest_share"] == pytest.approx(alpha, abs=1e-12)
     equal = anonymity.t_closeness(release, keys, ["sickness"])
     assert sickness.worst["equal_distance"] == pytest.approx(equal, abs=1e-12)

@@ -303,12 +303,12 @@ privacy.k: null
     remove the key
 privacy: 7
   privacy: found the whole number 7; expected a mapping with the keys 'k', 'l_diversity',
-    't_closeness', 'alpha_k_anonymity', 'delta_presence'
+    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'delta_presence'
 privcy: {k: 5}
   privcy: unknown key; did you mean 'privacy'?
 privacy.zzzzzz: 5
-  privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity' or
-    'delta_presence'; remove it
+  privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity',
+    'beta_likeness' or 'delta_presence'; remove it
 attributes.age: quasi_identifer
   attributes.age.role: found the text 'quasi_identifer'; expected KINDS; did you mean
     'quasi_identifier'?
@@ -1022,6 +1022,7 @@ def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
         ("privacy.l_diversity", {"attribute": "b", "l": 2, "kind": "recursve"}),
         ("privacy.t_closeness", {"attribute": "b", "t": 1.5}),
         ("privacy.alpha_k_anonymity", {"attribute": "b", "alpha": 0}),
+        ("privacy.beta_likeness", {"attribute": "b", "beta": 0}),
         ("privacy.delta_presence", {"max": 0.5}),
         ("model", {"name": "canon", "split": "strict"}),
         ("model.minimum_gain", 2),
@@ -1235,6 +1236,11 @@ REFUSED_CRITERIA = """
 {l_diversity: {attribute: s, l: 0.5}, t_closeness: {attribute: s, t: 2}}
   privacy.l_diversity.l: found the number 0.5; expected a number from 1 to 1e+09
   privacy.t_closeness.t: found the whole number 2; expected a number from 0 to 1
+{beta_likeness: {attribute: s}}
+  privacy.beta_likeness.beta: missing; expected a number greater than 0, at most 1e+09; add it
+{beta_likeness: [{attribute: s, beta: 0}, {attribute: n, beta: 2}]}
+  privacy.beta_likeness[0].beta: found the whole number 0; expected a number greater than 0, at
+    most 1e+09
 {delta_presence: {population: p, min: 0.5, max: 0.25}}
   privacy.delta_presence.min: found the number 0.5, more than max; expected at most max; correct
     one
@@ -1245,6 +1251,18 @@ REFUSED_CRITERIA = """
 def test_criteria_refused(written: str, expected: list[str]) -> None:
     privacy = {"k": 5, **yaml.safe_load(written)}
     assert list(problems({**SENSITIVE, "privacy": privacy})) == expected
+
+
+def test_a_later_criterion_keeps_the_fingerprint_of_what_does_not_ask_for_it() -> None:
+    plain = parse_configuration(SENSITIVE)
+    written_out = parse_configuration({**SENSITIVE, "privacy": {"k": 5, "beta_likeness": []}})
+    asked = {"attribute": "s", "beta": 2}
+    other = parse_configuration({**SENSITIVE, "privacy": {"k": 5, "beta_likeness": asked}})
+    assert plain.fingerprint() == written_out.fingerprint() != other.fingerprint()
+    assert plain.settings_fingerprint() == written_out.settings_fingerprint()
+    assert plain.settings_fingerprint() != other.settings_fingerprint()
+    (criterion,) = other.privacy.criteria
+    assert (criterion.attribute, criterion.kind, criterion.bound) == ("s", "beta", 2.0)
 
 
 def test_one_criterion_is_short_for_a_list_of_one() -> None:

@@ -33,6 +33,7 @@ from anonspark.kernels.criteria import (
     count_values,
     first_unsatisfied,
     group_satisfies,
+    judge,
 )
 from anonspark.verification import measures
 from anonspark.verification.criteria import measure_classes
@@ -216,6 +217,46 @@ def test_distances_that_are_exactly_t(data: st.DataObject) -> None:
 
 
 @settings(deadline=None)
+@given(data=st.data())
+def test_gains_that_are_exactly_beta(data: st.DataObject) -> None:
+    domain = data.draw(st.integers(2, 7))
+    whole = data.draw(st.lists(st.integers(1, 300), min_size=domain, max_size=domain))
+    group = data.draw(st.lists(st.integers(0, 30), min_size=domain, max_size=domain).filter(any))
+    beta = worst_figure("beta", attribute_of("s", whole), group, 1)
+    assert satisfied(about_one(whole, "beta", beta), group)
+    assert satisfied(about_one(whole, "beta", beta * (1 - 1e-9)), group) == (beta == 0)
+
+
+def test_a_value_that_the_whole_input_lacks_gains_without_bound() -> None:
+    assert not satisfied(about_one([5, 5, 0], "beta", 1e9), [1, 1, 1])
+    assert satisfied(about_one([5, 5, 0], "beta", 1e-9), [1, 1, 0])
+
+
+@every_kind
+@settings(deadline=None)
+@given(data=st.data())
+def test_fewer_records_than_are_missing_mend_nothing(
+    kind: CriterionKind, data: st.DataObject
+) -> None:
+    domain = data.draw(st.integers(1, 5))
+    count = st.one_of(st.just(0), st.integers(0, 60))
+    group = st.lists(count, min_size=domain, max_size=domain).filter(any)
+    whole, counts = data.draw(group), np.array(data.draw(group))
+    attribute = data.draw(sensitive_attributes("s", np.array(whole)))
+    criterion = Criterion("s", kind, data.draw(st.sampled_from(BOUNDS[kind])), 1.5)
+    criteria = Criteria(1, (criterion,), (attribute,))
+    present = np.flatnonzero(counts)
+    places = np.append(present, np.zeros(domain - len(present), np.int64))
+    size = int(counts.sum())
+    first, missing = judge(criteria.requirements, counts, places, len(present), size)
+    assert (missing > 0) == (first == 0)
+    more = data.draw(st.lists(st.integers(0, domain - 1), max_size=max(missing - 1, 0)))
+    if more:
+        counts += np.bincount(more, minlength=domain)
+        assert not satisfied(criteria, counts.tolist())
+
+
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
 def test_the_largest_share_may_be_exactly_alpha(group: list[int]) -> None:
     share = max(group) / sum(group)
@@ -341,6 +382,9 @@ def worst_figure(
             return float(ordered_distance(p, q))
         case "hierarchical distance":
             return float(hierarchical_distance(p, q, attribute))
+        case "beta":
+            pairs = [(a, b) for a, b in zip(p, q, strict=True) if a]
+            return max(float(a / b - 1) if b else math.inf for a, b in pairs)
 
 
 # Against the measures of a release ----------------------------------------------------------------

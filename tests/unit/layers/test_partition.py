@@ -287,6 +287,7 @@ SEVERAL_CRITERIA: dict[str, tuple[Criterion, ...]] = {
     "equal distance": (Criterion("disease", "equal distance", 0.25),),
     "ordered distance": (Criterion("disease", "ordered distance", 0.12),),
     "hierarchical distance": (Criterion("disease", "hierarchical distance", 0.15),),
+    "beta": (Criterion("disease", "beta", 1.0),),
     "one attribute of two": (Criterion("income", "distinct", 2),),
     "two attributes": (
         Criterion("disease", "ordered distance", 0.25),

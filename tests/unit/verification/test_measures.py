@@ -18,6 +18,7 @@ from anonspark.verification.measures import (
     largest_share,
     ordered_distance,
     recursive_c,
+    relative_gain,
 )
 
 # Of a class, records of each value of the domain.
@@ -122,6 +123,25 @@ def test_recursive_c_follows_its_definition(histograms: Histograms, least: int) 
         counts = sorted(filter(None, histogram), reverse=True)
         tail = sum(counts[least - 1 :])
         assert found[number] == (counts[0] / tail if tail else math.inf)
+
+
+@given(st.data(), classes())
+def test_gains_follow_their_definition(data: st.DataObject, histograms: Histograms) -> None:
+    q = data.draw(references(len(histograms[0])))
+    unknown = data.draw(st.sampled_from([0.0, 0.01, 0.5, 1.0]))
+    found = relative_gain(value_counts(histograms), np.array(q), unknown)
+    largest = [share * (1 - unknown) + unknown for share in q]
+    for number, histogram in enumerate(histograms):
+        pairs = [(a, b) for a, b in zip(shares(histogram), largest, strict=True) if a]
+        expected = max((a - b) / b if b else math.inf for a, b in pairs)
+        assert found[number] == pytest.approx(max(expected, 0.0), rel=1e-9, abs=1e-12)
+
+
+def test_a_printed_gain() -> None:
+    # Cao and Karras 2012: of values with shares 0.4 and 0.01, one that gains 0.1 in a class gains
+    # a quarter of what it had, or ten times as much.
+    gained = relative_gain(value_counts([[50, 1, 49], [40, 11, 49]]), np.array([0.4, 0.01, 0.59]))
+    np.testing.assert_allclose(gained, [0.25, 10.0])
 
 
 @given(st.data(), classes())
