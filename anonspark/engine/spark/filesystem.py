@@ -477,5 +477,5 @@ class FileSystem:
             raise FileNotFoundError(path)
         try:
             return self.read_text(path).removeprefix("\ufeff")
-        except (Py4JError, PySparkException) as error:
+        except FilesError as error:
             raise OSError(errno.EIO, "Hadoop cannot open it as a file", path) from error

@@ -47,23 +47,25 @@ def write_classes(
     One job with one shuffle of the classes: files and the order in them follow from the names of
     the classes, not from tasks and the tree.
     """
-    bounds = [
-        classes.schema.field(f"{end}_{index}").with_name(f"{one.name}_{short}")
+    # Under their own names until the last step: those of attributes could break a query plan.
+    bounds = {
+        f"{end}_{index}": f"{one.name}_{short}"
         for index, one in enumerate(quasi_identifiers)
         for end, short in (("lowest", "min"), ("highest", "max"))
-    ]
-    schema = pa.schema(
+    }
+    staged = pa.schema(
         [
             ("run_id", pa.string()),
             ("class_id", pa.string()),
             (ROUND, pa.int32()),
             (SIZE, pa.int64()),
-            *bounds,
+            *(classes.schema.field(name) for name in bounds),
             ("ncp", pa.float64()),
         ]
     )
+    schema = pa.schema(field.with_name(bounds.get(field.name, field.name)) for field in staged)
     tasks = -(-number // _CLASSES_IN_FILE)
-    addressed = schema.append(pa.field(TASK, pa.int32()))
+    addressed = staged.append(pa.field(TASK, pa.int32()))
     describe = _DescribeClasses(tuple(quasi_identifiers), run_id, tasks, addressed)
     sent = classes.send(describe, addressed, tasks)
     table = sent.map_batches(_InOrder(schema), schema)
@@ -113,5 +115,6 @@ class _InOrder:
     def __call__(self, batches: Batches) -> Batches:
         received = [batch for batch in batches if batch.num_rows]
         if received:
-            table = pa.Table.from_batches(received).select(self.schema.names)
-            yield from table.sort_by("class_id").combine_chunks().to_batches()
+            table = pa.Table.from_batches(received).drop_columns(TASK).sort_by("class_id")
+            names = self.schema.names
+            yield from table.rename_columns(names).combine_chunks().to_batches()

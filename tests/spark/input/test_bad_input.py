@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from helpers import command, configuration_file, contents, summary, write_table
 
+from anonspark.engine.spark import engine as spark_engine
 from anonspark.layers.prepare import sensitive as sensitive_module
-from anonspark.layers.prepare import snapshot as snapshot_module
 from anonspark.pipeline import preparing, run
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -385,7 +385,7 @@ class TestWrongData:
             attributes=ATTRIBUTES,
             output=OVER_RELEASE,
         )
-        opening = snapshot_module.open_input
+        opening = spark_engine.open_input
 
         def open_and_lose(*arguments: Any) -> Any:
             table = opening(*arguments)
@@ -395,7 +395,7 @@ class TestWrongData:
             return table
 
         (tmp_path / "elsewhere").mkdir()
-        monkeypatch.setattr(snapshot_module, "open_input", open_and_lose)
+        monkeypatch.setattr(spark_engine, "open_input", open_and_lose)
         for name in ("check", "run"):
             with pytest.raises(AssertionError, match="elsewhere"):
                 # All that changes is what was taken away here.

@@ -648,7 +648,7 @@ def test_files_do_not_tell_where_records_came_from(
     assert releases[0] == releases[1]
 
 
-LATTICE_TASKS = ("_CountRecords", "_RollUp", "_ScoreTuples", "_UtilityClasses")
+LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 
 
 def test_tasks_that_fail_and_are_run_again(
@@ -664,7 +664,7 @@ def test_tasks_that_fail_and_are_run_again(
     document["output"]["path"] += "-again"
     (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(document, allow_unicode=True))
     lattice = "layers.partition.lattice.distributed"
-    kinds = {f"{lattice}.{name}": name == "_ScoreTuples" for name in LATTICE_TASKS}
+    kinds = {f"{lattice}.{name}": name == "_Score" for name in LATTICE_TASKS}
     kinds |= {"models.full_domain._Recode": True, "models.full_domain._DescribeClasses": False}
     arguments = [str(tmp_path / "configuration.yaml"), "--master", "local[2,4]"]
     (failed,) = run_all(quick_start, kinds, {tmp_path / "markers": arguments})
