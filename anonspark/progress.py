@@ -13,8 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as LiveProgress
 
-__all__ = ["Progress"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 _SECONDS_BETWEEN_LINES = 30.0

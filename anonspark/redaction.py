@@ -15,8 +15,6 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["REDACTED", "Redacted", "is_secret_option", "redact", "redact_options", "redact_values"]
-
 REDACTED = "(redacted)"
 """What stands where credentials stood."""
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from anonspark.verification.claims import Roles
     from anonspark.verification.result import Verification
 
-__all__ = ["application", "main"]
-
 application = typer.Typer(
     name="anonspark",
     help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",

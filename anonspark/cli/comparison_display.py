@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
 
-__all__ = ["show_comparison"]
-
 
 def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> None:
     """Show every cell, the best of each privacy setting first, and where the figures are."""

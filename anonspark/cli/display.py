@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from anonspark.pipeline.plan import Plan
     from anonspark.pipeline.released import Release
 
-__all__ = ["show_plan", "show_records", "show_release", "titled_table"]
-
-
 # They say nothing where no record is suppressed.
 _OF_SUPPRESSED = ("rows_suppressed", "rows_left_out")
 

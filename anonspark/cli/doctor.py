@@ -33,8 +33,6 @@ from anonspark.errors import AnonsparkError
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Check", "run_checks"]
-
 # Shuffles and staging write copies of the input; with less than this even a small run may fail.
 LEAST_FREE_BYTES = 2**30
 

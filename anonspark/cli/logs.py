@@ -17,8 +17,6 @@ from rich.console import Console
 from anonspark.progress import Progress
 from anonspark.redaction import redact, redact_values
 
-__all__ = ["LOG_FORMATS", "CommandLog", "LogFormat"]
-
 LogFormat = Literal["plain", "json"]
 
 LOG_FORMATS: tuple[str, ...] = get_args(LogFormat)

@@ -9,8 +9,6 @@ from rich.table import Table
 
 from anonspark.redaction import redact
 
-__all__ = ["Terminal"]
-
 
 class Terminal(Console):
     """A console of rich that redacts all texts, also those in tables."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from anonspark.utility.evaluation import Learning, Utility
     from anonspark.utility.workload import WorkloadError
 
-__all__ = ["show_utility"]
-
 _TRAINED_ON = {
     "original": "original",
     "original_with_test": "original with the test records",

@@ -15,8 +15,6 @@ from anonspark.core.figures import RISK, shown
 if TYPE_CHECKING:
     from anonspark.verification.result import Verification
 
-__all__ = ["show_verification"]
-
 
 def show_verification(console: Console, verification: Verification) -> None:
     """Show what was required and found, the attacks, and at last whether all of it holds."""

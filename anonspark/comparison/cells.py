@@ -15,8 +15,6 @@ from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact_values
 
-__all__ = ["CELL_FILES", "CellResult", "Rows", "cells_directory", "read_result", "write_result"]
-
 Rows = list[dict[str, Any]]
 
 CELL_FILES = (

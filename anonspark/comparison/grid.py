@@ -24,8 +24,6 @@ from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
 
-__all__ = ["Cell", "Grid", "load_grid", "setting_text", "settings_label"]
-
 # What stands in a cell's configuration for the place of its release, which is deleted after it is
 # measured: the cell's name must not depend on that place.
 _NOWHERE = "-"

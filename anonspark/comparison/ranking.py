@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from anonspark.core.figures import SUMMARY, Figure
 
-__all__ = ["METRICS", "Contestant", "dominated", "places"]
-
-
 METRICS: Mapping[str, Figure] = {figure.name: figure for figure in SUMMARY if figure.better}
 """Figures of the summary that cells can be ranked by."""
 

@@ -14,8 +14,6 @@ from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.document import render
 from anonspark.page.lines import Line, Lines, draw_lines
 
-__all__ = ["comparison_report", "figure_text", "write_report"]
-
 Row = Mapping[str, Any]
 
 # More could not be told apart.

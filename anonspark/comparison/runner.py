@@ -36,8 +36,6 @@ from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.layout import foreign_entries, named
 
-__all__ = ["Comparison", "compare"]
-
 # Tables and report, and the cells that they are made of.
 _OWN_FILES = re.compile(rf"metrics/part-00000\.parquet|metrics\.csv|report\.html|{CELL_FILES}")
 

@@ -19,8 +19,6 @@ from anonspark.engine.files import Files
 from anonspark.layers.evaluate.withholding import least_count
 from anonspark.layers.publish.tables import write_rows
 
-__all__ = ["axis_column", "comparison_rows", "write_tables"]
-
 # Those of a run that is not there any more, and what the cell's own name says.
 _LEFT_OUT = ("run_id", "output_fingerprint")
 

@@ -12,8 +12,6 @@ from anonspark.config.hierarchy_rule import HierarchyRule
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section, unique_entries
 
-__all__ = ["Attribute", "AttributeType", "Role"]
-
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 AttributeType = Literal["number", "date", "timestamp", "boolean", "text"]
 

@@ -14,8 +14,6 @@ from anonspark.config.json_schema import json_schema
 from anonspark.config.models import options_classes
 from anonspark.config.problems import Finding, Location, explain, nearest
 
-__all__ = ["check_document"]
-
 # Each pass over a wrong document goes one step further; a correct options class needs four.
 _MOST_PASSES = 10
 

@@ -11,8 +11,6 @@ from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding, found, nearest
 
-__all__ = ["generated_columns", "unmeasurable", "unusable_criteria", "unusable_names"]
-
 
 def _folded(name: str) -> str:
     # As Spark compares column names unless it is told otherwise.

@@ -32,8 +32,6 @@ from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
 from anonspark.redaction import redact_options, redact_values
 
-__all__ = ["Configuration"]
-
 
 def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document without keys that say what was so before there was the key.

@@ -6,8 +6,6 @@ from pydantic import Field
 
 from anonspark.config.section import Section
 
-__all__ = ["EvaluateOptions", "RiskOptions"]
-
 
 class RiskOptions(Section):
     """From where on the risk of re-identification is called high.

@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 from anonspark.config.problems import Finding, impossible
 from anonspark.config.section import NonEmptyText, Section
 
-__all__ = ["ExecutionOptions"]
-
 
 class ExecutionOptions(Section):
     """How the work is done.

@@ -11,8 +11,6 @@ from anonspark.config.problems import Finding, found, impossible, nearest
 from anonspark.config.section import Section
 from anonspark.core.figures import ATTRIBUTES, RISK, SUMMARY, Need, results
 
-__all__ = ["Gate", "summary_figures", "unmeasured", "unusable_gates"]
-
 _ATTACKERS = ("prosecutor", "journalist", "marketer")
 
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}

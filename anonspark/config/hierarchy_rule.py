@@ -11,8 +11,6 @@ from pydantic import Field, model_validator
 from anonspark.config.problems import Finding, found, impossible, one_of
 from anonspark.config.section import Section, unique_entries
 
-__all__ = ["HierarchyRule"]
-
 CalendarLevel = Literal["month", "quarter", "year"]
 
 _HIERARCHY_RULES = ("intervals", "prefix", "calendar")

@@ -8,8 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAda
 
 from anonspark.config.section import NonEmptyText, Section
 
-__all__ = ["InputOptions", "MissingColumns", "MissingPolicy"]
-
 MissingPolicy = Literal["drop", "error", "category"]
 MissingColumns = Literal["error", "null"]
 

@@ -11,8 +11,6 @@ from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
 from anonspark.config.models import DEFAULT_MODEL, options_classes
 
-__all__ = ["json_schema"]
-
 JsonObject = dict[str, Any]
 
 

@@ -15,8 +15,6 @@ from anonspark.config.seed import fill_in_seed
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
-__all__ = ["load_configuration", "parse_configuration"]
-
 # No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
 # reported without a look inside. (A YAML alias may even refer to what encloses it.)
 _DEEPEST = 6

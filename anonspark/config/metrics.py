@@ -10,8 +10,6 @@ from anonspark.config.gates import summary_figures, unmeasured
 from anonspark.config.problems import Finding, found, nearest
 from anonspark.config.section import Section
 
-__all__ = ["MetricsOptions", "unusable_drift"]
-
 _Path = Annotated[str, Field(min_length=1)]
 
 # The upper end keeps out what would be no bound at all.

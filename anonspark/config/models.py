@@ -11,22 +11,6 @@ from anonspark.config.attributes import Attribute
 from anonspark.config.problems import Finding, found, impossible, nearest, one_of
 from anonspark.config.section import Section
 
-__all__ = [
-    "DEFAULT_MODEL",
-    "EXHAUSTIVE_NODES",
-    "AutoOptions",
-    "CanonOptions",
-    "FullDomainOptions",
-    "MicroaggregationOptions",
-    "ModelOptions",
-    "MondrianOptions",
-    "ObjectiveName",
-    "RoundOptions",
-    "default_model",
-    "model_options",
-    "options_classes",
-]
-
 DEFAULT_MODEL = "su-mondrian"
 
 EXHAUSTIVE_NODES = 20_000

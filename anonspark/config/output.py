@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section
 
-__all__ = ["OutputMode", "OutputOptions", "OutputStyle"]
-
 OutputMode = Literal["error", "overwrite"]
 OutputStyle = Literal["interval", "bounds", "mean"]
 

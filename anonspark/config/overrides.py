@@ -10,8 +10,6 @@ from anonspark.config.problems import found_at, key_path
 from anonspark.config.yaml_reading import UnreadableError, read_yaml
 from anonspark.redaction import REDACTED, is_secret_option
 
-__all__ = ["Assignment", "assign", "parse_overrides", "shown_override"]
-
 # One name of a key path, bare or in quotes, and the sign after it.
 _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
 

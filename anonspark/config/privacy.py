@@ -11,13 +11,6 @@ from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind, Option
 
-__all__ = [
-    "DeltaPresence",
-    "LDiversity",
-    "PrivacyOptions",
-    "TCloseness",
-]
-
 _KEYS = {one.key for one in CRITERIA.values()}
 
 _AttributeName = Annotated[

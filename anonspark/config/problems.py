@@ -18,18 +18,6 @@ from pydantic_core import PydanticCustomError
 
 from anonspark.redaction import is_secret_option, redact
 
-__all__ = [
-    "Finding",
-    "Location",
-    "explain",
-    "found",
-    "found_at",
-    "impossible",
-    "key_path",
-    "nearest",
-    "one_of",
-]
-
 Location = tuple[str | int, ...]
 
 _FINDINGS = "findings"

@@ -9,8 +9,6 @@ from pathlib import Path
 from anonspark.errors import SparkNeededError
 from anonspark.redaction import redact
 
-__all__ = ["TextReader", "is_address", "read_local_text"]
-
 TextReader = Callable[[str], str]
 """Returns the text of a file; raises OSError where it cannot, UnicodeDecodeError if it is none."""
 

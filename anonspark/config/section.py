@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from anonspark.redaction import redact_options, redact_values
 
-__all__ = ["NonEmptyText", "Section", "unique_entries"]
-
 NonEmptyText = Annotated[str, Field(min_length=1)]
 
 

@@ -16,8 +16,6 @@ from anonspark.config.reading import TextReader, is_address, read_local_text
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import redact
 
-__all__ = ["SEED_VARIABLE", "fill_in_seed", "is_readable_by_others", "local_path"]
-
 SEED_VARIABLE = "ANONSPARK_SEED"
 """Environment variable that may hold the seed."""
 

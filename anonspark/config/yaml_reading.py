@@ -12,8 +12,6 @@ from anonspark.config.problems import Finding, Location, found
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.errors import ConfigurationError
 
-__all__ = ["Loader", "UnreadableError", "read_document", "read_yaml"]
-
 _COUNTS = {2: "two", 3: "three", 4: "four"}
 
 

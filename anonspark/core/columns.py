@@ -7,25 +7,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = [
-    "CLASS_ID",
-    "HASH_KEY",
-    "PART",
-    "PAYLOAD_HASH",
-    "PENALTY",
-    "RECORD_HASH",
-    "ROUND",
-    "SIZE",
-    "WHOLE_PENALTY",
-    "Part",
-    "code_column",
-    "identifier_column",
-    "is_payload",
-    "payload_column",
-    "published_column",
-    "quasi_identifier_column",
-]
-
 RECORD_HASH = "record_hash"
 """64-bit keyed hash of a record's whole content."""
 

@@ -14,8 +14,6 @@ from anonspark.core.sensitive import SensitiveAttribute
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
 
-__all__ = ["Counts", "Criteria"]
-
 Counts = npt.NDArray[np.int64]
 
 

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["CRITERIA", "Criterion", "CriterionKind", "CriterionType", "Option"]
-
 CriterionKind = Literal[
     "distinct",
     "entropy",

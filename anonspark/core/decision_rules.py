@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Baseline", "DecisionRules", "GainRules", "decide", "decide_gain"]
-
 
 @dataclass(frozen=True)
 class Baseline:

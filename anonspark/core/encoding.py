@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 
-__all__ = ["QuasiIdentifier"]
-
 Codes = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]
 

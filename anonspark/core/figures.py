@@ -14,22 +14,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-__all__ = [
-    "ATTRIBUTES",
-    "HISTORY",
-    "PRIVACY",
-    "RISK",
-    "ROUNDS",
-    "SUMMARY",
-    "TABLES",
-    "Figure",
-    "Need",
-    "arrow_schema",
-    "ddl",
-    "results",
-    "shown",
-]
-
 Need = Literal["information", "baseline", "rounds", "one record"]
 """What a figure is measured with only: ``evaluate.information``, a model without outlier handling,
 several rounds, or an attacker who aims at one record."""

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Kind"]
-
 Kind = Literal["integer", "float", "decimal", "date", "timestamp", "boolean", "category"]
 """Numbers that are exact or not, points in time, truth values, and names."""

@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from anonspark.core.kinds import Kind
 
-__all__ = ["MISSING", "category_label", "hierarchy_label", "interval_labels", "value_labels"]
-
 # From the first of January of the year 0.
 _DAYS_TO_1970 = 719_528
 _DAYS_OF_400_YEARS = 146_097

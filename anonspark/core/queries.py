@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Domain", "Queries", "draw_queries"]
-
 Figures = npt.NDArray[np.float64]
 
 # Sums of shares are rounded: a range that misses the wanted share by less is long enough.

@@ -9,8 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["SensitiveAttribute", "comparable"]
-
 
 def comparable(values: pa.Array, *, as_text: bool) -> pa.Array:
     """Return values so that equal ones are equal to Arrow, too.

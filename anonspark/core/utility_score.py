@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["describe_utility", "utility_score"]
-
 # Smallest score of each word.
 _WORDS = ((99.0, "excellent"), (95.0, "very good"), (85.0, "good"), (70.0, "fair"), (0.0, "poor"))
 

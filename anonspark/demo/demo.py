@@ -14,8 +14,6 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.demo.people import EDUCATION_ORDER, write_people
 from anonspark.errors import ConfigurationError
 
-__all__ = ["prepare_demo"]
-
 # What Spark writes, finished or not, with the checksums of Hadoop's local file system.
 _OF_SPARK = re.compile(r"_temporary|\.?_SUCCESS(?:\.crc)?|\.?part-.*")
 

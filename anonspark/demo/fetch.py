@@ -17,8 +17,6 @@ from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["ADULT_COLUMNS", "ADULT_URL", "fetch_adult"]
-
 ADULT_URL: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 """The folder of the UCI archive that holds the data set."""
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["EDUCATION_ORDER", "PEOPLE_FORMATS", "generate_people", "write_people"]
-
 # What Hadoop and Java throw at an address.
 _NOT_WRITTEN: Final = re.compile(
     r"(?:java\.io|java\.nio\.file|org\.apache\.hadoop\.\w+)\.\w+Exception"

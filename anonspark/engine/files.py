@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
-__all__ = ["Entry", "Files", "FilesError", "PublishedFile"]
-
 
 @dataclass(frozen=True)
 class PublishedFile:

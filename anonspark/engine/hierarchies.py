@@ -9,8 +9,6 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 
-__all__ = ["read_hierarchy_files"]
-
 
 def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
     """Read the hierarchies of some attributes from their files.

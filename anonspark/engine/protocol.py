@@ -23,18 +23,6 @@ from anonspark.core.kinds import Kind
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.engine.tasks import Batches
 
-__all__ = [
-    "ROW_GROUP_BYTES",
-    "TASK",
-    "Engine",
-    "Input",
-    "InputColumn",
-    "OnBatches",
-    "Published",
-    "Staged",
-    "Table",
-]
-
 OnBatches = Callable[[Batches], Batches]
 """A function over the batches of one task."""
 

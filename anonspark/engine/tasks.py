@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-__all__ = ["Batches", "enter_task", "task_number"]
-
 Batches = Iterator[pa.RecordBatch]
 """The Arrow batches of one task."""
 

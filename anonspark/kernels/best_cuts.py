@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, njit, types, void
 
-__all__ = ["cut_where_best"]
-
 # Smaller part of a cut, as a share of the groups that there will be: bounds the depth of the tree.
 _SMALLEST_SHARE = 0.1
 

@@ -11,8 +11,6 @@ from anonspark.kernels.paths import child_path, priority
 from anonspark.kernels.selection import select
 from anonspark.kernels.vantage_points import distance_key, order_by_spread
 
-__all__ = ["CANDIDATES", "CANDIDATE_SIDE", "SAMPLES", "SAMPLE_SIDE", "TRIES", "cut_by_distance"]
-
 CANDIDATES = 30
 """Records that are drawn as candidates for the vantage point of a node."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, int64, njit, void
 
-__all__ = ["comes_before", "sort_groups"]
-
 
 @njit(boolean(int64[:, ::1], int64[::1], int64, int64), cache=True)
 def comes_before(codes, hashes, a, b):

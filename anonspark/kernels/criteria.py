@@ -8,26 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from numba import boolean, float64, int64, njit, types, void
 
-__all__ = [
-    "DISTINCT",
-    "ENTROPY",
-    "EQUAL_DISTANCE",
-    "HIERARCHICAL_DISTANCE",
-    "LARGEST_SHARE",
-    "ORDERED_DISTANCE",
-    "RECURSIVE",
-    "RELATIVE_GAIN",
-    "REQUIREMENTS",
-    "TOLERANCE",
-    "Requirements",
-    "both_sides_satisfy",
-    "clear_counts",
-    "count_values",
-    "first_unsatisfied",
-    "group_satisfies",
-    "judge",
-]
-
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
 RELATIVE_GAIN = 7

@@ -8,16 +8,6 @@ from numba import boolean, float64, int32, int64, njit, types, uint64
 from anonspark.kernels.paths import priority
 from anonspark.kernels.vantage_points import distance_key
 
-__all__ = [
-    "BEFORE",
-    "BEFORE_OR_EQUAL",
-    "DISTANCE",
-    "EQUAL",
-    "accumulate_histograms",
-    "draw_records",
-    "find_leaves",
-]
-
 DISTANCE = -2
 """In place of a column of the keys: the distance to a vantage point."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, njit
 
-__all__ = ["group_cost", "varying_axes"]
-
 
 @njit(float64[:, ::1](float64[:, ::1], int64[::1]), cache=True)
 def varying_axes(points, members):

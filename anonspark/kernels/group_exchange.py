@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, njit, void
 
-__all__ = ["exchange_records"]
-
 _SWEEPS = 10
 
 # Exchanges that one group begins in a sweep, so that huge groups stay linear.

@@ -7,8 +7,6 @@ from numba import float64, int64, njit
 
 from anonspark.kernels.selection import select_float
 
-__all__ = ["grow_groups"]
-
 # A group that grows takes this share of k at once, so that huge k stay linear.
 _STEPS_A_GROUP = 128
 _SMALLEST_STEP = 8

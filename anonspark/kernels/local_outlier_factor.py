@@ -12,8 +12,6 @@ from anonspark.kernels.nearest_neighbors import (
 )
 from anonspark.kernels.selection import select_float
 
-__all__ = ["local_outlier_factors"]
-
 # Up to here comparing all pairs is faster than a tree; so it is where a good share of all points
 # are neighbours.
 _FEW_POINTS = 1024

@@ -23,8 +23,6 @@ from numba import config
 from numba.core import caching
 from numba.core.registry import cpu_target
 
-__all__ = ["folder_of_kernels", "keep_machine_code"]
-
 
 @cache
 def _name() -> str:

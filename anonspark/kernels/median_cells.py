@@ -7,8 +7,6 @@ from numba import boolean, float64, int64, njit, types, uint64
 
 from anonspark.kernels.paths import child_path
 
-__all__ = ["cut_cells"]
-
 # How far a varied tree strays from medians and true widths, so that no two trees have the same
 # cells.
 _VARIED_FRACTION = 0.3

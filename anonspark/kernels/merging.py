@@ -13,8 +13,6 @@ from anonspark.kernels.criteria import (
 )
 from anonspark.kernels.paths import child_path
 
-__all__ = ["merge_unsatisfied", "name_groups", "total_penalty"]
-
 # Sides 0 and 1 name children, 2 and 3 salt draws.
 _FIRST_GROUP_SIDE = 4
 

@@ -20,8 +20,6 @@ from anonspark.kernels.merging import total_penalty
 from anonspark.kernels.order_cutting import cut_curve
 from anonspark.kernels.paths import child_path
 
-__all__ = ["form_groups", "microaggregate", "refine_groups"]
-
 # Records of a cell in which groups are grown: more is better and slower.
 _CELL_RECORDS = 4096
 _CELL_GROUPS = 8

@@ -15,8 +15,6 @@ from anonspark.kernels.criteria import (
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
 
-__all__ = ["choose_boundaries", "cut_into_groups", "further_ranks"]
-
 # Where balanced cuts look for boundaries beyond those of the median. More parts gain next to
 # nothing, and on the cluster each boundary is a request of one pass.
 _PARTS = 128

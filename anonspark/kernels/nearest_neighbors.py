@@ -7,8 +7,6 @@ from numba import float64, int64, njit, types
 
 from anonspark.kernels.selection import select_float
 
-__all__ = ["build_tree", "distance", "neighbor_distances", "points_within"]
-
 _LEAF_POINTS = 16
 
 _TREE = types.Tuple((int64[::1], int64[:, ::1], float64[::1]))

@@ -7,8 +7,6 @@ from numba import float64, int64, njit, types
 
 from anonspark.kernels.space_filling_curve import hilbert_keys
 
-__all__ = ["cut_curve", "cut_order"]
-
 # Bits of a place on the curve, of which each axis has at most so many.
 _CURVE_BITS = 62
 _CURVE_AXIS_BITS = 10

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from numba import int64, njit, uint64
 
-__all__ = ["child_path", "priority", "root_path"]
-
 
 @njit(uint64(uint64), cache=True)
 def _mix(state):

@@ -11,8 +11,6 @@ from numba import boolean, float64, int64, njit, types
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, count_values, judge
 from anonspark.kernels.separation import distinct_points, nearest_to_reference, without_noise
 
-__all__ = ["SPANS", "Spans", "separate_where_paying"]
-
 # What a class holds of an attribute whose missing values widen it to the whole range: with some of
 # them, or where it spans the range without, any value more costs nothing.
 _NONE_MISSING, _ALL_MISSING, _WHOLE_RANGE = 0, 1, 2

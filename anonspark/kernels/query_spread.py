@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, njit
 
-__all__ = ["spread_for_queries"]
-
 # What a step over all records counts, beside 1 for a step over the whole range: with more of it
 # counts are estimated better and the certainty penalty grows.
 _SHARE_OF_RANKS = 0.08

@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numba import boolean, float64, int32, int64, njit, types, void
 
-__all__ = ["build_region_tree", "count_points", "match_groups", "sum_shares"]
-
 _LEAF_REGIONS = 8
 
 # Fewer places of a group are looked at one by one.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from numba import float64, int64, njit
 
-__all__ = ["select", "select_float"]
-
 
 def _select(values, start, stop, rank):
     """Return the element of ``values[start:stop]`` that sorting would put at ``start + rank``.

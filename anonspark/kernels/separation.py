@@ -19,8 +19,6 @@ from anonspark.kernels.nearest_neighbors import (
     points_within,
 )
 
-__all__ = ["distinct_points", "nearest_to_reference", "separate_outliers", "without_noise"]
-
 
 @njit(float64(float64), cache=True)
 def without_noise(value):

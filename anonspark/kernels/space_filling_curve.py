@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, njit
 
-__all__ = ["hilbert_keys"]
-
 
 @njit(int64[::1](int64[:, ::1], int64), cache=True)
 def hilbert_keys(cells, bits):

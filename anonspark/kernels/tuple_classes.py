@@ -14,8 +14,6 @@ from numba import boolean, int32, int64, njit, types, uint64, void
 
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, first_unsatisfied
 
-__all__ = ["find_utility_classes", "raise_column", "score_classes"]
-
 
 @njit(boolean(int32[:, ::1], int64, int64, int64, int64), cache=True)
 def _equal(codes, one, other, start, stop):

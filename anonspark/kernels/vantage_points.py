@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numba import float64, int64, njit
 
-__all__ = ["UNITS", "distance_key", "order_by_spread"]
-
 UNITS = 2.0**44
 """Units of a distance key in a distance of 1.
 

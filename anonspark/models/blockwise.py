@@ -52,8 +52,6 @@ from anonspark.models.model import (
 from anonspark.staged.keys import coded_schema, key_matrix
 from anonspark.staged.records import BATCH_BYTES, Packer
 
-__all__ = ["Block", "BlockwiseModel", "Contents", "FormGroups", "GroupFormer", "Groups"]
-
 _MEASURED = pa.schema([(PENALTY, pa.decimal128(38, 15))])
 
 Codes = npt.NDArray[np.int64]

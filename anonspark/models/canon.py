@@ -14,8 +14,6 @@ from anonspark.layers.partition.growing import CutRule
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
 
-__all__ = ["Canon"]
-
 
 @dataclass(frozen=True)
 class _CanonGroups(GroupFormer):

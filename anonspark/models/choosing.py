@@ -29,8 +29,6 @@ from anonspark.models.one_block import Classes, release_one_block
 from anonspark.models.registry import create_model
 from anonspark.staged.records import RECORDS, Records, pack_table, unpack_batches
 
-__all__ = ["Choice", "candidates", "choose_model"]
-
 Figures = npt.NDArray[np.float64]
 
 _CANDIDATES: tuple[ModelOptions, ...] = (

@@ -51,8 +51,6 @@ from anonspark.models.model import (
 )
 from anonspark.staged.records import PACKED, Packer, PackRecords, Records, together
 
-__all__ = ["FullDomain"]
-
 _MOST_NODES = 1_000_000
 
 # Squares of class sizes stay below 2^64.

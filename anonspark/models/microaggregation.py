@@ -19,8 +19,6 @@ from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Group
 from anonspark.models.model import Task
 from anonspark.models.mondrian import MondrianGroups
 
-__all__ = ["Microaggregation"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -33,19 +33,6 @@ from anonspark.layers.generalize.classes import ClassFigures, Generalizer
 from anonspark.layers.generalize.figures import class_rows, exact_sums, penalties_of_classes
 from anonspark.staged.records import PACKED, Packer, Records
 
-__all__ = [
-    "RESULT",
-    "Anonymized",
-    "Model",
-    "Round",
-    "Task",
-    "WholeGroups",
-    "class_batch",
-    "finished_schema",
-    "result_batch",
-    "suppressed_class",
-]
-
 
 @dataclass(frozen=True)
 class Task:

@@ -14,8 +14,6 @@ from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.models.blockwise import Block, BlockwiseModel, GroupFormer, Groups
 from anonspark.models.model import Task
 
-__all__ = ["Mondrian", "MondrianGroups"]
-
 
 @dataclass(frozen=True)
 class MondrianGroups(GroupFormer):

@@ -14,8 +14,6 @@ from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.partition.growing import Leaf
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 
-__all__ = ["Classes", "release_one_block"]
-
 Codes = npt.NDArray[np.int64]
 
 

@@ -9,8 +9,6 @@ from anonspark.models.microaggregation import Microaggregation
 from anonspark.models.model import Model, Task
 from anonspark.models.mondrian import Mondrian
 
-__all__ = ["create_model"]
-
 _MODELS: tuple[type[Model], ...] = (Mondrian, Canon, Microaggregation, FullDomain)
 
 

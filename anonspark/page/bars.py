@@ -25,8 +25,6 @@ from anonspark.page.svg import (
     write,
 )
 
-__all__ = ["Bars", "Series", "bar_chart", "draw_bars"]
-
 _LABEL_WIDTH = 146.0
 _NUMBER_SIZE = 8.0
 _SIGN_WIDTH = 12.0

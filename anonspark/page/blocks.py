@@ -8,8 +8,6 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-__all__ = ["Block", "Chart", "Code", "Section", "Table", "Text", "Verdict"]
-
 
 @dataclass(frozen=True)
 class Verdict:

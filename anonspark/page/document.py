@@ -10,8 +10,6 @@ from jinja2 import BaseLoader, Environment, StrictUndefined
 from anonspark.page.blocks import Section
 from anonspark.redaction import redact
 
-__all__ = ["render"]
-
 
 def render(title: str, subtitle: str, sections: Sequence[Section], footer: str) -> str:
     """Return the page.

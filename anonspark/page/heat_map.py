@@ -21,8 +21,6 @@ from anonspark.page.svg import (
     write,
 )
 
-__all__ = ["HeatMap", "draw_heat_map"]
-
 _LABEL_WIDTH = 90.0
 _ROW_HEIGHT = 21.0
 _TOP = 24.0

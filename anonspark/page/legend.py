@@ -8,8 +8,6 @@ from markupsafe import Markup
 
 from anonspark.page.svg import HALF_LETTER, WIDTH, element, shortened, text_width, write
 
-__all__ = ["legend"]
-
 _ROW = 14.0
 _GAP = 5.0
 

@@ -23,8 +23,6 @@ from anonspark.page.svg import (
     write,
 )
 
-__all__ = ["Line", "Lines", "draw_lines"]
-
 _TOP = 36.0
 _BOTTOM = 190.0
 _GAP = 6.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["number_text", "ticks"]
-
 _STEPS = (1, 2, 2.5, 5, 10)
 
 

@@ -9,21 +9,6 @@ import unicodedata
 
 from markupsafe import Markup
 
-__all__ = [
-    "FONT_SIZE",
-    "HALF_LETTER",
-    "WIDTH",
-    "clean",
-    "colour",
-    "drawing",
-    "element",
-    "heading",
-    "shortened",
-    "stroke",
-    "text_width",
-    "write",
-]
-
 WIDTH = 324.0  # px: what a telephone shows without shrinking the text
 FONT_SIZE = 9.0
 # From the middle of a line of text to its baseline.

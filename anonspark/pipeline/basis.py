@@ -25,8 +25,6 @@ from anonspark.pipeline.rounds import Residual, StagedRounds
 from anonspark.staged.records import Records
 from anonspark.verification.measures import Uncertainty
 
-__all__ = ["Basis", "Withheld", "basis_of_figures"]
-
 
 @dataclass(frozen=True)
 class Withheld:

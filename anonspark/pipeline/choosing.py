@@ -14,8 +14,6 @@ from anonspark.models.registry import create_model
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.tasks import task_of
 
-__all__ = ["ChosenModel", "choose"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 

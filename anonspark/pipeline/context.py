@@ -13,8 +13,6 @@ from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.progress import Progress
 
-__all__ = ["Purpose", "RunContext"]
-
 Purpose = Literal["release", "demonstration", "comparison"]
 """What a run is for: a release that somebody will use, one of invented people, or its figures."""
 

@@ -22,8 +22,6 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.release.manifest import Manifest, versions
 from anonspark.release.regions import PublishedAttribute, published_attributes
 
-__all__ = ["Findings", "PublishedForm", "published_form", "release_manifest"]
-
 
 @dataclass(frozen=True)
 class PublishedForm:

@@ -24,8 +24,6 @@ from anonspark.verification.information import Information
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 
-__all__ = ["Figures", "Measured", "Row", "make_figures"]
-
 Row = dict[str, Any]
 """A row of a table of metrics: column to figure, text or moment."""
 

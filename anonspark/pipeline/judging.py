@@ -10,8 +10,6 @@ from anonspark.layers.publish.history import last_comparable_run
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.figures import Figures
 
-__all__ = ["require_gates", "require_little_drift"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 

@@ -21,8 +21,6 @@ from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.basis import Basis
 from anonspark.verification.left_out import LEFT_OUT
 
-__all__ = ["write_left_out"]
-
 
 def write_left_out(basis: Basis, criteria: Criteria, staging: Staging) -> list[PublishedFile]:
     """Write how often each sensitive value of a distance occurs among the records left out.

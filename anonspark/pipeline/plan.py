@@ -25,8 +25,6 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_war
 from anonspark.redaction import Redacted
 from anonspark.release.formats import require_known_format
 
-__all__ = ["Checked", "Plan", "check_input", "plan_run"]
-
 
 @dataclass(frozen=True, repr=False)
 class Plan(Redacted):

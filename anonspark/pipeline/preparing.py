@@ -18,8 +18,6 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 
-__all__ = ["Prepared", "prepare", "prepare_run"]
-
 
 @dataclass(frozen=True)
 class Prepared:

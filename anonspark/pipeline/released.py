@@ -16,8 +16,6 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, read_manifest
 
-__all__ = ["Release", "released_before"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 

@@ -29,8 +29,6 @@ _ATTEMPT = "attempt"
 
 _LOGGER = logging.getLogger(__name__)
 
-__all__ = ["Residual", "StagedRounds", "run_rounds"]
-
 
 @dataclass(frozen=True)
 class Residual:

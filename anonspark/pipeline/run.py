@@ -51,8 +51,6 @@ from anonspark.progress import Progress
 from anonspark.release.formats import require_known_format
 from anonspark.verification.population import require_population
 
-__all__ = ["run"]
-
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 

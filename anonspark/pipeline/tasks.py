@@ -12,8 +12,6 @@ from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = ["first_model", "generalizer_of", "sensitive_values", "task_of"]
-
 
 def generalizer_of(
     configuration: Configuration, quasi_identifiers: tuple[QuasiIdentifier, ...]

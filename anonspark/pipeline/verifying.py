@@ -31,8 +31,6 @@ from anonspark.verification.information import Information, measure_information
 from anonspark.verification.population import broken_presence, measure_delta_presence
 from anonspark.verification.presence import Presence
 
-__all__ = ["VerifiedRelease", "measure_information_kept", "verify_staged"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 

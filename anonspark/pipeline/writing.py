@@ -20,8 +20,6 @@ from anonspark.pipeline.description import Findings, PublishedForm, release_mani
 from anonspark.pipeline.figures import Figures
 from anonspark.release.manifest import write_manifest
 
-__all__ = ["stage_findings", "stage_records"]
-
 
 def stage_records(
     context: RunContext, staging: Staging, basis: Basis, form: PublishedForm

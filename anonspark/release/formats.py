@@ -7,8 +7,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.errors import ConfigurationError
 
-__all__ = ["open_published", "require_known_format"]
-
 
 def open_published(spark: SparkSession, release: str, data_format: str) -> DataFrame:
     """Open the records of a release.

@@ -14,8 +14,6 @@ from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
 
-__all__ = ["infer_attributes"]
-
 _MASKED = r"^[^*]+\*+$"
 
 

@@ -8,14 +8,6 @@ from collections.abc import Collection, Sequence
 from anonspark.engine.files import Entry, Files
 from anonspark.release.manifest import MANIFEST
 
-__all__ = [
-    "REPORT",
-    "checksum_header_is_sound",
-    "foreign_entries",
-    "looks_like_report",
-    "named",
-]
-
 REPORT = "report.html"
 """Name of the report beside the data of a release."""
 

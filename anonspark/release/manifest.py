@@ -19,8 +19,6 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.redaction import Redacted, redact_values
 from anonspark.release.manifest_form import FORM, manifest_problems
 
-__all__ = ["MANIFEST", "Manifest", "manifest_text", "read_manifest", "versions", "write_manifest"]
-
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
 

@@ -15,8 +15,6 @@ from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
 
-__all__ = ["FORM", "manifest_problems"]
-
 FORM = 2
 """Manifests of this form list the files of their release, and have every key."""
 

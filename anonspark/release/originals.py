@@ -13,8 +13,6 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tables import open_table
 from anonspark.release.manifest import Manifest
 
-__all__ = ["open_by_suffix", "open_original"]
-
 _FORMATS = {".csv": "csv", ".json": "json", ".orc": "orc", ".avro": "avro", ".parquet": "parquet"}
 
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}

@@ -9,8 +9,6 @@ from pyspark.sql import types as st
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.types import TEXT_TYPES
 
-__all__ = ["value_of"]
-
 
 def value_of(name: str, data_type: st.DataType) -> Column:
     """Return a column without a collation: texts are told apart as they are published."""

@@ -45,17 +45,6 @@ from anonspark.release.regions import (
     read_regions,
 )
 
-__all__ = [
-    "PreparedTable",
-    "RegionSearch",
-    "build_search",
-    "class_key",
-    "collect_classes",
-    "hashable",
-    "prepare_table",
-    "require_all_read",
-]
-
 Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Figures = npt.NDArray[np.float64]

@@ -25,25 +25,6 @@ from anonspark.core.kinds import Kind
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 
-__all__ = [
-    "CategoryRegion",
-    "Interval",
-    "Leaves",
-    "Number",
-    "OrderedRegion",
-    "PublishedAttribute",
-    "Rule",
-    "UnreadableLabelError",
-    "code_key",
-    "leaves_by_label",
-    "published_attributes",
-    "read_day",
-    "read_label",
-    "read_moment",
-    "read_regions",
-    "require_readable",
-]
-
 Integers = npt.NDArray[np.int64]
 
 Number = int | float | Decimal

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SCALE", "Part", "associations", "weighted_products"]
-
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -23,18 +23,6 @@ from anonspark.report.association import SCALE
 from anonspark.report.bins import Bins
 from anonspark.report.groups import Groups
 
-__all__ = [
-    "CodeRuns",
-    "Codes",
-    "GroupAxis",
-    "Intervals",
-    "OrderedAxis",
-    "ValueSets",
-    "read_codes",
-    "read_intervals",
-    "read_sets",
-]
-
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

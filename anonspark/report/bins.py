@@ -12,8 +12,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Bins", "Scale", "merge_bins", "plan_bins"]
-
 Figures = npt.NDArray[np.float64]
 
 Scale = Literal["whole", "real", "date", "timestamp"]

@@ -12,8 +12,6 @@ from anonspark.release.manifest import Manifest
 from anonspark.report.disclosure import Disclosure
 from anonspark.report.figures import Figures
 
-__all__ = ["Evidence", "Row", "figure_text", "withholds_values"]
-
 Row = Mapping[str, Any]
 
 

@@ -16,8 +16,6 @@ from anonspark.report.evidence import Evidence, Row, figure_text
 from anonspark.report.figures import Marginal
 from anonspark.report.wording import utility_sentences
 
-__all__ = ["class_sizes", "correlations", "loss", "marginals", "risk", "rounds", "utility"]
-
 _SHARE = "share of the records (%)"
 
 _MOST_BINS = 14

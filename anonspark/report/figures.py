@@ -43,8 +43,6 @@ from anonspark.report.axes import (
 from anonspark.report.bins import Bins, Scale, merge_bins, plan_bins
 from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
 
-__all__ = ["Associations", "Figures", "Marginal", "OriginalFigures", "measure"]
-
 Numbers = npt.NDArray[np.float64]
 Axis = OrderedAxis | GroupAxis
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 
-__all__ = ["OTHER", "Groups", "beginnings", "levels_of", "plan_groups"]
-
 Figures = npt.NDArray[np.float64]
 
 OTHER = "other values"

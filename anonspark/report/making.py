@@ -26,8 +26,6 @@ from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import claim_of_manifest
 from anonspark.verification.risk import attacks, risk_row
 
-__all__ = ["make_report", "report_release", "report_run"]
-
 
 def make_report(
     spark: SparkSession,

@@ -10,8 +10,6 @@ from anonspark.layers.publish.paths import require_no_link
 from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
-__all__ = ["place_report", "report_place"]
-
 
 def report_place(files: Files, release: str, out: str | None) -> str:
     """Return where a report goes, before the work for it.

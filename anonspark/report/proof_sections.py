@@ -13,8 +13,6 @@ from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
 from anonspark.report.evidence import Evidence, Row, figure_text
 
-__all__ = ["configuration", "gates", "guarantee", "published", "timings", "warnings"]
-
 _ROLES = {
     "identifier": "not published",
     "quasi_identifier": "generalized",

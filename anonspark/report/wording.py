@@ -11,8 +11,6 @@ from anonspark.core.utility_score import describe_utility
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.figures import Associations, Figures
 
-__all__ = ["utility_sentences"]
-
 
 def utility_sentences(
     counts: Mapping[str, Any],

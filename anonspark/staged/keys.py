@@ -12,16 +12,6 @@ from anonspark.core.columns import RECORD_HASH, code_column, quasi_identifier_co
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 
-__all__ = [
-    "coded_schema",
-    "is_coded",
-    "key_columns",
-    "key_matrix",
-    "key_width",
-    "normalized_positions",
-    "with_codes",
-]
-
 
 def key_matrix(
     batch: pa.RecordBatch | pa.Table,

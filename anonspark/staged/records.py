@@ -17,24 +17,6 @@ import pyarrow.compute as pc
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
 from anonspark.engine.tasks import Batches, task_number
 
-__all__ = [
-    "BATCH_BYTES",
-    "BYTES",
-    "FIRST_NUMBER",
-    "PACKED",
-    "RECORDS",
-    "ROWS",
-    "PackRecords",
-    "Packer",
-    "Records",
-    "bytes_of",
-    "pack_table",
-    "packed_batch",
-    "together",
-    "unpack_batches",
-    "unpack_table",
-]
-
 RECORDS = "records"
 """Column of the Arrow streams."""
 

@@ -34,8 +34,6 @@ from anonspark.release.regions import (
 from anonspark.utility.spreads import Runs, Spread, joined_runs, spread_out
 from anonspark.utility.values import Scale
 
-__all__ = ["Axis"]
-
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

@@ -35,8 +35,6 @@ from anonspark.utility.original import (
 )
 from anonspark.utility.workload import WorkloadError, measure_workload
 
-__all__ = ["Evaluation", "Learning", "Utility", "evaluate", "open_evaluation"]
-
 TEST_SHARE = 0.3
 """Of the original's records, about so many are for testing where nothing was held out."""
 

@@ -17,8 +17,6 @@ from anonspark.engine.spark.tasks import map_batches
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
 
-__all__ = ["FeatureSpace", "published_features", "raw_features"]
-
 Figures = npt.NDArray[np.float64]
 
 _SCHEMA = "features array<double>, label double"

@@ -26,8 +26,6 @@ from anonspark.engine.spark.hidden import small_table
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.utility.values import value_of
 
-__all__ = ["LABEL", "Score", "Target", "describe_target", "in_order", "kept", "train_and_test"]
-
 _MOST_CLASSES = 100
 
 # As Spark has them by default.

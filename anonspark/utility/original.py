@@ -18,8 +18,6 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.utility.axes import Axis
 from anonspark.utility.values import Scale, scale_of, value_of
 
-__all__ = ["describe_original", "readable_values", "record_hash", "share_of_hashes"]
-
 # Of the quantiles, between the smallest and the largest value.
 _STEPS = 1000
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Runs", "Spread", "joined_runs", "spread_out"]
-
 Figures = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 22

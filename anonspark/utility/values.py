@@ -13,8 +13,6 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.release.regions import PublishedAttribute
 
-__all__ = ["Scale", "scale_of", "value_of"]
-
 Scale = Literal["number", "date", "timestamp", "text"]
 """What an attribute's values are compared as: dates are days, timestamps microseconds."""
 

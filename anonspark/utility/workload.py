@@ -23,8 +23,6 @@ from anonspark.errors import DataError
 from anonspark.utility.axes import Axis, require_columns
 from anonspark.utility.original import readable_values
 
-__all__ = ["WorkloadError", "count_queries", "estimate_queries", "measure_workload"]
-
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 

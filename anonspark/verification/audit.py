@@ -44,8 +44,6 @@ from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive_figures import MeasuredSensitive, measure_sensitive
 
-__all__ = ["audit_release", "audit_table", "verify_release"]
-
 
 def verify_release(
     spark: SparkSession, release: str, configuration: Configuration | None = None

@@ -25,8 +25,6 @@ from anonspark.verification.measures import Uncertainty
 from anonspark.verification.release_files import audit_release_files
 from anonspark.verification.statements import Statements, read_statements
 
-__all__ = ["Claim", "Roles", "claim_of_configuration", "claim_of_manifest", "claim_of_roles"]
-
 _DEFAULT_MARKERS = ("", "?")
 
 

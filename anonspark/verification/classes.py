@@ -20,8 +20,6 @@ from anonspark.engine.spark.fingerprints import (
 from anonspark.engine.spark.names import quoted
 from anonspark.release.published import value_of
 
-__all__ = ["PublishedClasses", "count_published_classes"]
-
 
 @dataclass(frozen=True)
 class PublishedClasses:

@@ -17,8 +17,6 @@ from anonspark.engine.spark.tasks import map_batches
 from anonspark.errors import ConfigurationError
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
-__all__ = ["Content", "read_contents"]
-
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20
 

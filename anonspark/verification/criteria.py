@@ -18,16 +18,6 @@ from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
 from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = [
-    "MeasuredCriterion",
-    "encoded_values",
-    "joined",
-    "measure_classes",
-    "measure_criteria",
-    "values_of_classes",
-    "worst_of",
-]
-
 _TOLERANCE = 1e-9
 
 

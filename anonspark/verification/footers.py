@@ -12,8 +12,6 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc, parquet
 
-__all__ = ["TAIL_BYTES", "Footer", "read_footer", "tail_to_read"]
-
 TAIL_BYTES = 2**20
 """The last bytes of a file that are looked at first: most footers are far smaller."""
 

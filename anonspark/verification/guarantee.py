@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 
-__all__ = ["broken_promises"]
-
 
 def broken_promises(
     published: PublishedClasses,

@@ -13,8 +13,6 @@ from anonspark.engine.spark.names import quoted
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.verification.presence import count_regions
 
-__all__ = ["Information", "measure_information"]
-
 
 @dataclass(frozen=True)
 class Information:

@@ -16,8 +16,6 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
 
-__all__ = ["LEFT_OUT", "LeftOut", "most_left_out", "read_left_out"]
-
 LEFT_OUT = "left_out"
 """Directory of a release: attribute, value as text (null where missing), records."""
 

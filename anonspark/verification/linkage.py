@@ -22,8 +22,6 @@ from anonspark.release.region_matching import (
 )
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
-__all__ = ["Linkage", "measure_linkage"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -24,8 +24,6 @@ from anonspark.release.regions import (
 )
 from anonspark.verification.classes import PublishedClasses
 
-__all__ = ["Loss", "measure_loss"]
-
 
 @dataclass(frozen=True)
 class Loss:

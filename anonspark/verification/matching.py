@@ -20,15 +20,6 @@ from anonspark.verification.loss import Loss, measure_loss
 from anonspark.verification.presence import RegionCounts, count_regions
 from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
 
-__all__ = [
-    "ByOriginal",
-    "ByPopulation",
-    "Labels",
-    "broken_attacks",
-    "match_original",
-    "match_population",
-]
-
 
 @dataclass(frozen=True)
 class Labels:

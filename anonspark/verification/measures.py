@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     # It reads columns, too, for which it needs Spark.
     from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = [
-    "MEASURES",
-    "Measure",
-    "Uncertainty",
-    "ValueCounts",
-    "distinct_values",
-    "entropy",
-    "equal_distance",
-    "hierarchical_distance",
-    "largest_share",
-    "ordered_distance",
-    "recursive_c",
-    "relative_gain",
-]
-
 Integers = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
 

@@ -29,8 +29,6 @@ from anonspark.verification.measures import Integers
 from anonspark.verification.sensitive import SensitiveValues
 from anonspark.verification.spelling import group_spellings
 
-__all__ = ["MergedFigures", "MergedValues", "describe_merged", "measure_merged", "merge_values"]
-
 
 @dataclass(frozen=True)
 class MergedValues:

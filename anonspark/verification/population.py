@@ -14,8 +14,6 @@ from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 from anonspark.verification.presence import Presence, measure_presence
 
-__all__ = ["broken_presence", "measure_delta_presence", "open_population", "require_population"]
-
 _SECTION = "privacy.delta_presence"
 
 

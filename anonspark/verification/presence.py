@@ -33,8 +33,6 @@ from anonspark.release.region_matching import (
 )
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
-__all__ = ["Presence", "RegionCounts", "count_regions", "measure_presence"]
-
 Integers = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
 

@@ -25,8 +25,6 @@ from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.verification.contents import Content, read_contents
 from anonspark.verification.footers import Footer
 
-__all__ = ["audit_release_files", "audit_table_files"]
-
 _WITH_FOOTERS = ("parquet", "orc")
 
 _METRICS = {

@@ -16,8 +16,6 @@ from anonspark.verification.presence import Presence
 from anonspark.verification.sensitive_figures import SensitiveFigures
 from anonspark.verification.truthfulness import Truthfulness
 
-__all__ = ["Verification"]
-
 
 @dataclass(frozen=True, repr=False)
 class Verification(Redacted):

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from anonspark.config.evaluate import RiskOptions
 
-__all__ = ["Attack", "attacks", "attacks_with_population", "risk_row"]
-
 Sizes = npt.NDArray[np.int64]
 
 

@@ -19,8 +19,6 @@ from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 from anonspark.release.published import value_of
 
-__all__ = ["MOST_VALUES", "SensitiveValues", "Taxonomy", "describe_values"]
-
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
 

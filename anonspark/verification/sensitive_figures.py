@@ -21,8 +21,6 @@ from anonspark.verification.merged import (
 )
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
 
-__all__ = ["MeasuredSensitive", "SensitiveFigures", "measure_sensitive"]
-
 
 @dataclass(frozen=True)
 class SensitiveFigures:

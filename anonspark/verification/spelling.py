@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["group_spellings", "plain_spelling"]
-
 # They choose between two looks of the sign before them.
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 

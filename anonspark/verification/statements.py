@@ -30,8 +30,6 @@ from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 
-__all__ = ["Statements", "published_columns", "read_statements"]
-
 Row = Mapping[str, Any]
 
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -45,8 +45,6 @@ from anonspark.release.region_matching import (
 )
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
-__all__ = ["Truthfulness", "measure_truthfulness"]
-
 Integers = npt.NDArray[np.int64]
 
 _SUBJECT = "original"

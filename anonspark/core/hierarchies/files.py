@@ -20,8 +20,6 @@ from typing import NamedTuple
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.errors import ConfigurationError
 
-__all__ = ["BLANKS", "parse_hierarchy"]
-
 BLANKS = " \t\n\r\v\f"
 """What is taken away around cells, and around the values that are looked up."""
 

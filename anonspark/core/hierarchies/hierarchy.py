@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Hierarchy", "Level", "Tree"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -13,15 +13,6 @@ from typing import Literal
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 
-__all__ = [
-    "MASK",
-    "TOP",
-    "CalendarLevel",
-    "calendar_hierarchy",
-    "interval_hierarchy",
-    "prefix_hierarchy",
-]
-
 TOP = "*"
 """Label of everything."""
 

@@ -15,8 +15,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
-__all__ = ["arrow_schema", "arrow_type", "collect_arrow", "spark_schema", "spark_type"]
-
 # Points in time are in UTC, as in our sessions; from Spark 4.3 on this has to be said.
 _POINTS_IN_TIME: Mapping[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}

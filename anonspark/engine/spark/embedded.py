@@ -14,8 +14,6 @@ from pathlib import Path
 from anonspark.engine.spark.memory import driver_memory_mebibytes
 from anonspark.errors import EnvironmentProblem
 
-__all__ = ["embedded_settings", "own_log_configuration", "read_spark_defaults", "scratch_folder"]
-
 # An embedded session lives from seconds to minutes. Compiling each method at once with the heavy
 # compiler costs half of a short run, doing without it half of a long one: so it compiles only
 # what has run ten times as often as the default asks for.

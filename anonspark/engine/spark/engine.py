@@ -20,8 +20,6 @@ from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
 
-__all__ = ["SparkEngine"]
-
 
 @dataclass(frozen=True)
 class SparkEngine:

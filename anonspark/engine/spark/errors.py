@@ -23,15 +23,6 @@ from anonspark.errors import (
 if TYPE_CHECKING:
     from anonspark.progress import Progress
 
-__all__ = [
-    "condition_of",
-    "environment_problem",
-    "opening_table",
-    "reading_input",
-    "running_tasks",
-    "writing_output",
-]
-
 _NO_SPACE = re.compile(
     r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded",
     re.IGNORECASE,

@@ -19,8 +19,6 @@ from anonspark.config.input import MissingColumns
 from anonspark.errors import DataError
 from anonspark.redaction import redact
 
-__all__ = ["FileSchemas", "WantedColumns", "lacking_columns", "read_file_schemas"]
-
 _NUMBERED = re.compile(r"_col\d+")
 
 # Footers that the driver reads at the same time.

@@ -19,9 +19,6 @@ from pyspark.sql import SparkSession
 from anonspark.engine.files import Entry, FilesError
 from anonspark.errors import ConfigurationError
 
-__all__ = ["FileSystem"]
-
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-__all__ = ["content_hash", "hash_sums", "sum_of_hashes", "table_fingerprint"]
-
 # A hash as parts whose sums do not overflow.
 _PARTS, _BITS = 4, 16
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-__all__ = ["small_table", "with_hidden_number"]
-
 
 def small_table(
     spark: SparkSession, columns: Mapping[str, Sequence[object]], schema: str

@@ -28,8 +28,6 @@ from anonspark.engine.spark.reading import ColumnPlan, plan_columns, select_attr
 from anonspark.engine.spark.settings import batches_of_rows
 from anonspark.engine.spark.table import SparkTable
 
-__all__ = ["SparkInput", "plain_schema"]
-
 
 @dataclass(frozen=True)
 class SparkInput:

@@ -11,8 +11,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-__all__ = ["microseconds"]
-
 _A_DAY, _AN_HOUR, _A_MINUTE, _A_SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
 
 

@@ -24,15 +24,6 @@ from typing import Literal
 
 from anonspark.errors import EnvironmentProblem
 
-__all__ = [
-    "INSTALLATION_HINT",
-    "JavaRuntime",
-    "describe_versions",
-    "find_java",
-    "installed_spark_version",
-    "supported_java_versions",
-]
-
 logger = logging.getLogger(__name__)
 
 INSTALLATION_HINT = (

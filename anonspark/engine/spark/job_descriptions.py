@@ -10,8 +10,6 @@ from pyspark import SparkContext
 from anonspark.progress import Progress
 from anonspark.redaction import redact
 
-__all__ = ["described_jobs"]
-
 _DESCRIPTION = "spark.job.description"
 
 

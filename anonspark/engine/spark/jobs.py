@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from pyspark import SparkContext
 
-__all__ = ["stoppable_jobs"]
-
 _JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 # Less than schedulers give a process between asking it to end and killing it.

@@ -13,8 +13,6 @@ from anonspark.core.columns import quasi_identifier_column
 from anonspark.engine.spark.instants import microseconds
 from anonspark.engine.spark.reading import ColumnPlan
 
-__all__ = ["KEPT", "inspection_columns", "judge_rows"]
-
 KEPT = "kept"
 """Whether a row stays under the policy for missing values."""
 

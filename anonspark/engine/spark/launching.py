@@ -13,14 +13,6 @@ from types import FrameType
 
 from anonspark.engine.spark.java import JavaRuntime
 
-__all__ = [
-    "Messages",
-    "environment_set",
-    "interrupt_handler_kept",
-    "launch_environment",
-    "launch_java",
-]
-
 # What was last said on standard error is enough to tell why a start failed.
 _KEPT_LINES = 400
 

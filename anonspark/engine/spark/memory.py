@@ -10,8 +10,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["driver_memory_mebibytes"]
-
 _GIBIBYTE = 2**30
 _MEBIBYTE = 2**20
 

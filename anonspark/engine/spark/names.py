@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["quoted"]
-
 
 def quoted(name: str) -> str:
     """Return a column name as Spark reads it whatever characters it has."""

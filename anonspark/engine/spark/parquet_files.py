@@ -28,8 +28,6 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
 
-__all__ = ["KIND", "VALUES", "Encoding", "find_encoding", "take_over_files", "write_values"]
-
 KIND = "kind"
 VALUES = f"{KIND} string, value string"
 """What a task yields: row groups and footer of its file, and what is to be told of it."""

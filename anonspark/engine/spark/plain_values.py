@@ -11,8 +11,6 @@ from anonspark.engine.spark.arrow import arrow_type
 from anonspark.engine.spark.instants import microseconds
 from anonspark.engine.spark.types import TEXT_TYPES
 
-__all__ = ["plain_values"]
-
 
 def plain_values(column: Column, data_type: st.DataType) -> tuple[Column, pa.DataType]:
     """Return a column as Python can hold it exactly, and the Arrow type that it has then.

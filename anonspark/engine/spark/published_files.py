@@ -12,8 +12,6 @@ from pyspark.sql import functions as sf
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.spark.filesystem import FileSystem
 
-__all__ = ["hash_files", "read_files", "write_table"]
-
 # Whose files stand alone, so that they may have other names.
 _PLAIN_FORMATS = ("parquet", "orc")
 

@@ -21,9 +21,6 @@ from anonspark.engine.spark.tables import open_table, require_distinct
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 
-__all__ = ["ColumnPlan", "open_input", "plan_columns", "select_attributes"]
-
-
 _COUNTABLE_TYPES = (
     st.NumericType,
     st.DateType,

@@ -36,8 +36,6 @@ from anonspark.errors import EnvironmentProblem
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_session", "require_classic"]
-
 logger = logging.getLogger(__name__)
 
 

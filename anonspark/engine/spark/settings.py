@@ -10,15 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "SQL_SETTINGS",
-    "batches_of_rows",
-    "our_settings",
-    "reads_as_we_do",
-    "suppress_java_errors",
-    "writing_settings",
-]
-
 logger = logging.getLogger(__name__)
 
 _MEANING: Mapping[str, str] = {

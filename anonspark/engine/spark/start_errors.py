@@ -16,8 +16,6 @@ from anonspark.engine.spark.java import (
 from anonspark.engine.spark.launching import Messages
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
-__all__ = ["plain_errors"]
-
 
 @contextmanager
 def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[Messages]:

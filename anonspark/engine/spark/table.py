@@ -30,8 +30,6 @@ from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 
-__all__ = ["SparkTable", "frame_of", "keys_for_partitions"]
-
 # Options of staged files, whose values are large and compressed already.
 _STAGED_FILES = {
     "compression": "none",

@@ -14,8 +14,6 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
 
-__all__ = ["open_table", "require_distinct"]
-
 _MALFORMED = "anonspark_malformed_record"
 
 

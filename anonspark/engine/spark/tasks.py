@@ -23,8 +23,6 @@ from pyspark.sql.types import StructType
 from anonspark.engine.tasks import Batches, enter_task
 from anonspark.errors import AnonsparkError
 
-__all__ = ["map_batches"]
-
 
 class FailedTaskError(Exception):
     """A task failed; the message names the kind of error and the calls that led to it."""

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from pyspark.sql import types as st
 
-__all__ = ["TEXT_TYPES"]
-
 TEXT_TYPES = (st.StringType, st.VarcharType, st.CharType)
 """Those of texts."""

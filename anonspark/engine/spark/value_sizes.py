@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-__all__ = ["EXACT_ROWS", "ValueSizes", "count_value_sizes"]
-
 EXACT_ROWS = 20_000_000
 """Different values of a column that are all counted; of more, some are drawn by their hashes."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.withholding import least_count
 
-__all__ = ["Drift", "measure_drift", "require_no_drift"]
-
 
 @dataclass(frozen=True)
 class Drift:

@@ -10,8 +10,6 @@ from typing import Any
 from anonspark.config.gates import Gate
 from anonspark.errors import GuaranteeError
 
-__all__ = ["GateResult", "check_gates", "require_passed"]
-
 
 @dataclass(frozen=True)
 class GateResult:

@@ -18,14 +18,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.staged.records import Records
 
-__all__ = [
-    "AttributeTotals",
-    "RoundResult",
-    "Totals",
-    "round_rows",
-    "sum_up",
-]
-
 
 @dataclass(frozen=True)
 class RoundResult:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["COUNTS", "is_few", "least_count", "told_counts", "told_missing"]
-
 COUNTS = ("rows_in", "rows_dropped_missing", "rows_suppressed", "rows_left_out")
 """Columns of the table ``summary`` that count records which are not all published."""
 

@@ -21,8 +21,6 @@ from anonspark.core.labels import (
     value_labels,
 )
 
-__all__ = ["ClassFigures", "Generalizer", "PublishedColumn", "Style"]
-
 Style = Literal["interval", "bounds", "mean"]
 
 Codes = npt.NDArray[np.int64]

@@ -13,8 +13,6 @@ import pyarrow as pa
 from anonspark.core.columns import CLASS_ID, ROUND, SIZE, quasi_identifier_column
 from anonspark.layers.generalize.classes import ClassFigures
 
-__all__ = ["class_rows", "class_schema", "exact_sums", "penalties_of_classes"]
-
 Figures = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 

@@ -14,8 +14,6 @@ from anonspark.core.labels import MISSING, hierarchy_label
 from anonspark.layers.generalize.classes import ClassFigures, PublishedColumn
 from anonspark.layers.partition.lattice.domain import AttributeGroups, Levels
 
-__all__ = ["FullDomainRecoding", "RecodedAttribute", "recode"]
-
 Codes = npt.NDArray[np.int32]
 Figures = npt.NDArray[np.float64]
 

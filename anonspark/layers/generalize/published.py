@@ -24,8 +24,6 @@ from anonspark.layers.generalize.full_domain import recode
 from anonspark.layers.partition.lattice.domain import AttributeGroups
 from anonspark.staged.records import PACKED, Records, packed_batch, unpack_batches
 
-__all__ = ["PublishedValues", "count_published", "recode_classes", "recode_records"]
-
 Counts = npt.NDArray[np.int64]
 
 _CODES = pa.schema([("attribute", pa.int32()), ("code", pa.int64()), ("records", pa.int64())])

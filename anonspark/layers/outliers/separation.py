@@ -15,8 +15,6 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.paying_separation import Spans, separate_where_paying
 from anonspark.kernels.separation import separate_outliers
 
-__all__ = ["OutlierSeparation", "PayingSeparation", "PublishedSeparation", "spans_of"]
-
 
 @dataclass(frozen=True)
 class OutlierSeparation:

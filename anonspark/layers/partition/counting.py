@@ -25,8 +25,6 @@ from anonspark.layers.partition.cut_tree import (
     positions_for,
 )
 
-__all__ = ["Answer", "Counter", "Draw", "Drawn", "Histogram", "Question", "Request"]
-
 Integers = npt.NDArray[np.int64]
 
 _SMALLEST = np.iinfo(np.int64).min

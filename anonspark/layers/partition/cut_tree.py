@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.kernels.descent import DISTANCE, find_leaves
+from anonspark.kernels.descent import find_leaves
 from anonspark.staged.keys import normalized_positions
-
-__all__ = ["DISTANCE", "Boundary", "BoundaryArrays", "CutTree", "Descent", "positions_for"]
 
 Integers = npt.NDArray[np.int64]
 Positions = npt.NDArray[np.float64]

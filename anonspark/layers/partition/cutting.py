@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from anonspark.core.criteria import Counts, Criteria
+from anonspark.kernels.descent import DISTANCE
 from anonspark.layers.partition.counting import Histogram, Request
-from anonspark.layers.partition.cut_tree import DISTANCE, Boundary
+from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
-
-__all__ = ["ask_values", "counts_of_values", "half", "sides_satisfy", "value_requests"]
 
 _SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
 

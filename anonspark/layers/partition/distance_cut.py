@@ -12,15 +12,13 @@ import numpy.typing as npt
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
+from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.vantage_points import UNITS, order_by_spread
 from anonspark.layers.partition.counting import Draw, Drawn
-from anonspark.layers.partition.cut_tree import DISTANCE
 from anonspark.layers.partition.cutting import ask_values, half, sides_satisfy
 from anonspark.layers.partition.growing import Asking, Cut, Node, Questions
 from anonspark.staged.keys import normalized_positions
-
-__all__ = ["DistanceCut"]
 
 _ALL = 2**64 - 1
 

@@ -27,16 +27,6 @@ from anonspark.staged.records import (
     unpack_table,
 )
 
-__all__ = [
-    "BLOCK",
-    "Addressed",
-    "Partition",
-    "partition_records",
-    "received_records",
-    "send_records",
-    "send_to_tasks",
-]
-
 BLOCK = "block"
 """Node number of a record's leaf."""
 

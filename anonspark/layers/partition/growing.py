@@ -15,19 +15,6 @@ from anonspark.kernels.paths import child_path
 from anonspark.layers.partition.counting import Answer, Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 
-__all__ = [
-    "Asking",
-    "Cut",
-    "CutRule",
-    "Leaf",
-    "Node",
-    "Questions",
-    "ask",
-    "find_rank",
-    "find_ranks",
-    "grow",
-]
-
 _T = TypeVar("_T")
 
 Asking = Generator[list[Question], list[Answer], _T]

@@ -24,8 +24,6 @@ from anonspark.layers.partition.growing import (
     find_ranks,
 )
 
-__all__ = ["MedianCut"]
-
 _T = TypeVar("_T")
 
 

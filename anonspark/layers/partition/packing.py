@@ -19,8 +19,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.staged.keys import key_columns, key_matrix, key_width
 from anonspark.staged.records import FIRST_NUMBER, ROWS, unpack_batches
 
-__all__ = ["PACKED_KEYS", "PackedKeys"]
-
 PACKED_KEYS = pa.schema(
     [
         (FIRST_NUMBER, pa.int64()),

@@ -17,8 +17,6 @@ from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import InputColumn
 from anonspark.errors import DataError
 
-__all__ = ["match_hierarchy", "read_hierarchies"]
-
 
 def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hierarchy]:
     """Read the hierarchies that come from files, of quasi-identifiers and of sensitive attributes.

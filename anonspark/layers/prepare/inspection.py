@@ -17,12 +17,6 @@ from anonspark.engine.protocol import InputColumn
 from anonspark.errors import DataError
 from anonspark.layers.prepare.hierarchies import match_hierarchy
 
-__all__ = [
-    "describe_quasi_identifier",
-    "require_enough_rows",
-    "require_sound_values",
-]
-
 _LOGGER = logging.getLogger("anonspark")
 
 _MOST_DIGITS = 18

@@ -18,8 +18,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.staged.records import Records
 
-__all__ = ["count_values", "describe_criteria", "require_satisfiable"]
-
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
 

@@ -27,14 +27,6 @@ from anonspark.layers.prepare.inspection import (
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.staged.records import PACKED, PackRecords, Records
 
-__all__ = [
-    "Inspection",
-    "Snapshot",
-    "inspect_input",
-    "require_criteria",
-    "take_snapshot",
-]
-
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
 
 

@@ -17,8 +17,6 @@ from anonspark.engine.tasks import Batches
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.records import Records
 
-__all__ = ["write_classes"]
-
 _CLASSES_IN_FILE = 1_000_000
 
 

@@ -10,8 +10,6 @@ from anonspark.layers.publish.paths import require_replaceable_release
 from anonspark.layers.publish.staging import Staging, restore_output
 from anonspark.release.manifest import MANIFEST
 
-__all__ = ["commit"]
-
 
 def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path, and its manifest into it last.

@@ -22,8 +22,6 @@ from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, SIZE
 from anonspark.engine.tasks import Batches
 from anonspark.staged.records import BYTES, FIRST_NUMBER, ROWS, Records, unpack_batches
 
-__all__ = ["Division", "EqualRecords", "divide"]
-
 Codes = npt.NDArray[np.int64]
 
 # What a file's records take before they are encoded, and how many they are, about: a task holds a

@@ -21,8 +21,6 @@ from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.publish.tables import parquet_file
 from anonspark.redaction import redact
 
-__all__ = ["append_to_history", "last_comparable_run", "require_history"]
-
 _TABLES = ("summary", "rounds")
 
 

@@ -10,8 +10,6 @@ from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_no_link, require_reachable
 from anonspark.layers.publish.prometheus import local_path
 
-__all__ = ["require_usable_metrics"]
-
 _TEXTFILE_BEGINS = b"# HELP anonspark_"
 
 

@@ -8,14 +8,6 @@ from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST, read_manifest
 
-__all__ = [
-    "require_no_link",
-    "require_reachable",
-    "require_replaceable_output",
-    "require_replaceable_release",
-    "require_usable_output",
-]
-
 _GLOB_CHARACTERS = "*?[{"
 
 

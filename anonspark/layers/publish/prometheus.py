@@ -17,8 +17,6 @@ from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 from anonspark.redaction import redact
 
-__all__ = ["exposition", "local_path", "write_textfile"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 _Samples = Iterable[tuple[Mapping[str, str], float]]

@@ -25,8 +25,6 @@ from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.evaluate.metrics import RoundResult
 
-__all__ = ["FinishedRound", "RunState", "is_at_work", "newest_attempt"]
-
 
 @dataclass(frozen=True)
 class FinishedRound:

@@ -26,17 +26,6 @@ from anonspark.layers.publish.run_state import RunState, is_at_work, newest_atte
 from anonspark.release.layout import foreign_entries, named
 from anonspark.release.manifest import MANIFEST
 
-__all__ = [
-    "Place",
-    "Staging",
-    "find_resumable",
-    "find_stagings",
-    "open_staging",
-    "place_of",
-    "remove_staging",
-    "restore_output",
-]
-
 _LOGGER = logging.getLogger("anonspark")
 
 _MARK = ".anonspark-"

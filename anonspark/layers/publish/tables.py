@@ -12,8 +12,6 @@ from pyarrow import parquet
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.redaction import redact_values
 
-__all__ = ["parquet_file", "write_rows"]
-
 
 def write_rows(
     files: Files,

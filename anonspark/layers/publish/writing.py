@@ -19,8 +19,6 @@ from anonspark.layers.publish.division import Division
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.records import Records, bytes_of
 
-__all__ = ["published_names", "write_records"]
-
 _LOGGER = logging.getLogger("anonspark")
 
 # What the records of a row group take before they are encoded: it travels as one value.

@@ -16,14 +16,6 @@ from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
-__all__ = [
-    "count_identifiers",
-    "identifier_hashes",
-    "identifier_warnings",
-    "with_numbers_for_identifiers",
-    "withheld_warnings",
-]
-
 _DIGITS = 3
 
 

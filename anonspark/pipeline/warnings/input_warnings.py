@@ -19,8 +19,6 @@ from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
 from anonspark.verification.sensitive import SensitiveValues
 
-__all__ = ["warn_of_input"]
-
 
 def warn_of_input(
     kept: DataFrame,

@@ -12,8 +12,6 @@ from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
 from anonspark.release.published import value_of
 
-__all__ = ["count_published_values", "published_value_hashes", "published_value_warnings"]
-
 # From this share of the records on a column tells who is who, as an identifier would.
 _IDENTIFIES = 0.5
 

@@ -8,8 +8,6 @@ from anonspark.config import Configuration
 from anonspark.config.seed import is_readable_by_others
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
-__all__ = ["seed_warnings"]
-
 # So many can be tried in minutes, against the fingerprint that the manifest holds.
 _GUESSABLE = 2**32
 

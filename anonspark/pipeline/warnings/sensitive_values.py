@@ -21,8 +21,6 @@ from anonspark.verification.merged import (
 )
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
 
-__all__ = ["sensitive_value_warnings", "warn_of_sensitive_values"]
-
 
 def sensitive_value_warnings(
     kept: DataFrame,

@@ -17,8 +17,6 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_war
 from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
 from anonspark.verification.classes import PublishedClasses
 
-__all__ = ["warn_of_staged"]
-
 
 def warn_of_staged(
     context: RunContext,

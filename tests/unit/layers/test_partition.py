@@ -38,6 +38,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.core.kinds import Kind
 from anonspark.engine.spark.table import _murmur3, keys_for_partitions
+from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path, priority, root_path
 from anonspark.kernels.vantage_points import distance_key
 from anonspark.layers.partition import counting
@@ -50,7 +51,7 @@ from anonspark.layers.partition.counting import (
     Question,
     Request,
 )
-from anonspark.layers.partition.cut_tree import DISTANCE, Boundary, CutTree
+from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.distribution import _pack
 from anonspark.layers.partition.growing import Asking, Node, find_rank, find_ranks
 from anonspark.staged.keys import normalized_positions

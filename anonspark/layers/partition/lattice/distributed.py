@@ -20,8 +20,6 @@ from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Lev
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples, TupleTable, score_tuples
 from anonspark.staged.records import Records
 
-__all__ = ["DistributedTuples", "Packing", "count_tuples", "word_names"]
-
 _WORD = 2**63
 _COUNT = "count"
 

@@ -15,8 +15,6 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 
-__all__ = ["AttributeGroups", "Domain", "Levels", "domain_of"]
-
 Levels = tuple[int, ...]
 """One level for each quasi-identifier, 0 for values as they are."""
 

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from anonspark.layers.partition.lattice.domain import Levels
 
-__all__ = ["Lattice"]
-
 Nodes = npt.NDArray[np.int64]
 
 

@@ -14,9 +14,6 @@ from anonspark.config.models import ObjectiveName
 from anonspark.layers.partition.lattice.domain import AttributeGroups, Domain, Levels
 from anonspark.layers.partition.lattice.tuples import NodeScore
 
-__all__ = ["Objective", "create_objective"]
-
-
 Counts = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
 

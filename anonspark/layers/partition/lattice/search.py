@@ -13,8 +13,6 @@ from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import Objective
 from anonspark.layers.partition.lattice.tuples import NodeScore, TupleTable
 
-__all__ = ["Found", "Problem", "search_exhaustively", "search_pruned", "walk"]
-
 # Tables kept for rolling up from: tuples of all together, at least, and as multiples of those of
 # the bottom; and tables.
 _KEPT_TUPLES = 2_000_000

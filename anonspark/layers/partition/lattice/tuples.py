@@ -12,8 +12,6 @@ from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 from anonspark.layers.partition.lattice.domain import Domain, Levels
 
-__all__ = ["NodeScore", "TupleTable", "Tuples", "score_tuples"]
-
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
