@@ -200,7 +200,10 @@ def test_settings_of_an_active_session_come_back(spark: SparkSession) -> None:
         assert spark.range(3).count() == 3, "a session that was there must not be stopped"
     finally:
         for key, value in before.items():
-            spark.conf.set(key, value)
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
 
 
 def test_batches_of_rows_are_limited_by_rows_alone(spark: SparkSession) -> None:
