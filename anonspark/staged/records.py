@@ -135,6 +135,27 @@ class Records:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """A table of records, one row each, which is read as :class:`Records` are.
+
+    Parameters
+    ----------
+    table : Table
+    """
+
+    table: Table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the records."""
+        return self.table.schema
+
+    def map_batches(self, function: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
+        """Apply a function to some columns; as :meth:`Records.map_batches`."""
+        return self.table.select(names).map_batches(function, schema)
+
+
+@dataclass(frozen=True)
 class _Named:
     names: Sequence[str]
 

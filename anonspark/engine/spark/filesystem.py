@@ -78,7 +78,7 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """Path operations as the cluster sees them; nothing here assumes a local disk.
+    """Hadoop's file systems; :class:`anonspark.engine.files.Files` says more of each method.
 
     Parameters
     ----------
@@ -121,10 +121,7 @@ class FileSystem:
 
     @_refused
     def local_path(self, path: str) -> str | None:
-        """Return where a path is on the local disk, links not followed; None for other places.
-
-        What ``viewfs`` mounts there counts, too.
-        """
+        """Return where a path is on the local disk, links not followed; None for other places."""
         file_system, java_path = self._open(path)
         with _reaching(path):
             address = str(file_system.makeQualified(java_path).toString())
@@ -162,20 +159,7 @@ class FileSystem:
 
     @_refused
     def tree(self, path: str) -> list[Entry]:
-        """Return all that lies in a directory at any depth, hidden files and checksums too.
-
-        Links are not followed. Sorted by path; nothing where the directory is not there.
-
-        Raises
-        ------
-        ConfigurationError
-            If a directory cannot be listed.
-
-        Notes
-        -----
-        No Spark job. A local directory is listed by Python, for Hadoop hides checksums and links
-        that lead nowhere; elsewhere one call for each directory.
-        """
+        """Return all that lies in a directory at any depth, hidden files and checksums too."""
         local = self.local_path(path)
         try:
             if local is not None:
@@ -230,15 +214,7 @@ class FileSystem:
 
     @_refused
     def make_private_directory(self, path: str) -> None:
-        """Create a directory, readable by its owner only where the file system knows owners.
-
-        One that is there already is made private; its parents are created as usual.
-
-        Raises
-        ------
-        OSError, Py4JError
-            If the file system refuses, as for a directory of somebody else.
-        """
+        """Create a directory, readable by its owner only where the file system knows owners."""
         # On HDFS missing parents would get the same permission, and hide the release.
         self.make_directory(self.parent(path))
         file_system, java_path = self._open(path)
@@ -291,14 +267,7 @@ class FileSystem:
 
     @_refused
     def rename(self, source: str, target: str) -> None:
-        """Rename a file or directory; the target must not exist.
-
-        Raises
-        ------
-        OSError
-            If the file system refuses, or the target came into being meanwhile; source and target
-            are then as they were.
-        """
+        """Rename a file or directory; the target must not exist."""
         file_system, source_path = self._open(source)
         target_path = self._open(target)[1]
         if file_system.exists(target_path):
@@ -317,23 +286,7 @@ class FileSystem:
 
     @_refused
     def replace(self, path: str, content: bytes, temporary: str) -> None:
-        """Write a small file aside and rename it, so that readers never see half of it.
-
-        A file that is there is replaced in one step on local disks and on HDFS; elsewhere it is
-        deleted just before, for a rename does not overwrite.
-
-        Parameters
-        ----------
-        path : str
-        content : bytes
-        temporary : str
-            Name to write under in the same directory; hidden, so that readers pass over it.
-
-        Raises
-        ------
-        OSError
-            If the file system refuses; no temporary file is left.
-        """
+        """Write a small file aside and rename it, so that readers never see half of it."""
         aside = f"{self.parent(path)}/{temporary}"
         try:
             self.write_bytes(aside, content)
@@ -387,12 +340,7 @@ class FileSystem:
 
     @_refused
     def create_text(self, path: str, text: str) -> None:
-        """Write a small UTF-8 file that must not be there: of several writers one succeeds.
-
-        Raises
-        ------
-        FileExistsError
-        """
+        """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
         file_system, java_path = self._open(path)
         try:
             stream = file_system.create(java_path, False)
@@ -459,17 +407,7 @@ class FileSystem:
 
     @_refused
     def read_document(self, path: str) -> str:
-        """Read a file that a user named, and say what is wrong as the local disk does.
-
-        Raises
-        ------
-        OSError
-            If there is no such file, or it cannot be read.
-        UnicodeDecodeError
-            If it is not UTF-8.
-        ConfigurationError
-            If Hadoop cannot reach the place.
-        """
+        """Read a file that a user named, and say what is wrong as the local disk does."""
         if not self.exists(path):
             raise FileNotFoundError(path)
         try:

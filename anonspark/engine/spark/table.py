@@ -13,6 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as sf
 
+from anonspark.core.columns import HASH_KEY
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
@@ -39,8 +40,6 @@ _STAGED_FILES = {
     "parquet.block.size": str(ROW_GROUP_BYTES),
     "parquet.page.size.row.check.min": "1",
 }
-
-_HASH_KEY = "hash_key"
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,10 @@ class SparkTable:
 
     def with_hash(self, name: str, columns: Sequence[str], key: int) -> SparkTable:
         """Add a column of 64-bit hashes of other columns."""
-        keyed = with_hidden_number(self.frame, _HASH_KEY, key)
+        keyed = with_hidden_number(self.frame, HASH_KEY, key)
         content = [sf.col(quoted(column)) for column in columns]
-        hashed = keyed.withColumn(name, content_hash(content, sf.col(_HASH_KEY)))
-        return self._of(hashed.drop(_HASH_KEY))
+        hashed = keyed.withColumn(name, content_hash(content, sf.col(HASH_KEY)))
+        return self._of(hashed.drop(HASH_KEY))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""

@@ -13,10 +13,9 @@ from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.sensitive import SensitiveAttribute, comparable
-from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError, GuaranteeError
-from anonspark.staged.records import Records
+from anonspark.staged.records import Records, Rows
 
 # Tasks count every value of every node, and the driver adds them up.
 _MOST_VALUES = 50_000
@@ -25,7 +24,7 @@ _NUMBERS = pa.schema([("number", pa.int64()), ("count", pa.int64())])
 
 
 def describe_criteria(
-    records: Records | Table,
+    records: Records | Rows,
     privacy: PrivacyOptions,
     columns: Mapping[str, str],
     orders: Mapping[str, Sequence[str]],
@@ -35,8 +34,8 @@ def describe_criteria(
 
     Parameters
     ----------
-    records : Records or Table
-        Records of the whole input, packed or one row each.
+    records : Records or Rows
+        Of the whole input.
     privacy : PrivacyOptions
     columns : mapping of str to str
         The column of each sensitive attribute.
@@ -72,7 +71,7 @@ def describe_criteria(
 
 
 def _describe(
-    records: Records | Table,
+    records: Records | Rows,
     name: str,
     column: str,
     criteria: Sequence[Criterion],
@@ -109,7 +108,7 @@ def _describe(
     return SensitiveAttribute(name, column, values, counts, none, none)
 
 
-def _values_and_counts(records: Records | Table, column: str) -> tuple[pa.Array, Counts]:
+def _values_and_counts(records: Records | Rows, column: str) -> tuple[pa.Array, Counts]:
     """Return the values of a column, in their order, nulls last, and how often each occurs.
 
     One value more than there may be is enough.
@@ -117,10 +116,7 @@ def _values_and_counts(records: Records | Table, column: str) -> tuple[pa.Array,
     # Plainly typed, so that texts are told apart as they are published: without a collation.
     schema = pa.schema([("value", records.schema.field(column).type), ("count", pa.int64())])
     count = _CountEach(schema)
-    if isinstance(records, Records):
-        counted = records.map_batches(count, schema, [column])
-    else:
-        counted = records.select([column]).map_batches(count, schema)
+    counted = records.map_batches(count, schema, [column])
     found = counted.add_up(["value"], sums=["count"]).gather(_MOST_VALUES + 1)
     found = found.sort_by("value")
     return found["value"].combine_chunks(), found["count"].to_numpy()

@@ -25,7 +25,7 @@ from anonspark.layers.prepare.inspection import (
     require_sound_values,
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
-from anonspark.staged.records import PACKED, PackRecords, Records
+from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
 
@@ -107,7 +107,7 @@ class Inspection:
 
 
 def _criteria(
-    records: Records | Table, configuration: Configuration, hierarchies: dict[str, Hierarchy]
+    records: Records | Rows, configuration: Configuration, hierarchies: dict[str, Hierarchy]
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
     payload = configuration.published_as_is
@@ -136,12 +136,13 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     opened = engine.open_input(configuration, hierarchies)
     found = opened.inspect()
     require_sound_values(found, opened.columns, configuration)
+    kept = Rows(opened.kept)
     return Inspection(
         rows_read=found["rows"],
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
-        criteria=_criteria(opened.kept, configuration, hierarchies),
-        quasi_identifiers=_describe(opened.kept, opened.columns, found, configuration),
+        criteria=_criteria(kept, configuration, hierarchies),
+        quasi_identifiers=_describe(kept, opened.columns, found, configuration),
         kept=opened.identified,
     )
 
@@ -237,7 +238,7 @@ class _FindValues:
 
 
 def _describe(
-    records: Records | Table,
+    records: Records | Rows,
     columns: Sequence[InputColumn],
     found: Mapping[str, Any],
     configuration: Configuration,
@@ -261,13 +262,10 @@ def _describe(
     return tuple(described)
 
 
-def _categories(records: Records | Table, names: Sequence[str]) -> dict[str, list[str]]:
+def _categories(records: Records | Rows, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the different values of columns of texts."""
     find = _FindValues(tuple(names))
-    if isinstance(records, Records):
-        values = records.map_batches(find, _VALUES, names)
-    else:
-        values = records.select(names).map_batches(find, _VALUES)
+    values = records.map_batches(find, _VALUES, names)
     found = values.add_up(_VALUES.names).gather()
     by_name: dict[str, list[str]] = {name: [] for name in names}
     pairs = zip(found["attribute"].to_pylist(), found["value"].to_pylist(), strict=True)
