@@ -21,7 +21,9 @@ from anonspark.config import Attribute, Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 from anonspark.engine.files import Files, PublishedFile
+from anonspark.engine.raw_columns import Reading, WantedColumns
 from anonspark.engine.tasks import Batches
+from anonspark.progress import Progress
 
 OnBatches = Callable[[Batches], Batches]
 """A function over the batches of one task."""
@@ -85,24 +87,35 @@ class Table(Protocol):
         self,
         by: Sequence[str],
         *,
+        count: str | None = None,
         sums: Sequence[str] = (),
         least: Sequence[str] = (),
         most: Sequence[str] = (),
+        hashes: str | None = None,
+        lists: Sequence[str] = (),
     ) -> Table:
         """Return one row for all rows that are equal in some columns.
 
         Parameters
         ----------
         by : sequence of str
-            None for one row of the whole table. Nulls are equal.
+            None for one row of the whole table. Nulls are equal, texts are if their bytes are.
+        count : str or None
+            Name of a column with the number of these rows.
         sums, least, most : sequence of str
             Columns to add up, and to take the smallest and the largest value of; nulls do not
             count, and without a value the result is null.
+        hashes : str or None
+            A column of 64-bit integers: its exact sum, a ``decimal128(38, 0)``, is in
+            ``<name>_sum``, and the exclusive or of its values in ``<name>_xor``.
+        lists : sequence of str
+            Columns whose values become a list each, in any order, which is the same for all.
 
         Returns
         -------
         Table
-            Of ``by`` and then these columns. One shuffle of the different rows of each task.
+            Of ``by`` and then these columns. One shuffle of the different rows of each task, with
+            lists of all rows.
         """
         ...
 
@@ -119,11 +132,39 @@ class Table(Protocol):
         """
         ...
 
-    def select(self, names: Sequence[str]) -> Table:
-        """Return some columns; no shuffle."""
+    def select(self, names: Sequence[str] | Mapping[str, str]) -> Table:
+        """Return some columns, or by their new names the columns that get them; no shuffle."""
         ...
 
-    def with_hash(self, name: str, columns: Sequence[str], key: int) -> Table:
+    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
+        """Return the values of raw columns as they are read, and which of them are missing.
+
+        Parameters
+        ----------
+        readings : sequence of Reading
+            Of columns for whose types :func:`~anonspark.engine.raw_columns.is_readable` holds.
+        carried : sequence of str
+            Columns to be taken along as they are.
+
+        Returns
+        -------
+        Table
+            Of each reading the columns ``name`` and ``missing``, then those carried; no shuffle.
+        """
+        ...
+
+    def without(self, flags: Sequence[str]) -> Table:
+        """Return the rows in which none of some columns of booleans is true; no shuffle."""
+        ...
+
+    def with_hash(
+        self,
+        name: str,
+        columns: Sequence[str],
+        key: int | None = None,
+        *,
+        like: pa.Schema | None = None,
+    ) -> Table:
         """Add a column of 64-bit hashes of other columns; no shuffle.
 
         Parameters
@@ -133,13 +174,22 @@ class Table(Protocol):
         columns : sequence of str
             What is hashed: xxHash64 as Spark has it, of the key, the columns and whether each of
             them is null.
-        key : int
+        key : int or None
             Of 64 bits, signed. It appears in no plan, log or event.
+        like : pyarrow.Schema or None
+            Hashes of two tables can be compared if both are made with one schema, to whose types
+            the values are cast. A value that this would change hashes as no value of that type
+            does. Types have to be readable, see :func:`~anonspark.engine.raw_columns.is_readable`,
+            or equal. There is no key then.
         """
         ...
 
     def union(self, other: Table) -> Table:
         """Return the rows of both tables, of the same columns; no shuffle."""
+        ...
+
+    def minus(self, other: Table) -> Table:
+        """Return the rows but as many equal ones as another table has; one shuffle of both."""
         ...
 
     def keep(self) -> Table:
@@ -379,6 +429,108 @@ class Engine(Protocol):
         ------
         DataError
             If files vanished, are damaged, or cannot be reached.
+        """
+        ...
+
+    def open_table(
+        self,
+        paths: Sequence[str],
+        data_format: str,
+        options: Mapping[str, str],
+        *,
+        key: str,
+        section: str | None = None,
+        texts: Sequence[str] = (),
+        wanted: WantedColumns | None = None,
+    ) -> Table:
+        """Open a table that lies beside a release.
+
+        Parameters
+        ----------
+        paths : sequence of str
+        data_format : str
+        options : mapping of str to str
+            Of the format.
+        key : str
+            What named the paths, for messages.
+        section : str or None
+            The configuration's section with format and options; None where they were found
+            otherwise.
+        texts : sequence of str
+            Columns that are read as texts, where types are told by nothing but the values.
+        wanted : WantedColumns or None
+            What each file has to have; None asks no file.
+
+        Returns
+        -------
+        Table
+            Lazy; formats without a schema (CSV, JSON) may take a job to infer it.
+
+        Raises
+        ------
+        DataError
+            If a path does not exist or cannot be opened in this format, or a file lacks a column.
+        ConfigurationError
+            If the format is not known, or does not take its options.
+        """
+        ...
+
+    def published(self, path: str, data_format: str) -> Table:
+        """Return a table that this program published; lazy."""
+        ...
+
+    def require_format(self, data_format: str) -> None:
+        """Check, before any work, that tables can be published in a format.
+
+        Raises
+        ------
+        ConfigurationError
+        """
+        ...
+
+    def contents(self, directory: str, *, largest: int, tail: int) -> Table:
+        """Return what is in the files below a directory, hidden ones left out; lazy.
+
+        Parameters
+        ----------
+        directory : str
+        largest : int
+            Bytes of a file; larger ones are left out.
+        tail : int
+            Bytes at the end of each.
+
+        Returns
+        -------
+        Table
+            ``path`` (relative to the directory), ``sha256`` (of the whole file, in hexadecimal
+            digits) and ``tail``.
+        """
+        ...
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors of the engine itself, whose texts may quote records."""
+        ...
+
+    def running(self, run_id: str, progress: Progress) -> AbstractContextManager[None]:
+        """Run what is in a ``with`` block as one piece of work.
+
+        If it is left early its tasks are stopped, and waited for. Where the engine shows what it is
+        at, it shows the stage.
+
+        Parameters
+        ----------
+        run_id : str
+        progress : Progress
+
+        Raises
+        ------
+        EnvironmentProblem
+            If memory ran out, executors were lost, or workers are not like this process.
+        TaskFailure
+            If a task failed again and again for another reason.
+        PublishingError
+            If a disk is full.
         """
         ...
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonspark.engine.spark.file_schemas import WantedColumns
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tables import open_table

@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
+from anonspark.engine.raw_columns import require_distinct
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.tables import require_distinct
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.formats import open_published
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
@@ -270,10 +270,10 @@ def _require_columns(
     ------
     DataError
     """
-    require_distinct(data, data.columns, where)
+    require_distinct(data.columns, data.columns, where)
     for subject, table in (("original", original), ("population", population)):
         if table is not None:
-            require_distinct(table, {*claim.names, *data.columns}, subject)
+            require_distinct(table.columns, {*claim.names, *data.columns}, subject)
     lacking = [
         column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
     ]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config.privacy import DeltaPresence
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.file_schemas import WantedColumns
 from anonspark.engine.spark.tables import open_table
 from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable

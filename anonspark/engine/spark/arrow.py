@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
@@ -38,7 +39,11 @@ def arrow_schema(schema: st.StructType) -> pa.Schema:
 
 
 def _arrow_field(field: st.StructField) -> pa.Field:
-    own_type = arrow_type(field.dataType)
+    try:
+        own_type = arrow_type(field.dataType)
+    except PySparkException:
+        # Arrow has no such type: nobody can read the column, and nobody has to.
+        return pa.field(field.name, pa.null(), True, {_SPARK_TYPE: field.dataType.json()})
     told = None if spark_type(own_type) == field.dataType else {_SPARK_TYPE: field.dataType.json()}
     return pa.field(field.name, own_type, field.nullable, told)
 

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
-from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
+from anonspark.engine.spark.job_descriptions import described_jobs
+from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
+from anonspark.engine.spark.tables import open_table
+from anonspark.errors import ConfigurationError
+from anonspark.progress import Progress
+
+# More than any file system takes.
+_LONGEST_PATH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,85 @@ class SparkEngine:
     ) -> AbstractContextManager[None]:
         """Translate failures of reading tables inside of a ``with`` block."""
         return reading_input(paths, key)
+
+    def open_table(
+        self,
+        paths: Sequence[str],
+        data_format: str,
+        options: Mapping[str, str],
+        *,
+        key: str,
+        section: str | None = None,
+        texts: Sequence[str] = (),
+        wanted: WantedColumns | None = None,
+    ) -> SparkTable:
+        """Open a table that lies beside a release."""
+        table = open_table(
+            self.session,
+            paths,
+            data_format,
+            options,
+            path_key=key,
+            section=section,
+            wanted=wanted,
+        )
+        if texts:
+            schema = ", ".join(
+                f"{quoted(column.name)} "
+                f"{'string' if column.name in texts else column.dataType.simpleString()}"
+                for column in table.schema
+            )
+            known = {name: value for name, value in options.items() if name != "inferSchema"}
+            table = open_table(self.session, paths, data_format, known, path_key=key, schema=schema)
+        return self.wrap(table)
+
+    def published(self, path: str, data_format: str) -> SparkTable:
+        """Return a table that this program published."""
+        return self.wrap(self.session.read.format(data_format).load(path))
+
+    def require_format(self, data_format: str) -> None:
+        """Check, before any work, that tables can be published in a format."""
+        java = self.session._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+        try:
+            java.execution.datasources.DataSource.lookupDataSource(
+                data_format, self.session._jsparkSession.sessionState().conf()
+            )
+        except Py4JError as error:
+            raise ConfigurationError(
+                f"output.format: this Spark has no data source {data_format!r}; expected parquet, "
+                "orc or the name of one whose package Spark was started with"
+            ) from error
+
+    def contents(self, directory: str, *, largest: int, tail: int) -> SparkTable:
+        """Return what is in the files below a directory, hidden ones left out."""
+        address = self.files.qualified(directory).rstrip("/")
+        reader = self.session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        return self.wrap(
+            reader.load(address)
+            .where(sf.col("length") <= largest)
+            .select(
+                sf.col("path").substr(len(address) + 2, _LONGEST_PATH).alias("path"),
+                sf.sha2("content", 256).alias("sha256"),
+                sf.expr(f"substring(content, -{tail}, {tail})").alias("tail"),
+            )
+        )
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors of Spark."""
+        return PySparkException, Py4JError
+
+    @contextmanager
+    def running(self, run_id: str, progress: Progress) -> Iterator[None]:
+        """Run jobs as one group; Spark's interface shows the stage of each."""
+        context = self.session.sparkContext
+        with (
+            stoppable_jobs(context, f"anonspark-{run_id}"),
+            running_tasks(progress),
+            writing_output(),
+            described_jobs(context, progress, run_id),
+        ):
+            yield
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
         """Return what :meth:`SparkTable.stage` wrote to some directories."""

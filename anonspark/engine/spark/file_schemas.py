@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from anonspark.config.input import MissingColumns
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
 from anonspark.redaction import redact
 
@@ -23,25 +23,6 @@ _NUMBERED = re.compile(r"_col\d+")
 
 # Footers that the driver reads at the same time.
 _READERS = 16
-
-
-@dataclass(frozen=True)
-class WantedColumns:
-    """The columns of a table that are looked for in each of its files.
-
-    Parameters
-    ----------
-    names : mapping of str to bool
-        Each column, and whether its values are read.
-    missing : str
-        What becomes of one that some files lack.
-    key : str or None
-        The configuration's key that says so, for messages.
-    """
-
-    names: Mapping[str, bool]
-    missing: MissingColumns = "error"
-    key: str | None = None
 
 
 @dataclass(frozen=True)

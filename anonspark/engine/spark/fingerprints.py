@@ -49,6 +49,17 @@ def hash_sums(hashes: Column) -> dict[str, Column]:
     return sums
 
 
+def exact_sum() -> Column:
+    """Return the sum of hashes whose :func:`hash_sums` are columns, as ``decimal(38,0)``."""
+    total = sf.lit(0).cast("decimal(38,0)")
+    for place in range(_PARTS):
+        # A whole number that is written as one stays one: 2^48 as a float would be rounded.
+        weight = sf.lit(str(1 << (_BITS * place))).cast("decimal(15,0)")
+        part = sf.coalesce(sf.col(f"hash_sum_{place}"), sf.lit(0)).cast("decimal(19,0)")
+        total = (total + part * weight).cast("decimal(38,0)")
+    return total
+
+
 def sum_of_hashes(found: Mapping[str, int | None]) -> int:
     """Return the sum of hashes whose :func:`hash_sums` were found."""
     return sum((found[f"hash_sum_{place}"] or 0) << (_BITS * place) for place in range(_PARTS))

@@ -16,8 +16,8 @@ from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 from anonspark.engine.protocol import InputColumn
-from anonspark.engine.spark.file_schemas import WantedColumns
-from anonspark.engine.spark.tables import open_table, require_distinct
+from anonspark.engine.raw_columns import WantedColumns, require_distinct
+from anonspark.engine.spark.tables import open_table
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 
@@ -110,7 +110,7 @@ def select_attributes(
     DataError
         If columns are missing or there twice, or hold a type that cannot be published.
     """
-    require_distinct(table, configuration.attributes, "input")
+    require_distinct(table.columns, configuration.attributes, "input")
     _require_columns(table.columns, configuration)
     _require_types(table.schema, configuration)
     payload = configuration.published_as_is

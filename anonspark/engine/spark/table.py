@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from anonspark.core.columns import HASH_KEY
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.fingerprints import content_hash, exact_sum, hash_sums
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parquet_files import (
@@ -28,7 +29,9 @@ from anonspark.engine.spark.parquet_files import (
     write_values,
 )
 from anonspark.engine.spark.published_files import write_table
+from anonspark.engine.spark.raw_values import hashed_as, read_column
 from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.tasks import Batches
 
 # Options of staged files, whose values are large and compressed already.
@@ -40,6 +43,8 @@ _STAGED_FILES = {
     "parquet.block.size": str(ROW_GROUP_BYTES),
     "parquet.page.size.row.check.min": "1",
 }
+
+_LISTS = "anonspark_lists"
 
 
 @dataclass(frozen=True)
@@ -86,39 +91,102 @@ class SparkTable:
         self,
         by: Sequence[str],
         *,
+        count: str | None = None,
         sums: Sequence[str] = (),
         least: Sequence[str] = (),
         most: Sequence[str] = (),
+        hashes: str | None = None,
+        lists: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
         figures = [
+            *([] if count is None else [sf.count(sf.lit(1)).alias(count)]),
             *(sf.sum(quoted(name)).alias(name) for name in sums),
             *(sf.min(quoted(name)).alias(name) for name in least),
             *(sf.max(quoted(name)).alias(name) for name in most),
         ]
+        wanted = [sf.col(quoted(name)) for name in (*by, *filter(None, [count]))]
+        wanted += [sf.col(quoted(name)) for name in (*sums, *least, *most)]
+        if hashes is not None:
+            parts = hash_sums(sf.col(quoted(hashes)))
+            figures += [column.alias(name) for name, column in parts.items()]
+            wanted.append(exact_sum().alias(f"{hashes}_sum"))
+            wanted.append(sf.col("hash_xor").alias(f"{hashes}_xor"))
+        if lists:
+            # One list of pairs, so that the order is the same for all.
+            pairs = sf.struct(*(sf.col(quoted(name)) for name in lists))
+            figures.append(sf.collect_list(pairs).alias(_LISTS))
+            wanted += [sf.col(f"{_LISTS}.{quoted(name)}").alias(name) for name in lists]
+        keys = [self._key(name) for name in by]
         if not figures:
-            return self._of(self.frame.select(*map(quoted, by)).distinct())
-        return self._of(self.frame.groupBy(*map(quoted, by)).agg(*figures))
+            return self._of(self.frame.select(*keys).distinct())
+        added = self.frame.groupBy(*keys).agg(*figures)
+        return self._of(added.select(*wanted) if hashes is not None or lists else added)
+
+    def _key(self, name: str) -> Column:
+        """Return a column to tell rows apart by: of texts the bytes count, not a collation."""
+        column = sf.col(quoted(name))
+        data_type = self.frame.schema[name].dataType
+        return column.cast("string").alias(name) if isinstance(data_type, TEXT_TYPES) else column
 
     def join(self, other: Table, on: Sequence[str], *, small: bool) -> SparkTable:
         """Add the columns of the row of another table that agrees in some columns."""
         frame = frame_of(other)
         return self._of(self.frame.join(sf.broadcast(frame) if small else frame, list(on), "left"))
 
-    def select(self, names: Sequence[str]) -> SparkTable:
-        """Return some columns."""
+    def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
+        """Return some columns, or by their new names the columns that get them."""
+        if isinstance(names, Mapping):
+            columns = [sf.col(quoted(old)).alias(new) for new, old in names.items()]
+            return self._of(self.frame.select(*columns))
         return self._of(self.frame.select(*map(quoted, names)))
 
-    def with_hash(self, name: str, columns: Sequence[str], key: int) -> SparkTable:
+    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> SparkTable:
+        """Return the values of raw columns as they are read, and which of them are missing."""
+        columns = [
+            column
+            for reading in readings
+            for column in read_column(reading, self.frame.schema[reading.column].dataType)
+        ]
+        return self._of(self.frame.select(*columns, *map(quoted, carried)))
+
+    def without(self, flags: Sequence[str]) -> SparkTable:
+        """Return the rows in which none of some columns of booleans is true."""
+        frame = self.frame
+        for name in flags:
+            frame = frame.where(~sf.col(quoted(name)))
+        return self._of(frame)
+
+    def with_hash(
+        self,
+        name: str,
+        columns: Sequence[str],
+        key: int | None = None,
+        *,
+        like: pa.Schema | None = None,
+    ) -> SparkTable:
         """Add a column of 64-bit hashes of other columns."""
-        keyed = with_hidden_number(self.frame, HASH_KEY, key)
+        if like is not None:
+            types = {field.name: field.dataType for field in spark_schema(like)}
+            own = self.frame.schema
+            pairs = [hashed_as(one, own[one].dataType, types[one]) for one in columns]
+            content = [column for pair in pairs for column in pair]
+            # Hashes skip nulls: the first value makes one of nothing at all.
+            return self._of(self.frame.withColumn(name, content_hash(content, sf.lit(0))))
         content = [sf.col(quoted(column)) for column in columns]
+        if key is None:
+            return self._of(self.frame.withColumn(name, content_hash(content)))
+        keyed = with_hidden_number(self.frame, HASH_KEY, key)
         hashed = keyed.withColumn(name, content_hash(content, sf.col(HASH_KEY)))
         return self._of(hashed.drop(HASH_KEY))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""
         return self._of(self.frame.unionByName(frame_of(other)))
+
+    def minus(self, other: Table) -> SparkTable:
+        """Return the rows but as many equal ones as another table has."""
+        return self._of(self.frame.exceptAll(frame_of(other)))
 
     def keep(self) -> SparkTable:
         """Return the same table, whose rows are kept in memory or on disk once they are made."""

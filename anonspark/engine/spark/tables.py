@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.errors import opening_table
-from anonspark.engine.spark.file_schemas import WantedColumns, lacking_columns, read_file_schemas
+from anonspark.engine.spark.file_schemas import lacking_columns, read_file_schemas
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
@@ -108,40 +109,6 @@ def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
         and given.get("header") == "true"
         and "enforceschema" not in given
     )
-
-
-def require_distinct(table: DataFrame, names: Iterable[str], subject: str) -> None:
-    """Check that each column can be named: that no other has its name, but for case.
-
-    Files cannot have two such columns; DataFrames, as those of a join, can.
-
-    Parameters
-    ----------
-    table : DataFrame
-    names : iterable of str
-        The columns to be used.
-    subject : str
-        What messages call the table.
-
-    Raises
-    ------
-    DataError
-        Naming each column that is there more than once.
-    """
-    alike: dict[str, list[str]] = {}
-    for column in table.columns:
-        alike.setdefault(column.lower(), []).append(column)
-    problems = []
-    for name in dict.fromkeys(names):
-        found = alike.get(name.lower(), [])
-        if len(found) > 1:
-            problems.append(
-                f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
-                f"{', '.join(map(repr, found))}; expected one of the name {name!r}, whatever the "
-                "case of its letters; drop or rename the others"
-            )
-    if problems:
-        raise DataError(*problems)
 
 
 def _remedy(section: str | None) -> str:

@@ -12,7 +12,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from anonspark.engine.spark.file_schemas import FileSchemas, WantedColumns, lacking_columns
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.spark.file_schemas import FileSchemas, lacking_columns
 from anonspark.errors import DataError
 
 AGE, CITY = StructField("age", IntegerType()), StructField("city", StringType())

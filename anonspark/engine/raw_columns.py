@@ -1,0 +1,180 @@
+"""Columns as somebody gave them: their names and types, and how their values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from anonspark.config.input import MissingColumns
+from anonspark.errors import DataError
+
+
+@dataclass(frozen=True)
+class WantedColumns:
+    """The columns of a table that are looked for in each of its files.
+
+    Parameters
+    ----------
+    names : mapping of str to bool
+        Each column, and whether its values are read.
+    missing : str
+        What becomes of one that some files lack.
+    key : str or None
+        The configuration's key that says so, for messages.
+    """
+
+    names: Mapping[str, bool]
+    missing: MissingColumns = "error"
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the values of a column are read.
+
+    Missing are nulls, NaN in a column of floats or in a text that is read as a number, and texts
+    that are markers but for blanks at their ends. A value that is missing, or that cannot be read,
+    is null.
+
+    Parameters
+    ----------
+    column : str
+        Of the table.
+    name : str
+        Of the column with the values as they are read.
+    type : pyarrow.DataType or None
+        That they get: text, boolean, ``date32``, ``timestamp[us]`` (with the zone of the column, if
+        it has one), ``int64``, ``float32``, ``float64`` or ``decimal128(38, ...)``. None leaves
+        them as they are. Texts are read as SQL reads them, without blanks at their ends.
+    markers : tuple of str
+        Texts that mean missing.
+    blanks : str
+        Characters that are taken off the ends of values that become texts.
+    whole : bool
+        Whether floats that are whole numbers become texts without a point: 17, not 17.0.
+    by_text : bool
+        Whether numbers are read by way of their texts: 0.1 is one tenth.
+    """
+
+    column: str
+    name: str
+    type: pa.DataType | None
+    markers: tuple[str, ...] = ()
+    blanks: str = ""
+    whole: bool = False
+    by_text: bool = False
+
+    @property
+    def missing(self) -> str:
+        """Name of the column that says which values are missing."""
+        return f"missing_{self.name}"
+
+
+def is_text(data_type: pa.DataType) -> bool:
+    """Return whether values are texts."""
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def is_number(data_type: pa.DataType) -> bool:
+    """Return whether values are numbers."""
+    return bool(
+        pa.types.is_integer(data_type)
+        or pa.types.is_floating(data_type)
+        or pa.types.is_decimal(data_type)
+    )
+
+
+def is_time(data_type: pa.DataType) -> bool:
+    """Return whether values are days or points in time."""
+    return bool(pa.types.is_date(data_type) or pa.types.is_timestamp(data_type))
+
+
+def is_plain(data_type: pa.DataType) -> bool:
+    """Return whether values are numbers, days, times, booleans or texts."""
+    return (
+        is_text(data_type)
+        or is_number(data_type)
+        or is_time(data_type)
+        or bool(pa.types.is_boolean(data_type))
+    )
+
+
+def is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether values of one type can be read as another; see :class:`Reading`."""
+    if is_text(wanted):
+        return is_plain(found) or bool(pa.types.is_null(found))
+    if is_text(found):
+        return is_plain(wanted)
+    return any(of(found) and of(wanted) for of in (is_number, is_time, pa.types.is_boolean))
+
+
+def type_name(data_type: pa.DataType) -> str:
+    """Return the name of a type as users know it, from SQL."""
+    for of, name in _NAMES:
+        if of(data_type):
+            return name
+    if pa.types.is_decimal(data_type):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if pa.types.is_timestamp(data_type):
+        return "timestamp" if data_type.tz else "timestamp_ntz"
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return f"array<{type_name(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"map<{type_name(data_type.key_type)},{type_name(data_type.item_type)}>"
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(place) for place in range(data_type.num_fields))
+        return f"struct<{','.join(f'{one.name}:{type_name(one.type)}' for one in fields)}>"
+    return str(data_type)
+
+
+_NAMES = (
+    (pa.types.is_int8, "tinyint"),
+    (pa.types.is_int16, "smallint"),
+    (pa.types.is_int32, "int"),
+    (pa.types.is_int64, "bigint"),
+    (pa.types.is_float32, "float"),
+    (pa.types.is_float64, "double"),
+    (is_text, "string"),
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_binary, "binary"),
+    (pa.types.is_large_binary, "binary"),
+    (pa.types.is_null, "void"),
+)
+
+
+def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str) -> None:
+    """Check that each column can be named: that no other has its name, but for case.
+
+    Files cannot have two such columns; tables that are given, as those of a join, can.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Of the table.
+    names : iterable of str
+        Those to be used.
+    subject : str
+        What messages call the table.
+
+    Raises
+    ------
+    DataError
+        Naming each column that is there more than once.
+    """
+    alike: dict[str, list[str]] = {}
+    for column in columns:
+        alike.setdefault(column.lower(), []).append(column)
+    problems = []
+    for name in dict.fromkeys(names):
+        found = alike.get(name.lower(), [])
+        if len(found) > 1:
+            problems.append(
+                f"{subject}: has {len(found)} columns that Spark cannot tell apart, "
+                f"{', '.join(map(repr, found))}; expected one of the name {name!r}, whatever the "
+                "case of its letters; drop or rename the others"
+            )
+    if problems:
+        raise DataError(*problems)
