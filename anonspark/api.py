@@ -30,7 +30,6 @@ from anonspark.pipeline.run import run
 from anonspark.pipeline.warnings.identifiers import with_numbers_for_identifiers
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
-from anonspark.release.formats import open_published
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
@@ -295,7 +294,7 @@ def _open(spark: SparkSession, path: str, temporary: str | None) -> Release:
     manifest = read_manifest(FileSystem(spark), path)
     return Release(
         path=path,
-        data=open_published(spark, path, manifest.data_format),
+        data=spark.read.format(manifest.data_format).load(f"{path}/data"),
         **{name: spark.read.parquet(f"{path}/metrics/{name}") for name in tables},
         manifest=manifest.document,
         _temporary=temporary,

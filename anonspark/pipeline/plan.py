@@ -23,7 +23,6 @@ from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_valu
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.redaction import Redacted
-from anonspark.release.formats import require_known_format
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +149,7 @@ def _look(
     """Look at the output, the input, and at what a model would make of it."""
     files = FileSystem(spark)
     require_usable_output(files, configuration)
-    require_known_format(spark, configuration.output.format)
+    SparkEngine(spark).require_format(configuration.output.format)
     require_usable_metrics(files, configuration)
     with reading_input(configuration.input.paths):
         inspection = inspect_input(SparkEngine(spark), configuration)

@@ -48,7 +48,6 @@ from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.staged_release import warn_of_staged
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
-from anonspark.release.formats import require_known_format
 from anonspark.verification.population import require_population
 
 # It names the staging directory.
@@ -168,7 +167,7 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
     configuration = context.configuration
     if not resume:
         require_usable_output(context.files, configuration)
-    require_known_format(context.spark, configuration.output.format)
+    context.engine.require_format(configuration.output.format)
     require_usable_metrics(context.files, configuration)
     if configuration.metrics.append_to is not None:
         require_history(context.files, configuration.metrics.append_to)

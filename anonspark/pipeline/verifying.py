@@ -22,7 +22,6 @@ from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.left_out import write_left_out
 from anonspark.pipeline.tasks import sensitive_values
-from anonspark.release.formats import open_published
 from anonspark.release.regions import leaves_by_label
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
@@ -80,7 +79,8 @@ def verify_staged(
         If records are missing or too many, or a promise is not kept.
     """
     with context.progress.stage("verify"):
-        table = open_published(context.spark, staging.release, context.configuration.output.format)
+        data_format = context.configuration.output.format
+        table = frame_of(context.engine.published(f"{staging.release}/data", data_format))
         published = count_published_classes(table, form.columns)
         criteria = measure_criteria(
             table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)

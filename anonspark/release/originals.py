@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from pyspark.sql import DataFrame, SparkSession
-
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.tables import open_table
 from anonspark.release.manifest import Manifest
 
 _FORMATS = {".csv": "csv", ".json": "json", ".orc": "orc", ".avro": "avro", ".parquet": "parquet"}
@@ -18,14 +14,12 @@ _FORMATS = {".csv": "csv", ".json": "json", ".orc": "orc", ".avro": "avro", ".pa
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
 
 
-def open_original(
-    spark: SparkSession, path: str, manifest: Manifest, key: str = "--original"
-) -> DataFrame:
+def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--original") -> Table:
     """Open the table that a release was made of.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     path : str
         Any Hadoop URI.
     manifest : Manifest
@@ -37,7 +31,7 @@ def open_original(
     Raises
     ------
     DataError, ConfigurationError
-        As :func:`anonspark.engine.spark.tables.open_table`.
+        As :meth:`anonspark.engine.protocol.Engine.open_table`.
 
     Notes
     -----
@@ -46,29 +40,21 @@ def open_original(
     described = manifest.input
     told = _format_of_name(path)
     if not described or (told is not None and told != described["format"]):
-        return open_by_suffix(spark, path, key)
+        return open_by_suffix(engine, path, key)
     wanted = WantedColumns(
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
         described.get("missing_columns", "error"),
     )
-    return open_table(
-        spark,
-        [path],
-        described["format"],
-        dict(described.get("options", {})),
-        path_key=key,
-        wanted=wanted,
-    )
+    options = dict(described.get("options", {}))
+    return engine.open_table([path], described["format"], options, key=key, wanted=wanted)
 
 
-def open_by_suffix(
-    spark: SparkSession, path: str, key: str, texts: Sequence[str] = ()
-) -> DataFrame:
+def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:
     """Open a table by how its file's name ends, Parquet where that tells nothing.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     path : str
         A file or directory; CSV files have a header, and their types are inferred.
     key : str
@@ -79,23 +65,19 @@ def open_by_suffix(
     Raises
     ------
     DataError, ConfigurationError
-        As :func:`anonspark.engine.spark.tables.open_table`.
+        As :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
     told = _format_of_name(path)
     if told is None:
-        inside = FileSystem(spark).matches(f"{path.rstrip('/')}/*")
+        inside = engine.files.matches(f"{path.rstrip('/')}/*")
         told = next(filter(None, map(_format_of_name, inside)), "parquet")
     if told != "csv":
-        return open_table(spark, [path], told, {}, path_key=key)
-    table = open_table(spark, [path], told, _CSV_OPTIONS, path_key=key)
+        return engine.open_table([path], told, {}, key=key)
+    table = engine.open_table([path], told, _CSV_OPTIONS, key=key)
     if not texts:
         return table
-    schema = ", ".join(
-        f"{quoted(column.name)} "
-        f"{'string' if _is_label(column.name, texts) else column.dataType.simpleString()}"
-        for column in table.schema
-    )
-    return open_table(spark, [path], told, {"header": "true"}, path_key=key, schema=schema)
+    labels = [name for name in table.schema.names if _is_label(name, texts)]
+    return engine.open_table([path], told, _CSV_OPTIONS, key=key, texts=labels)
 
 
 def _is_label(column: str, texts: Sequence[str]) -> bool:

@@ -8,13 +8,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.reading import open_input
+from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
-from anonspark.release.formats import open_published
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
@@ -69,7 +70,7 @@ def make_report(
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
     with reading_input(paths, key=""):
-        data = open_published(spark, release, manifest.data_format)
+        data = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
         matched = original if _tells_regions(claim.attributes) else None
         verification = audit_table(data, claim, original=matched, name=release, where=where)
         # Beside the release, the original would tell of records that it leaves out.
@@ -158,7 +159,7 @@ def report_release(
     manifest = read_manifest(files, release)
     path = report_place(files, release, out)
     if original is not None:
-        table = open_original(spark, original, manifest)
+        table = frame_of(open_original(SparkEngine(spark), original, manifest))
     place_report(files, release, path, make_report(spark, release, table, original))
     return path
 

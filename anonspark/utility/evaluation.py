@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonspark.engine.hierarchies import read_hierarchy_files
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.release.formats import open_published
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
@@ -284,8 +285,8 @@ def open_evaluation(
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
-    published = open_published(spark, release, manifest.data_format)
-    table = open_original(spark, original, manifest)
+    published = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
+    table = frame_of(open_original(SparkEngine(spark), original, manifest))
     quasi_identifiers, others, records = describe_original(
         table,
         generalized,
@@ -293,7 +294,11 @@ def open_evaluation(
         {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
         markers,
     )
-    held_out = None if holdout is None else open_original(spark, holdout, manifest, "--holdout")
+    held_out = (
+        None
+        if holdout is None
+        else frame_of(open_original(SparkEngine(spark), holdout, manifest, "--holdout"))
+    )
     if held_out is not None:
         # Refused now, not after a long measurement.
         readable_values(held_out, [*quasi_identifiers, *others], markers, "--holdout")

@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
 from anonspark.engine.raw_columns import require_distinct
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.release.formats import open_published
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix, open_original
 from anonspark.verification.claims import (
@@ -130,9 +131,9 @@ def audit_release(
     where = release if manifest is None else f"{release}/data"
     with _telling_first(failures), reading_input((where,), key=""):
         if manifest is None:
-            data = open_by_suffix(spark, release, "release")
+            data = frame_of(open_by_suffix(SparkEngine(spark), release, "release"))
         else:
-            data = open_published(spark, release, manifest.data_format)
+            data = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
         if configuration is not None:
             claim = claim_of_configuration(
                 spark, configuration, data.columns, claim, matched=matched
@@ -143,7 +144,9 @@ def audit_release(
             raise ConfigurationError(f"{release}: nothing says what to require of it")
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
-            data = open_by_suffix(spark, release, "release", texts=claim.columns)
+            data = frame_of(
+                open_by_suffix(SparkEngine(spark), release, "release", texts=claim.columns)
+            )
             claim = replace(claim, failures=failures)
     described = manifest or Manifest({})
     if manifest is None and configuration is not None:
@@ -152,7 +155,9 @@ def audit_release(
     for key, path in (("original", original), ("population", population)):
         if path is not None:
             with reading_input((path,), key=f"--{key}: "):
-                tables[key] = open_original(spark, path, described, key=f"--{key}")
+                tables[key] = frame_of(
+                    open_original(SparkEngine(spark), path, described, key=f"--{key}")
+                )
     paths = (where, *filter(None, (original, population)))
     with _telling_first(failures), reading_input(paths, key=""):
         return audit_table(data, claim, name=release, where=where, **tables)
