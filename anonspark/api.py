@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration, parse_configuration
+from anonspark.engine.protocol import Table
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import plain_schema
@@ -96,12 +98,16 @@ class Release(Redacted):
         with _TURN:
             with our_settings(spark):
                 claim = claim_of_manifest(
-                    spark, self.path, Manifest(self.manifest), matched=matched
+                    SparkEngine(spark), self.path, Manifest(self.manifest), matched=matched
                 )
             original, population = _computed(original), _computed(population)
             with our_settings(spark):
                 return audit_table(
-                    self.data, claim, original=original, population=population, name=self.path
+                    _table(self.data),
+                    claim,
+                    original=_table(original),
+                    population=_table(population),
+                    name=self.path,
                 )
 
     def close(self) -> None:
@@ -267,6 +273,15 @@ def _computed(table: _Table) -> _Table:
         return table.localCheckpoint()
 
 
+@overload
+def _table(frame: DataFrame) -> Table: ...
+@overload
+def _table(frame: DataFrame | None) -> Table | None: ...
+def _table(frame: DataFrame | None) -> Table | None:
+    """Return a DataFrame as everything else knows tables."""
+    return None if frame is None else SparkEngine(frame.sparkSession).wrap(frame)
+
+
 def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
     """Anonymize a table, and tell Prometheus how it went where that is asked for."""
     progress = Progress()
@@ -367,12 +382,17 @@ def verify(
             else:
                 configuration = _configuration(spark, config, _GIVEN, needs_seed=False)
                 claim = claim_of_configuration(
-                    spark, configuration, table.columns, None, matched=matched
+                    SparkEngine(spark), configuration, table.columns, None, matched=matched
                 )
         computed = _computed(table)
         original, population = _computed(original), _computed(population)
         with our_settings(spark):
-            return audit_table(computed, claim, original=original, population=population)
+            return audit_table(
+                _table(computed),
+                claim,
+                original=_table(original),
+                population=_table(population),
+            )
 
 
 def _configuration(

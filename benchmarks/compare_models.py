@@ -18,6 +18,7 @@ from data_sets import ADULT, ADULT_BY_HIERARCHIES, DATA_SETS
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release, verify_release
@@ -67,7 +68,7 @@ class Comparison:
             {**document, "privacy": privacy, "model": model, "output": output}
         )
         summary = run(self.spark, configuration).summary
-        verify_release(self.spark, self.output)
+        verify_release(SparkEngine(self.spark), self.output)
         return {
             "classes": f"{summary['classes']:,}",
             "dm": f"{summary['dm']:,}",
@@ -77,7 +78,7 @@ class Comparison:
 
     def measured(self, attribute: str) -> dict[str, object]:
         """Return what the files of the last release show of l and t."""
-        release = audit_release(self.spark, self.output)
+        release = audit_release(SparkEngine(self.spark), self.output)
         (found,) = (one for one in release.sensitive if one.attribute == attribute)
         return {
             f"smallest l of {attribute}": f"{found.distinct:.0f}",

@@ -45,6 +45,7 @@ MARITAL_STATUS = {
 def adult(options: argparse.Namespace) -> None:
     """Compare models on Adult with the hierarchies of the thesis."""
     from anonspark.config import parse_configuration
+    from anonspark.engine.spark.engine import SparkEngine
     from anonspark.engine.spark.session import open_session
     from anonspark.pipeline.run import run
     from anonspark.verification.audit import verify_release
@@ -83,7 +84,7 @@ def adult(options: argparse.Namespace) -> None:
                 "output": {"path": output},
             }
             release = run(spark, parse_configuration(configuration))
-            verify_release(spark, output)
+            verify_release(SparkEngine(spark), output)
             found = release.summary
             levels = release.rounds[0]["levels"] or ""
             print(

@@ -461,11 +461,12 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     progress = _LOG.get().follow(quiet=quiet)
 
     def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:
+        from anonspark.engine.spark.engine import SparkEngine
         from anonspark.verification.audit import audit_release
 
         with progress.stage("verify"):
             return audit_release(
-                spark,
+                SparkEngine(spark),
                 published,
                 configuration,
                 roles=roles,

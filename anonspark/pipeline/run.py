@@ -19,6 +19,7 @@ from anonspark.engine.spark.errors import running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import commit
@@ -221,7 +222,7 @@ def _anonymize_and_publish(
     chosen = choose(context, snapshot, form.generalizer)
     if configuration.privacy.delta_presence is not None:
         # Before the work, for what can be known before.
-        require_population(context.spark, configuration.privacy.delta_presence, form.attributes)
+        require_population(context.engine, configuration.privacy.delta_presence, form.attributes)
     rounds = run_rounds(
         chosen.model,
         snapshot,
@@ -239,7 +240,7 @@ def _anonymize_and_publish(
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
     warnings = warnings + warn_of_staged(
-        context, verified.table, prepared, basis, form.columns, measured.published
+        context, frame_of(verified.table), prepared, basis, form.columns, measured.published
     )
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
     figures = make_figures(

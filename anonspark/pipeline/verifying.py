@@ -6,12 +6,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-
 from anonspark.core.columns import quasi_identifier_column
 from anonspark.engine.files import PublishedFile
-from anonspark.engine.spark.table import frame_of
+from anonspark.engine.protocol import Table
 from anonspark.errors import GuaranteeError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.staging import Staging
@@ -39,7 +36,7 @@ class VerifiedRelease:
 
     Parameters
     ----------
-    table : DataFrame
+    table : Table
         Its records, read from the staged files.
     measured : Measured
         Without information.
@@ -47,7 +44,7 @@ class VerifiedRelease:
         Written so that others can prove the release as well.
     """
 
-    table: DataFrame
+    table: Table
     measured: Measured
     files: list[PublishedFile]
 
@@ -80,7 +77,7 @@ def verify_staged(
     """
     with context.progress.stage("verify"):
         data_format = context.configuration.output.format
-        table = frame_of(context.engine.published(f"{staging.release}/data", data_format))
+        table = context.engine.published(f"{staging.release}/data", data_format)
         published = count_published_classes(table, form.columns)
         criteria = measure_criteria(
             table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
@@ -119,7 +116,7 @@ def _require_promises(
 
 
 def _with_told_distances(
-    table: DataFrame, names: Sequence[str], measured: list[MeasuredCriterion], basis: Basis
+    table: Table, names: Sequence[str], measured: list[MeasuredCriterion], basis: Basis
 ) -> list[MeasuredCriterion]:
     """Return what is told of criteria: distances from what the release shows of the whole input.
 
@@ -154,14 +151,14 @@ def _warn_of_violations(measured: Sequence[MeasuredCriterion], published: Publis
 
 
 def _require_presence(
-    context: RunContext, table: DataFrame, snapshot: Snapshot, form: PublishedForm
+    context: RunContext, table: Table, snapshot: Snapshot, form: PublishedForm
 ) -> Presence | None:
     """Measure delta-presence, where it is asked for, and check that it holds."""
     wanted = context.configuration.privacy.delta_presence
     if wanted is None:
         return None
     presence = measure_delta_presence(
-        context.spark,
+        context.engine,
         table,
         wanted,
         form.attributes,
@@ -175,14 +172,14 @@ def _require_presence(
 
 
 def measure_information_kept(
-    context: RunContext, table: DataFrame, snapshot: Snapshot, basis: Basis, form: PublishedForm
+    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> Information | None:
     """Measure the staged files beside the snapshot, or beside the published records of it.
 
     Parameters
     ----------
     context : RunContext
-    table : DataFrame
+    table : Table
         The staged release.
     snapshot : Snapshot
     basis : Basis
@@ -196,20 +193,17 @@ def measure_information_kept(
     if not context.configuration.evaluate.information:
         return None
     with context.progress.stage("information"):
-        columns = []
-        names = [quasi_identifier_column(index) for index in range(len(snapshot.quasi_identifiers))]
-        for staged, quasi_identifier in zip(names, snapshot.quasi_identifiers, strict=True):
-            value = sf.col(staged)
-            if quasi_identifier.kind == "float":
-                value = sf.when(~sf.isnan(value), value)
-            columns.append(value.alias(quasi_identifier.name))
-        records = frame_of(snapshot.records.rows(*names))
+        named = {
+            one.name: quasi_identifier_column(index)
+            for index, one in enumerate(snapshot.quasi_identifiers)
+        }
+        records = snapshot.records.named(named)
         if basis.withheld is not None:
-            records = records.exceptAll(frame_of(basis.withheld.records.rows(*names)))
+            records = records.minus(basis.withheld.records.named(named))
         return measure_information(
             table,
             form.attributes,
-            records.select(*columns),
+            records,
             basis.left_out if basis.values_told else 0,
             {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
             context.configuration.input.missing_markers,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.kinds import Kind
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_text
+from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
 
@@ -18,18 +19,18 @@ _MASKED = r"^[^*]+\*+$"
 
 
 def infer_attributes(
-    data: DataFrame, names: Sequence[str], table: DataFrame
+    data: Table, names: Sequence[str], table: Table
 ) -> tuple[PublishedAttribute, ...]:
     """Tell how a release without a manifest is read, for matching it with a raw table.
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     names : sequence of str
         Quasi-identifiers; each is a column of the release, or two: ``<name>_min`` and
         ``<name>_max``.
-    table : DataFrame
+    table : Table
         Raw records, whose types say what the values are.
 
     Raises
@@ -41,29 +42,40 @@ def infer_attributes(
     -----
     One job, where a text column may hold masked codes such as ``160**``.
     """
-    types = {field.name: field.dataType for field in table.schema}
+    types = {field.name: field.type for field in table.schema}
     lacking = [name for name in names if name not in types]
     if lacking:
         raise DataError(
             f"the table to match with lacks the columns {', '.join(map(repr, lacking))}; it needs "
             "every quasi-identifier of the release, under its name"
         )
-    published = {field.name: field.dataType for field in data.schema}
-    texts = [name for name in names if isinstance(published.get(name), TEXT_TYPES)]
+    published = {field.name: field.type for field in data.schema}
+    texts = [name for name in names if name in published and is_text(published[name])]
     masked: set[str] = set()
     if texts:
-        row = data.agg(
-            *(
-                sf.max(sf.col(quoted(name)).rlike(_MASKED)).alias(f"masked_{place}")
-                for place, name in enumerate(texts)
-            )
-        ).collect()[0]
-        masked = {name for place, name in enumerate(texts) if row[f"masked_{place}"]}
+        schema = pa.schema([(name, pa.bool_()) for name in texts])
+        found = data.select(texts).map_batches(_FindMasks(schema), schema).gather()
+        masked = {name for name in texts if pc.any(found[name]).as_py()}
     return tuple(_attribute(name, published, types[name], masked=name in masked) for name in names)
 
 
+@dataclass(frozen=True)
+class _FindMasks:
+    """Tells of a task's texts which columns hold masked codes."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            masked = [
+                pc.any(pc.match_substring_regex(column, _MASKED), min_count=0)
+                for column in batch.columns
+            ]
+            yield pa.record_batch([pa.array([one.as_py()]) for one in masked], schema=self.schema)
+
+
 def _attribute(
-    name: str, published: dict[str, st.DataType], raw: st.DataType, *, masked: bool
+    name: str, published: dict[str, pa.DataType], raw: pa.DataType, *, masked: bool
 ) -> PublishedAttribute:
     columns: tuple[str, ...] = (f"{name}_min", f"{name}_max")
     if name in published:
@@ -76,16 +88,16 @@ def _attribute(
     return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns)
 
 
-def _kind(raw: st.DataType, published: st.DataType | None) -> Kind:
+def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:
     """Return what the values are; numbers that one of the tables calls texts are texts."""
-    if isinstance(raw, st.BooleanType):
+    if pa.types.is_boolean(raw):
         return "boolean"
-    if isinstance(raw, st.DateType):
+    if pa.types.is_date(raw):
         return "date"
-    if isinstance(raw, (st.TimestampType, st.TimestampNTZType)):
+    if pa.types.is_timestamp(raw):
         return "timestamp"
-    if isinstance(raw, (st.FloatType, st.DoubleType)):
+    if pa.types.is_floating(raw):
         return "float"
-    if isinstance(raw, st.DecimalType) or isinstance(published, st.DecimalType):
+    if pa.types.is_decimal(raw) or (published is not None and pa.types.is_decimal(published)):
         return "decimal"
-    return "integer" if isinstance(raw, st.IntegralType) else "category"
+    return "integer" if pa.types.is_integer(raw) else "category"

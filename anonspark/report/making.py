@@ -66,13 +66,16 @@ def make_report(
     """
     release = release.rstrip("/")
     manifest = read_manifest(FileSystem(spark), release)
-    claim = claim_of_manifest(spark, release, manifest, matched=True)
+    claim = claim_of_manifest(SparkEngine(spark), release, manifest, matched=True)
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
     with reading_input(paths, key=""):
-        data = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
+        engine = SparkEngine(spark)
+        table = engine.published(f"{release}/data", manifest.data_format)
+        data = frame_of(table)
         matched = original if _tells_regions(claim.attributes) else None
-        verification = audit_table(data, claim, original=matched, name=release, where=where)
+        beside = None if matched is None else engine.wrap(matched)
+        verification = audit_table(table, claim, original=beside, name=release, where=where)
         # Beside the release, the original would tell of records that it leaves out.
         shown = None if withholds_values(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)

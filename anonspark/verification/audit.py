@@ -10,16 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-
 from anonspark.config import Configuration
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
 from anonspark.release.originals import open_by_suffix, open_original
@@ -47,7 +41,7 @@ from anonspark.verification.sensitive_figures import MeasuredSensitive, measure_
 
 
 def verify_release(
-    spark: SparkSession, release: str, configuration: Configuration | None = None
+    engine: Engine, release: str, configuration: Configuration | None = None
 ) -> Verification:
     """Prove that every class of a release, by published tuple, satisfies all criteria.
 
@@ -58,11 +52,11 @@ def verify_release(
     GuaranteeError
         If something does not hold.
     """
-    return audit_release(spark, release, configuration).require()
+    return audit_release(engine, release, configuration).require()
 
 
 def audit_release(
-    spark: SparkSession,
+    engine: Engine,
     release: str,
     configuration: Configuration | None = None,
     *,
@@ -74,7 +68,7 @@ def audit_release(
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     release : str
         The directory that ``output.path`` named, or a table of another tool.
     configuration : Configuration or None
@@ -109,7 +103,7 @@ def audit_release(
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
     not looked at.
     """
-    files = FileSystem(spark)
+    files = engine.files
     release = release.rstrip("/")
     matched = original is not None or population is not None
     manifest: Manifest | None = None
@@ -122,31 +116,29 @@ def audit_release(
             )
     claim: Claim | None = None
     if manifest is None:
-        failures = tuple(audit_table_files(files, release))
+        failures = tuple(audit_table_files(engine, release))
     else:
         claim = claim_of_manifest(
-            spark, release, manifest, matched=matched and configuration is None
+            engine, release, manifest, matched=matched and configuration is None
         )
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    with _telling_first(failures), reading_input((where,), key=""):
+    with _telling_first(engine, failures), engine.reading((where,), key=""):
         if manifest is None:
-            data = frame_of(open_by_suffix(SparkEngine(spark), release, "release"))
+            data = open_by_suffix(engine, release, "release")
         else:
-            data = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
+            data = engine.published(f"{release}/data", manifest.data_format)
         if configuration is not None:
             claim = claim_of_configuration(
-                spark, configuration, data.columns, claim, matched=matched
+                engine, configuration, data.schema.names, claim, matched=matched
             )
         elif roles is not None and claim is None:
-            claim = claim_of_roles(roles, data.columns)
+            claim = claim_of_roles(roles, data.schema.names)
         if claim is None:
             raise ConfigurationError(f"{release}: nothing says what to require of it")
         if manifest is None:
             # Classes are formed by what is written: 01234 and 1234 are two values.
-            data = frame_of(
-                open_by_suffix(SparkEngine(spark), release, "release", texts=claim.columns)
-            )
+            data = open_by_suffix(engine, release, "release", texts=claim.columns)
             claim = replace(claim, failures=failures)
     described = manifest or Manifest({})
     if manifest is None and configuration is not None:
@@ -154,33 +146,32 @@ def audit_release(
     tables = {}
     for key, path in (("original", original), ("population", population)):
         if path is not None:
-            with reading_input((path,), key=f"--{key}: "):
-                tables[key] = frame_of(
-                    open_original(SparkEngine(spark), path, described, key=f"--{key}")
-                )
+            with engine.reading((path,), key=f"--{key}: "):
+                tables[key] = open_original(engine, path, described, key=f"--{key}")
     paths = (where, *filter(None, (original, population)))
-    with _telling_first(failures), reading_input(paths, key=""):
+    with _telling_first(engine, failures), engine.reading(paths, key=""):
         return audit_table(data, claim, name=release, where=where, **tables)
 
 
 @contextmanager
-def _telling_first(failures: Sequence[str]) -> Iterator[None]:
+def _telling_first(engine: Engine, failures: Sequence[str]) -> Iterator[None]:
     """Say what is wrong with files where records cannot be read because of that.
 
     Raises
     ------
     GuaranteeError
     """
+    unreadable: tuple[type[Exception], ...] = (DataError, *engine.failures)
     try:
         yield
-    except (DataError, PySparkException, Py4JError) as error:
+    except unreadable as error:
         if not failures:
             raise
         told = [str(error)] if isinstance(error, DataError) else []
         raise GuaranteeError("\n".join([*failures, *told])) from error
 
 
-def _manifest(files: FileSystem, release: str) -> Manifest:
+def _manifest(files: Files, release: str) -> Manifest:
     try:
         return read_manifest(files, release)
     except DataError as error:
@@ -194,11 +185,11 @@ def _manifest(files: FileSystem, release: str) -> Manifest:
 
 
 def audit_table(
-    data: DataFrame,
+    data: Table,
     claim: Claim,
     *,
-    original: DataFrame | None = None,
-    population: DataFrame | None = None,
+    original: Table | None = None,
+    population: Table | None = None,
     name: str = "the table",
     where: str = "the table",
 ) -> Verification:
@@ -206,10 +197,10 @@ def audit_table(
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     claim : Claim
-    original, population : DataFrame or None
+    original, population : Table or None
         See :func:`audit_release`.
     name, where : str
         What the result and messages call the release and its records.
@@ -263,10 +254,10 @@ def audit_table(
 
 
 def _require_columns(
-    data: DataFrame,
+    data: Table,
     claim: Claim,
-    original: DataFrame | None,
-    population: DataFrame | None,
+    original: Table | None,
+    population: Table | None,
     where: str,
 ) -> None:
     """Check that columns can be told from each other, and that those of the claim are there.
@@ -275,12 +266,12 @@ def _require_columns(
     ------
     DataError
     """
-    require_distinct(data.columns, data.columns, where)
+    require_distinct(data.schema.names, data.schema.names, where)
     for subject, table in (("original", original), ("population", population)):
         if table is not None:
-            require_distinct(table.columns, {*claim.names, *data.columns}, subject)
+            require_distinct(table.schema.names, {*claim.names, *data.schema.names}, subject)
     lacking = [
-        column for column in (*claim.columns, *claim.sensitive) if column not in data.columns
+        column for column in (*claim.columns, *claim.sensitive) if column not in data.schema.names
     ]
     if lacking:
         raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
@@ -288,18 +279,18 @@ def _require_columns(
 
 def _presence(labels: Labels) -> Presence | None:
     """Measure delta-presence, where it is required."""
-    claim, spark = labels.claim, labels.data.sparkSession
+    claim, engine = labels.claim, labels.data.engine
     wanted = claim.privacy.delta_presence
     if wanted is None:
         return None
-    attributes = claim.attributes or labels.attributes(open_population(spark, wanted, claim.names))
+    attributes = claim.attributes or labels.attributes(open_population(engine, wanted, claim.names))
     return measure_delta_presence(
-        spark, labels.data, wanted, attributes, labels.leaves, claim.missing_markers
+        engine, labels.data, wanted, attributes, labels.leaves, claim.missing_markers
     )
 
 
 def _miscounted(
-    data: DataFrame,
+    data: Table,
     claim: Claim,
     published: PublishedClasses,
     sensitive: MeasuredSensitive,
@@ -311,7 +302,7 @@ def _miscounted(
     same = claim.privacy.delta_presence == claim.statements.privacy.delta_presence
     return claim.statements.miscounted(
         published,
-        data.columns,
+        data.schema.names,
         # What records that were left out had is known to the run alone.
         [
             one
@@ -323,13 +314,13 @@ def _miscounted(
     )
 
 
-def _unwanted_columns(data: DataFrame, claim: Claim, where: str) -> list[str]:
+def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
     """Tell which columns must not be there: identifiers, and what is not listed."""
     if claim.publishable is None:
         return []
     # As Spark compares names.
     publishable = {name.lower() for name in claim.publishable}
-    unwanted = [name for name in data.columns if name.lower() not in publishable]
+    unwanted = [name for name in data.schema.names if name.lower() not in publishable]
     if not unwanted:
         return []
     return [

@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from py4j.protocol import Py4JError
+import pyarrow as pa
 from pydantic import ValidationError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
@@ -73,7 +71,7 @@ class Claim:
         Whether records with a missing quasi-identifier were left out.
     rows_left_out : int
         Records that found no class and were left out, at most.
-    left_out : DataFrame or None
+    left_out : pyarrow.Table or None
         Counts of their sensitive values.
     uncertainty : mapping of str to Uncertainty
         Of the attributes whose distribution in the whole input is not known.
@@ -99,7 +97,7 @@ class Claim:
     missing_markers: Sequence[str] = _DEFAULT_MARKERS
     drops_missing: bool = False
     rows_left_out: int = 0
-    left_out: DataFrame | None = None
+    left_out: pa.Table | None = None
     uncertainty: Mapping[str, Uncertainty] = field(default_factory=dict)
     fingerprint: str | None = None
     risk: RiskOptions = field(default_factory=RiskOptions)
@@ -108,14 +106,12 @@ class Claim:
     statements: Statements | None = None
 
 
-def claim_of_manifest(
-    spark: SparkSession, release: str, manifest: Manifest, *, matched: bool
-) -> Claim:
+def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:
     """Return what the manifest of a release promises.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     release : str
         Its directory.
     manifest : Manifest
@@ -151,13 +147,13 @@ def claim_of_manifest(
             "published.quasi_identifiers; restore the release or publish it again"
         ) from error
     attributes = manifest.attributes
-    files = FileSystem(spark)
-    failures = audit_release_files(files, release, manifest)
-    statements = read_statements(files, release, manifest.document, privacy, risk)
+    failures = audit_release_files(engine, release, manifest)
+    statements = read_statements(engine, release, manifest.document, privacy, risk)
     failures += statements.contradictions()
+    unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)
     try:
-        left_out = read_left_out(spark, files, release, manifest)
-    except (PySparkException, Py4JError) as error:
+        left_out = read_left_out(engine, release, manifest)
+    except unreadable as error:
         told = f"{release}/{LEFT_OUT}: cannot be read; restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, told])) from error
     return Claim(
@@ -167,7 +163,7 @@ def claim_of_manifest(
         attributes=published,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
-        hierarchies=_hierarchies(spark, attributes, privacy, matched=matched),
+        hierarchies=_hierarchies(engine, attributes, privacy, matched=matched),
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
         rows_left_out=most_left_out(manifest),
@@ -182,7 +178,7 @@ def claim_of_manifest(
 
 
 def claim_of_configuration(
-    spark: SparkSession,
+    engine: Engine,
     configuration: Configuration,
     found: Sequence[str],
     promise: Claim | None,
@@ -193,7 +189,7 @@ def claim_of_configuration(
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     configuration : Configuration
     found : sequence of str
         Columns of the release.
@@ -218,7 +214,7 @@ def claim_of_configuration(
         names=names,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
-        hierarchies=_hierarchies(spark, attributes, configuration.privacy, matched=matched),
+        hierarchies=_hierarchies(engine, attributes, configuration.privacy, matched=matched),
         missing_markers=configuration.input.missing_markers,
         drops_missing=configuration.missing == "drop",
         risk=configuration.evaluate.risk,
@@ -302,7 +298,7 @@ def _orders(attributes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 def _hierarchies(
-    spark: SparkSession, attributes: Mapping[str, Any], privacy: PrivacyOptions, *, matched: bool
+    engine: Engine, attributes: Mapping[str, Any], privacy: PrivacyOptions, *, matched: bool
 ) -> dict[str, Hierarchy]:
     """Read the hierarchies that are needed: their files may have stayed where the run was."""
     by_hierarchy = {
@@ -315,7 +311,7 @@ def _hierarchies(
         if isinstance(one.get("hierarchy"), str)
         and (name in by_hierarchy or (matched and one["role"] == "quasi_identifier"))
     }
-    return read_hierarchy_files(FileSystem(spark), paths)
+    return read_hierarchy_files(engine.files, paths)
 
 
 def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-
 from anonspark.core.columns import published_column
-from anonspark.engine.spark.fingerprints import (
-    content_hash,
-    hash_sums,
-    sum_of_hashes,
-    table_fingerprint,
-)
-from anonspark.engine.spark.names import quoted
-from anonspark.release.published import value_of
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.protocol import Table
 
 
 @dataclass(frozen=True)
@@ -47,12 +38,12 @@ class PublishedClasses:
     fingerprint: str
 
 
-def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -> PublishedClasses:
+def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> PublishedClasses:
     """Count the classes of published records.
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers.
@@ -66,30 +57,20 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
     One job; one shuffle of one row a class and task, and one of a row a class size and task.
     Nothing but the files is trusted.
     """
-    columns = [sf.col(quoted(name)) for name in data.columns]
     # Numbered, so that no published name clashes with ours.
-    tuple_columns = [
-        value_of(name, data.schema[name].dataType).alias(published_column(index))
-        for index, name in enumerate(quasi_identifiers)
-    ]
-    names = [published_column(index) for index in range(len(quasi_identifiers))]
-    sums = hash_sums(sf.col("content_hash"))
+    names = data.schema.names
+    numbered = {published_column(index): name for index, name in enumerate(names)}
+    by = [published_column(names.index(name)) for name in quasi_identifiers]
     found = (
-        data.select(*tuple_columns, content_hash(columns).alias("content_hash"))
-        .groupBy(*names)
-        .agg(
-            sf.count(sf.lit(1)).alias("size"),
-            *(column.alias(name) for name, column in sums.items()),
-        )
-        .groupBy("size")
-        .agg(
-            sf.count(sf.lit(1)).alias("classes"),
-            *(sf.sum(name).alias(name) for name in sums if name != "hash_xor"),
-            sf.bit_xor("hash_xor").alias("hash_xor"),
-        )
-        .collect()
+        data.select(numbered)
+        .with_hash("content", list(numbered))
+        .select([*by, "content"])
+        .add_up(by, count="size", hashes="content")
+        .add_up(["size"], count="classes", sums=["content_sum"], hashes="content_xor")
+        .gather()
     )
-    sizes = {row["size"]: row["classes"] for row in found}
+    numbers = zip(found["size"].to_pylist(), found["classes"].to_pylist(), strict=True)
+    sizes = dict(numbers)
     records = sum(size * classes for size, classes in sizes.items())
     return PublishedClasses(
         rows=records,
@@ -99,7 +80,7 @@ def count_published_classes(data: DataFrame, quasi_identifiers: Sequence[str]) -
         sizes=sizes,
         fingerprint=table_fingerprint(
             records,
-            sum(sum_of_hashes(row.asDict()) for row in found),
-            reduce(xor, (row["hash_xor"] for row in found), 0),
+            sum(map(int, found["content_sum"].to_pylist())),
+            reduce(xor, found["content_xor_xor"].to_pylist(), 0),
         ),
     )

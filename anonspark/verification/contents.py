@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as sf
 
 from anonspark.engine.files import Entry
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.protocol import Engine
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 from anonspark.verification.footers import TAIL_BYTES, Footer, read_footer, tail_to_read
 
 # A task holds a file as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20
 
-_ROWS = "path string, sha256 string, footer string, is_whole boolean"
+_ROWS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("sha256", pa.string()),
+        ("footer", pa.string()),
+        ("is_whole", pa.bool_()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,12 @@ class Content:
     footer: Footer | None = None
 
 
-def read_contents(
-    files: FileSystem, directory: str, entries: Iterable[Entry]
-) -> dict[str, Content]:
+def read_contents(engine: Engine, directory: str, entries: Iterable[Entry]) -> dict[str, Content]:
     """Read files.
 
     Parameters
     ----------
-    files : FileSystem
+    engine : Engine
     directory : str
         Where they are.
     entries : iterable of Entry
@@ -67,10 +69,10 @@ def read_contents(
     cannot be read.
     """
     wanted = {entry.path: entry for entry in entries}
-    address = files.qualified(directory).rstrip("/")
-    found = _in_tasks(files, address) if any(map(_is_seen, wanted.values())) else {}
+    address = engine.files.qualified(directory).rstrip("/")
+    found = _in_tasks(engine, address) if any(map(_is_seen, wanted.values())) else {}
     return {
-        path: found.get(path) or _by_driver(files, f"{address}/{path}", entry.bytes)
+        path: found.get(path) or _by_driver(engine, f"{address}/{path}", entry.bytes)
         for path, entry in wanted.items()
     }
 
@@ -81,27 +83,17 @@ def _is_seen(entry: Entry) -> bool:
     return not hidden and 0 < entry.bytes <= _LARGEST_IN_TASK
 
 
-def _in_tasks(files: FileSystem, address: str) -> dict[str, Content]:
-    reader = files.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+def _in_tasks(engine: Engine, address: str) -> dict[str, Content]:
     try:
-        table = (
-            reader.load(address)
-            .where(sf.col("length") <= _LARGEST_IN_TASK)
-            .select(
-                "path",
-                sf.sha2("content", 256).alias("sha256"),
-                sf.expr(f"substring(content, -{TAIL_BYTES}, {TAIL_BYTES})").alias("tail"),
-            )
-        )
-        rows = map_batches(table, _read_footers, _ROWS).collect()
-    except (PySparkException, Py4JError) as error:
+        table = engine.contents(address, largest=_LARGEST_IN_TASK, tail=TAIL_BYTES)
+        rows = table.map_batches(_read_footers, _ROWS).gather().to_pylist()
+    except engine.failures as error:
         if "cancelled" in str(error).lower():
             raise
         # Each file is tried alone: one that cannot be read is to be named.
         return {}
-    start = len(address) + 1
     return {
-        row["path"][start:]: Content(
+        row["path"]: Content(
             row["sha256"], None if row["footer"] is None else Footer(**json.loads(row["footer"]))
         )
         for row in rows
@@ -109,7 +101,7 @@ def _in_tasks(files: FileSystem, address: str) -> dict[str, Content]:
     }
 
 
-def _read_footers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_footers(batches: Batches) -> Batches:
     for batch in batches:
         tails = [tail.as_py() for tail in batch.column("tail")]
         footers = [read_footer(tail) for tail in tails]
@@ -122,11 +114,13 @@ def _read_footers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
                 pa.array(texts, pa.string()),
                 pa.array(whole, pa.bool_()),
             ],
-            names=["path", "sha256", "footer", "is_whole"],
+            schema=_ROWS,
         )
 
 
-def _by_driver(files: FileSystem, path: str, size: int) -> Content:
+def _by_driver(engine: Engine, path: str, size: int) -> Content:
+    files = engine.files
+    failures: tuple[type[Exception], ...] = (OSError, ConfigurationError, *engine.failures)
     try:
         digest = files.sha256(path)
         length = min(size, TAIL_BYTES)
@@ -134,6 +128,6 @@ def _by_driver(files: FileSystem, path: str, size: int) -> Content:
         needed = min(tail_to_read(tail), size)
         if needed > length:
             tail = files.read_part(path, size - needed, needed)
-    except (PySparkException, Py4JError, OSError, ConfigurationError):
+    except failures:
         return Content(None)
     return Content(digest, read_footer(tail) if size else None)

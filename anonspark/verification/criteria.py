@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.tasks import map_batches
-from anonspark.release.published import value_of
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
 from anonspark.verification.sensitive import SensitiveValues
 
 _TOLERANCE = 1e-9
+
+_MEASURED = pa.schema(
+    [
+        ("criterion", pa.int32()),
+        ("smallest", pa.float64()),
+        ("largest", pa.float64()),
+        ("violating", pa.int64()),
+        ("records", pa.int64()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class _MeasureClasses:
     attribute: SensitiveValues
     uncertainty: Uncertainty | None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -62,11 +70,13 @@ class _MeasureClasses:
                 records.append(int(table.sizes[~holds].sum()))
             yield pa.RecordBatch.from_pydict(
                 {
-                    "criterion": pa.array(range(len(self.criteria)), pa.int32()),
-                    "measured": pa.array(worst, pa.float64()),
-                    "violating": pa.array(violating, pa.int64()),
-                    "records": pa.array(records, pa.int64()),
-                }
+                    "criterion": range(len(self.criteria)),
+                    "smallest": worst,
+                    "largest": worst,
+                    "violating": violating,
+                    "records": records,
+                },
+                _MEASURED,
             )
 
 
@@ -87,10 +97,9 @@ def encoded_values(
         By class; the values of a class are in no order, and one that was written in several ways is
         there several times.
     """
-    lists = batch.column("values")
-    pairs = lists.flatten()
-    owners = np.repeat(np.arange(batch.num_rows), lists.value_lengths().to_numpy())
-    return owners, attribute.encode(pairs.field("value")), pairs.field("count").to_numpy()
+    values, counts = batch.column("value"), batch.column("count")
+    owners = np.repeat(np.arange(batch.num_rows), values.value_lengths().to_numpy())
+    return owners, attribute.encode(values.flatten()), counts.flatten().to_numpy()
 
 
 def joined(owners: Integers, codes: Integers, counts: Integers) -> ValueCounts:
@@ -139,14 +148,12 @@ def worst_of(criterion: Criterion, figures: Figures) -> float:
     return float(figures.min() if criterion.type.worst_is_smallest else figures.max())
 
 
-def values_of_classes(
-    data: DataFrame, quasi_identifiers: Sequence[str], attribute: str
-) -> DataFrame:
+def values_of_classes(data: Table, quasi_identifiers: Sequence[str], attribute: str) -> Table:
     """Return the values of a sensitive attribute in each class, and how often each occurs.
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     quasi_identifiers : sequence of str
         Published columns that form the classes.
@@ -155,28 +162,16 @@ def values_of_classes(
 
     Returns
     -------
-    DataFrame
-        A row a class; ``values`` is an array of structures of ``value`` and ``count``. Lazy; two
-        shuffles of counts.
+    Table
+        A row a class: the lists ``value`` and ``count``. Lazy; two shuffles of counts.
     """
-    tuple_columns = [
-        value_of(name, data.schema[name].dataType).alias(published_column(index))
-        for index, name in enumerate(quasi_identifiers)
-    ]
-    names = [published_column(index) for index in range(len(quasi_identifiers))]
-    value = value_of(attribute, data.schema[attribute].dataType)
-    return (
-        data.select(*tuple_columns, value.alias("value"))
-        .groupBy(*names, "value")
-        .agg(sf.count(sf.lit(1)).alias("count"))
-        .groupBy(*names)
-        .agg(sf.collect_list(sf.struct("value", "count")).alias("values"))
-        .select("values")
-    )
+    by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
+    counted = data.select({**by, "value": attribute}).add_up([*by, "value"], count="count")
+    return counted.add_up(list(by), lists=["value", "count"]).select(["value", "count"])
 
 
 def measure_criteria(
-    data: DataFrame,
+    data: Table,
     quasi_identifiers: Sequence[str],
     criteria: Sequence[Criterion],
     sensitive: Sequence[SensitiveValues],
@@ -186,7 +181,7 @@ def measure_criteria(
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that tell of quasi-identifiers; they form the classes.
@@ -212,22 +207,19 @@ def measure_criteria(
         own = tuple(one for one in criteria if one.attribute == attribute.name)
         if not own:
             continue
+        classes = values_of_classes(data, quasi_identifiers, attribute.name)
+        measure = _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name))
         rows = (
-            map_batches(
-                values_of_classes(data, quasi_identifiers, attribute.name),
-                _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name)),
-                "criterion int, measured double, violating long, records long",
+            classes.map_batches(measure, _MEASURED)
+            .add_up(
+                ["criterion"],
+                sums=["violating", "records"],
+                least=["smallest"],
+                most=["largest"],
             )
-            .groupBy("criterion")
-            .agg(
-                sf.min("measured").alias("smallest"),
-                sf.max("measured").alias("largest"),
-                sf.sum("violating").alias("violating"),
-                sf.sum("records").alias("records"),
-            )
-            .collect()
+            .gather()
         )
-        for row in rows:
+        for row in rows.to_pylist():
             criterion = own[row["criterion"]]
             worst = "smallest" if criterion.type.worst_is_smallest else "largest"
             found[criterion] = MeasuredCriterion(

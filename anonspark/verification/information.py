@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-
-from anonspark.engine.spark.names import quoted
+from anonspark.engine.protocol import Table
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.verification.presence import count_regions
 
@@ -36,9 +33,9 @@ class Information:
 
 
 def measure_information(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    records: DataFrame,
+    records: Table,
     left_out: int,
     hierarchies: Mapping[str, Leaves],
     missing_markers: Iterable[str],
@@ -47,11 +44,11 @@ def measure_information(
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
     attributes : sequence of PublishedAttribute
         Its quasi-identifiers.
-    records : DataFrame
+    records : Table
         The input, with a column of each attribute's name, missing values null.
     left_out : int
         Records of the input that are not published: they are one class that covers everything.
@@ -76,7 +73,6 @@ def measure_information(
     # Of the distribution that the release tells: logarithms of the values that a label covers.
     covered = []
     for attribute in attributes:
-        column = sf.col(quoted(attribute.name))
         bits_of_values, different = _bits(records, [attribute.name])
         everywhere = count_regions(
             release, [attribute], records, hierarchies, missing_markers=markers
@@ -88,7 +84,7 @@ def measure_information(
         each_once = count_regions(
             release,
             [attribute],
-            records.select(column).distinct(),
+            records.select([attribute.name]).add_up([attribute.name]),
             hierarchies,
             missing_markers=markers,
         )
@@ -108,12 +104,11 @@ def _weighted(released: Iterable[int], population: Iterable[int]) -> float:
     return math.fsum(int(n) * math.log2(int(among)) for n, among in pairs)
 
 
-def _bits(table: DataFrame, names: Sequence[str]) -> tuple[float, int]:
+def _bits(table: Table, names: Sequence[str]) -> tuple[float, int]:
     """Return the sum of n log2 n over groups of n equal records, and the number of groups."""
     # Numbered, so that no name clashes with ours.
-    keys = [sf.col(quoted(name)).alias(f"key_{place}") for place, name in enumerate(names)]
-    groups = table.select(*keys).groupBy(*(f"key_{place}" for place in range(len(names))))
-    counted = groups.agg(sf.count(sf.lit(1)).alias("n"))
-    sizes = counted.groupBy("n").agg(sf.count(sf.lit(1)).alias("groups")).collect()
+    keys = {f"key_{place}": name for place, name in enumerate(names)}
+    counted = table.select(keys).add_up(list(keys), count="n").add_up(["n"], count="groups")
+    sizes = counted.gather().to_pylist()
     total = math.fsum(row["groups"] * row["n"] * math.log2(row["n"]) for row in sizes)
     return total, sum(row["groups"] for row in sizes)

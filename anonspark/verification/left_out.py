@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
+import pyarrow as pa
 
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.protocol import Engine
 from anonspark.release.manifest import Manifest
 from anonspark.verification.measures import Uncertainty
 
 LEFT_OUT = "left_out"
 """Directory of a release: attribute, value as text (null where missing), records."""
+
+
+_COLUMNS = pa.schema([("attribute", pa.string()), ("value", pa.string()), ("records", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class LeftOut:
 
     Parameters
     ----------
-    values : DataFrame or None
+    values : pyarrow.Table or None
         Columns ``attribute``, ``value`` and ``records``.
     uncertainty : mapping of str to Uncertainty
         Of every attribute that they do not tell of: what may be different in the whole input.
@@ -34,7 +36,7 @@ class LeftOut:
         What contradicts the manifest.
     """
 
-    values: DataFrame | None
+    values: pa.Table | None
     uncertainty: Mapping[str, Uncertainty]
     failures: tuple[str, ...] = ()
 
@@ -51,30 +53,32 @@ def most_left_out(manifest: Manifest) -> int:
     return manifest.k - 1 if rows is None else int(rows)
 
 
-def read_left_out(
-    spark: SparkSession, files: FileSystem, release: str, manifest: Manifest
-) -> LeftOut:
+def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
     """Read what a release tells of the records that it leaves out.
 
     Parameters
     ----------
-    spark : SparkSession
-    files : FileSystem
+    engine : Engine
     release : str
     manifest : Manifest
         Of the release; read are ``published.rows``, ``published.rows_left_out`` and
         ``published.sensitive_values``.
+
+    Notes
+    -----
+    One job; the values are gathered.
     """
     published = manifest.published
     rows = most_left_out(manifest)
     path = f"{release}/{LEFT_OUT}"
     values, told = None, frozenset[str]()
     failures: tuple[str, ...] = ()
-    if files.exists(path):
-        values = spark.read.parquet(path)
-        totals = values.groupBy("attribute").agg(sf.sum("records").alias("records")).collect()
-        told = frozenset(row["attribute"] for row in totals)
-        if any(row["records"] != rows for row in totals):
+    if engine.files.exists(path):
+        found = engine.published(path, "parquet").select(_COLUMNS.names).gather()
+        values = found.cast(_COLUMNS)
+        totals = values.group_by("attribute").aggregate([("records", "sum")])
+        told = frozenset(totals["attribute"].to_pylist())
+        if any(records != rows for records in totals["records_sum"].to_pylist()):
             failures = (
                 f"{path}: tells of another number of records than the {rows:,} that the manifest "
                 "says were left out; restore the release or publish it again",

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
+import pyarrow.compute as pc
 
-from anonspark.engine.spark.arrow import collect_arrow
-from anonspark.engine.spark.tasks import map_batches
-from anonspark.release.region_matching import (
-    RegionSearch,
-    build_search,
-    collect_classes,
-    prepare_table,
-    require_all_read,
-)
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.release.raw_records import prepare_table, require_all_read
+from anonspark.release.region_matching import RegionSearch, build_search, collect_classes
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
 Integers = npt.NDArray[np.int64]
@@ -71,25 +65,26 @@ class Linkage:
 
 
 def measure_linkage(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    table: DataFrame,
+    table: Table,
     hierarchies: Mapping[str, Leaves] | None = None,
     *,
     k: int,
     missing_markers: Iterable[str] = (),
+    drops_missing: bool = False,
     subject: str = "population",
 ) -> Linkage:
     """Count, for each record of a table, the published records that it may be.
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
     attributes : sequence of PublishedAttribute
         Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
         Those that the attacker does not know are left out.
-    table : DataFrame
+    table : Table
         The originals, or what an attacker knows of a population: raw records, with a column of
         each attribute's name. Numbers and times are compared by value, whatever types the two
         tables have; texts exactly, without blanks at their ends.
@@ -99,6 +94,8 @@ def measure_linkage(
         Candidates that everybody should have.
     missing_markers : iterable of str
         Texts of the table that mean missing; null and NaN do, always.
+    drops_missing : bool
+        Whether records with a missing value were not anonymized.
     subject : str
         What messages call the table.
 
@@ -124,22 +121,20 @@ def measure_linkage(
     require_readable(attributes)
     leaves = hierarchies or {}
     prepared = prepare_table(
-        table, attributes, leaves, missing_markers=missing_markers, subject=subject
+        table,
+        attributes,
+        leaves,
+        missing_markers=missing_markers,
+        subject=subject,
+        drops_missing=drops_missing,
     )
     classes = collect_classes(release, attributes)
     search = build_search(classes, attributes, prepared, leaves)
     task = _CountCandidates(search, classes.column("records").to_numpy(), k)
-    found = collect_arrow(
-        map_batches(prepared.records, task, _FIGURES)
-        .groupBy("figure")
-        .agg(
-            sf.sum("records").alias("records"),
-            sf.sum("alone").alias("alone"),
-            sf.min("smallest").alias("smallest"),
-        )
-        # Of the classes, those of one record and one candidate are told.
-        .filter("figure < 0 OR records = 1")
-    )
+    counted = prepared.records.map_batches(task, _FIGURES)
+    found = counted.add_up(["figure"], sums=["records", "alone"], least=["smallest"]).gather()
+    # Of the classes, those of one record and one candidate are told.
+    found = found.filter((pc.field("figure") < 0) | (pc.field("records") == 1))
     figures: Integers = found.column("figure").to_numpy()
     told = zip(figures.tolist(), found.column("records").to_pylist(), strict=True)
     records = {figure: count for figure, count in told if figure < 0}
@@ -159,7 +154,7 @@ def measure_linkage(
     )
 
 
-_FIGURES = "figure bigint, records bigint, alone bigint, smallest bigint"
+_FIGURES = pa.schema([(name, pa.int64()) for name in ("figure", "records", "alone", "smallest")])
 
 # What a row tells of; numbers from 0 on are classes, those below _UNREADABLE further attributes.
 _RECORDS, _MATCHED, _FEWER, _UNREADABLE = -1, -2, -3, -4
@@ -176,7 +171,7 @@ class _CountCandidates:
     sizes: Integers
     k: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         classes = len(self.sizes)
         of_one = np.flatnonzero(self.sizes == 1)
         inside = np.zeros(classes, np.int64)
@@ -209,5 +204,5 @@ class _CountCandidates:
                 pa.array(np.concatenate([np.zeros(len(figures), np.int64), alone[told]])),
                 pa.array(np.full(count, smallest)),
             ],
-            names=["figure", "records", "alone", "smallest"],
+            schema=_FIGURES,
         )

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.columns import published_column
-from anonspark.engine.spark.arrow import collect_arrow
-from anonspark.engine.spark.instants import microseconds
-from anonspark.release.published import value_of
-from anonspark.release.region_matching import prepare_table
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_time
+from anonspark.engine.tasks import Batches
+from anonspark.release.raw_records import prepare_table
 from anonspark.release.regions import (
     Leaves,
     OrderedRegion,
@@ -52,29 +51,32 @@ class Loss:
 
 
 def measure_loss(
-    release: DataFrame,
+    release: Table,
     published: PublishedClasses,
     attributes: Sequence[PublishedAttribute],
-    original: DataFrame,
+    original: Table,
     hierarchies: Mapping[str, Leaves],
     *,
     missing_markers: Iterable[str],
+    drops_missing: bool = False,
 ) -> Loss:
     """Measure a release beside the table that it was made of.
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
     published : PublishedClasses
         Their classes.
     attributes : sequence of PublishedAttribute
-    original : DataFrame
-        The records that were to be published, with a column of each attribute's name.
+    original : Table
+        With a column of each attribute's name.
     hierarchies : mapping of str to (mapping of str to collection of str)
         Of attributes generalized by the hierarchy of a file.
     missing_markers : iterable of str
         Texts that mean missing.
+    drops_missing : bool
+        Whether records with a missing value were not to be published.
 
     Returns
     -------
@@ -90,19 +92,21 @@ def measure_loss(
     One pass over the original, and one over the release for each attribute, with a shuffle of a row
     a label and task; the different labels of each are collected.
     """
-    prepared = prepare_table(
-        original, attributes, hierarchies, missing_markers=missing_markers, subject="the original"
+    records = prepare_table(
+        original,
+        attributes,
+        hierarchies,
+        missing_markers=missing_markers,
+        subject="the original",
+        drops_missing=drops_missing,
     ).records
     measured = not any(
         one.is_category or one.rule is not None or one.name in hierarchies for one in attributes
     )
-    extremes: list[Column] = []
+    rows = records.count() if not measured else 0
+    ends: list[tuple[float, float]] = []
     if measured:
-        types = {field.name: field.dataType for field in prepared.schema}
-        for index in range(len(attributes)):
-            place = _place(f"value_{index}", types[f"value_{index}"])
-            extremes += [sf.min(place), sf.max(place)]
-    rows, *ends = prepared.agg(sf.count(sf.lit(1)), *extremes).collect()[0]
+        rows, ends = _extremes(records, len(attributes))
     left_out = max(rows - published.rows, 0)
     squares = sum(size**2 * classes for size, classes in published.sizes.items())
     discernibility = squares + rows * left_out
@@ -110,34 +114,58 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     total = 0.0
     for index, attribute in enumerate(attributes):
-        low, high = ends[2 * index : 2 * index + 2]
-        width = 0.0 if low is None else high - low
+        low, high = ends[index]
+        width = high - low
         penalty = _penalty_of_labels(release, attribute, width) + left_out
         total += attribute.weight * penalty
     weights = sum(one.weight for one in attributes)
     return Loss(rows, left_out, discernibility, total, total / (weights * max(rows, 1)))
 
 
-def _place(name: str, data_type: st.DataType) -> Column:
-    """Return where values lie, as regions say it: in days, in microseconds, or as numbers."""
-    match data_type:
-        case st.DateType():
-            return sf.unix_date(name).cast("double")
-        case st.TimestampType() | st.TimestampNTZType():
-            return microseconds(sf.col(name), data_type).cast("double")
-        case _:
-            return sf.col(name).cast("double")
+@dataclass(frozen=True)
+class _FindExtremes:
+    """Finds the smallest and the largest values of a task's records; one row a batch."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            row = [pa.array([batch.num_rows])]
+            for index in range((len(self.schema) - 1) // 2):
+                found = pc.min_max(batch.column(f"value_{index}"))
+                row += [pa.repeat(found["min"], 1), pa.repeat(found["max"], 1)]
+            yield pa.record_batch(row, schema=self.schema)
 
 
-def _penalty_of_labels(release: DataFrame, attribute: PublishedAttribute, width: float) -> float:
-    names = [published_column(place) for place in range(len(attribute.columns))]
-    labels = release.select(
-        *(
-            value_of(own, release.schema[own].dataType).alias(name)
-            for own, name in zip(attribute.columns, names, strict=True)
-        )
-    )
-    counted = collect_arrow(labels.groupBy(*names).agg(sf.count(sf.lit(1)).alias("records")))
+def _extremes(records: Table, attributes: int) -> tuple[int, list[tuple[float, float]]]:
+    """Return the number of records, and where the ends of each attribute lie, 0 without any.
+
+    Places are as regions say them: in days, in microseconds, or as numbers.
+    """
+    fields = [("rows", pa.int64())]
+    for index in range(attributes):
+        own = records.schema.field(f"value_{index}").type
+        fields += [(f"low_{index}", own), (f"high_{index}", own)]
+    found = records.map_batches(_FindExtremes(pa.schema(fields)), pa.schema(fields)).gather()
+    ends = []
+    for index in range(attributes):
+        low, high = pc.min(found[f"low_{index}"]), pc.max(found[f"high_{index}"])
+        ends.append((_place(low), _place(high)) if low.is_valid else (0.0, 0.0))
+    return pc.sum(found["rows"], min_count=0).as_py(), ends
+
+
+def _place(value: pa.Scalar) -> float:
+    if is_time(value.type):
+        value = value.cast(pa.int32() if pa.types.is_date(value.type) else pa.int64())
+    # Of decimals the nearest number, which Arrow's own cast is not always.
+    return float(value.as_py())
+
+
+def _penalty_of_labels(release: Table, attribute: PublishedAttribute, width: float) -> float:
+    columns = {published_column(place): name for place, name in enumerate(attribute.columns)}
+    labels = release.select(columns).add_up(list(columns), count="records")
+    counted = labels.gather()
+    names = list(columns)
     regions, numbers = read_regions([counted.column(name) for name in names], attribute)
     shares = np.array([_share(cast("OrderedRegion", region), width) for region in regions])
     return float(shares[numbers] @ counted.column("records").to_numpy())

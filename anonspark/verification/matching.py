@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
-
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.protocol import Table
 from anonspark.release.inference import infer_attributes
 from anonspark.release.regions import Leaves, PublishedAttribute, leaves_by_label
 from anonspark.verification.claims import Claim
@@ -27,23 +22,23 @@ class Labels:
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
     claim : Claim
     leaves : mapping of str to Leaves
         Of the hierarchies that come from files.
     """
 
-    data: DataFrame
+    data: Table
     claim: Claim
     leaves: dict[str, Leaves]
 
     @classmethod
-    def of(cls, data: DataFrame, claim: Claim) -> Labels:
+    def of(cls, data: Table, claim: Claim) -> Labels:
         """Return the labels of records as a claim says that they are read."""
         hierarchies = claim.hierarchies.items()
         return cls(data, claim, {name: leaves_by_label(one) for name, one in hierarchies})
 
-    def attributes(self, table: DataFrame) -> Sequence[PublishedAttribute]:
+    def attributes(self, table: Table) -> Sequence[PublishedAttribute]:
         """Return the quasi-identifiers; where nobody says how they are read, a table shows it."""
         return self.claim.attributes or infer_attributes(self.data, self.claim.names, table)
 
@@ -57,7 +52,7 @@ class ByOriginal:
     linkage: Linkage
 
 
-def match_original(labels: Labels, published: PublishedClasses, original: DataFrame) -> ByOriginal:
+def match_original(labels: Labels, published: PublishedClasses, original: Table) -> ByOriginal:
     """Match a release with the table that it was made of.
 
     Parameters
@@ -65,7 +60,7 @@ def match_original(labels: Labels, published: PublishedClasses, original: DataFr
     labels : Labels
     published : PublishedClasses
         Of the release.
-    original : DataFrame
+    original : Table
 
     Notes
     -----
@@ -75,20 +70,27 @@ def match_original(labels: Labels, published: PublishedClasses, original: DataFr
     """
     data, claim = labels.data, labels.claim
     attributes = labels.attributes(original)
-    kept = original.filter(_kept(original, claim))
     truthfulness = measure_truthfulness(
         data,
         attributes,
-        kept,
-        [column for column in data.columns if column not in claim.columns],
+        original,
+        [column for column in data.schema.names if column not in claim.columns],
         labels.leaves,
         missing_markers=claim.missing_markers,
+        drops_missing=claim.drops_missing,
         left_out=claim.rows_left_out,
     )
     loss = measure_loss(
-        data, published, attributes, kept, labels.leaves, missing_markers=claim.missing_markers
+        data,
+        published,
+        attributes,
+        original,
+        labels.leaves,
+        missing_markers=claim.missing_markers,
+        drops_missing=claim.drops_missing,
     )
-    return ByOriginal(truthfulness, loss, _link(labels, attributes, kept, "original"))
+    linkage = _link(labels, attributes, original, "original", drops_missing=claim.drops_missing)
+    return ByOriginal(truthfulness, loss, linkage)
 
 
 @dataclass(frozen=True)
@@ -104,13 +106,13 @@ class ByPopulation:
         return int((self.counts.population < self.counts.released).sum())
 
 
-def match_population(labels: Labels, population: DataFrame) -> ByPopulation:
+def match_population(labels: Labels, population: Table) -> ByPopulation:
     """Match a release with people that an attacker knows.
 
     Parameters
     ----------
     labels : Labels
-    population : DataFrame
+    population : Table
         With the quasi-identifiers as columns.
 
     Notes
@@ -130,38 +132,13 @@ def match_population(labels: Labels, population: DataFrame) -> ByPopulation:
     return ByPopulation(linkage, counts)
 
 
-def _kept(original: DataFrame, claim: Claim) -> Column:
-    """Return whether a record of the original was anonymized, by the policy for missing values."""
-    kept = sf.lit(True)
-    if not claim.drops_missing:
-        return kept
-    types = {one.name: one.dataType for one in original.schema}
-    markers = [marker.strip() for marker in claim.missing_markers]
-    numbers = {
-        one.name
-        for one in claim.attributes or ()
-        if one.kind in ("float", "integer", "decimal") or one.rule == "intervals"
-    }
-    for name in claim.names:
-        if name not in types:
-            continue
-        column = sf.col(quoted(name))
-        kept &= column.isNotNull()
-        if isinstance(types[name], TEXT_TYPES):
-            kept &= ~sf.trim(column.cast("string")).isin(markers)
-            if name in numbers:
-                read = sf.expr(f"try_cast(trim({quoted(name)}) AS double)")
-                kept &= ~sf.coalesce(sf.isnan(read), sf.lit(False))
-        elif isinstance(types[name], (st.FloatType, st.DoubleType)):
-            kept &= ~sf.isnan(column)
-    return kept
-
-
 def _link(
     labels: Labels,
     attributes: Sequence[PublishedAttribute],
-    table: DataFrame,
+    table: Table,
     subject: str,
+    *,
+    drops_missing: bool = False,
 ) -> Linkage:
     return measure_linkage(
         labels.data,
@@ -170,6 +147,7 @@ def _link(
         labels.leaves,
         k=labels.claim.privacy.k,
         missing_markers=labels.claim.missing_markers,
+        drops_missing=drops_missing,
         subject=subject,
     )
 

@@ -6,17 +6,16 @@ more. Whoever reads the release learns no less from a class that holds nothing e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
 from anonspark.verification.criteria import (
     encoded_values,
@@ -28,6 +27,10 @@ from anonspark.verification.criteria import (
 from anonspark.verification.measures import Integers
 from anonspark.verification.sensitive import SensitiveValues
 from anonspark.verification.spelling import group_spellings
+
+_MEASURED = pa.schema(
+    [("figure", pa.int32()), ("smallest", pa.float64()), ("largest", pa.float64())]
+)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class _MeasureMerged:
     criteria: tuple[Criterion, ...]
     values: MergedValues
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         one = self.values.as_one()
         for batch in batches:
             if not batch.num_rows:
@@ -149,10 +152,7 @@ class _MeasureMerged:
                 figures, _ = measure_classes(criterion, table, one, None)
                 worst.append(worst_of(criterion, figures))
             yield pa.RecordBatch.from_pydict(
-                {
-                    "figure": pa.array(range(len(worst)), pa.int32()),
-                    "measured": pa.array(worst, pa.float64()),
-                }
+                {"figure": range(len(worst)), "smallest": worst, "largest": worst}, _MEASURED
             )
 
 
@@ -177,7 +177,7 @@ def merge_values(attribute: SensitiveValues, markers: Sequence[str]) -> MergedVa
 
 
 def measure_merged(
-    data: DataFrame,
+    data: Table,
     quasi_identifiers: Sequence[str],
     criteria: Sequence[Criterion],
     values: MergedValues,
@@ -186,7 +186,7 @@ def measure_merged(
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     quasi_identifiers : sequence of str
         Published columns that form the classes.
@@ -211,16 +211,12 @@ def measure_merged(
         if one.attribute == attribute.name and one.type.needs != "hierarchy"
     )
     rows = (
-        map_batches(
-            values_of_classes(data, quasi_identifiers, attribute.name),
-            _MeasureMerged(own, values),
-            "figure int, measured double",
-        )
-        .groupBy("figure")
-        .agg(sf.min("measured").alias("smallest"), sf.max("measured").alias("largest"))
-        .collect()
+        values_of_classes(data, quasi_identifiers, attribute.name)
+        .map_batches(_MeasureMerged(own, values), _MEASURED)
+        .add_up(["figure"], least=["smallest"], most=["largest"])
+        .gather()
     )
-    found = {row["figure"]: row for row in rows}
+    found = {row["figure"]: row for row in rows.to_pylist()}
     return MergedFigures(
         attribute=attribute.name,
         values=values.values,

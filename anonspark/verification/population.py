@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
-
 from anonspark.config.privacy import DeltaPresence
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.tables import open_table
 from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 from anonspark.verification.presence import Presence, measure_presence
@@ -17,30 +14,29 @@ from anonspark.verification.presence import Presence, measure_presence
 _SECTION = "privacy.delta_presence"
 
 
-def open_population(spark: SparkSession, wanted: DeltaPresence, names: Iterable[str]) -> DataFrame:
+def open_population(engine: Engine, wanted: DeltaPresence, names: Iterable[str]) -> Table:
     """Open the population table, each of whose files has to have the columns of these names.
 
-    Errors as of :func:`anonspark.engine.spark.tables.open_table`.
+    Errors as of :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
-    return open_table(
-        spark,
+    return engine.open_table(
         [wanted.population],
         wanted.format,
         wanted.options,
-        path_key=f"{_SECTION}.population",
+        key=f"{_SECTION}.population",
         section=_SECTION,
         wanted=WantedColumns(dict.fromkeys(names, True)),
     )
 
 
 def require_population(
-    spark: SparkSession, wanted: DeltaPresence, attributes: Sequence[PublishedAttribute]
-) -> DataFrame:
+    engine: Engine, wanted: DeltaPresence, attributes: Sequence[PublishedAttribute]
+) -> Table:
     """Open the population table, and check that the release can be matched with it.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     wanted : DeltaPresence
     attributes : sequence of PublishedAttribute
         Quasi-identifiers of the release.
@@ -51,8 +47,8 @@ def require_population(
         If the population cannot be opened or lacks columns, or the release publishes means.
     """
     require_readable(attributes)
-    population = open_population(spark, wanted, [one.name for one in attributes])
-    lacking = [one.name for one in attributes if one.name not in population.columns]
+    population = open_population(engine, wanted, [one.name for one in attributes])
+    lacking = [one.name for one in attributes if one.name not in population.schema.names]
     if lacking:
         raise DataError(
             f"{_SECTION}.population: {wanted.population} lacks the columns "
@@ -62,8 +58,8 @@ def require_population(
 
 
 def measure_delta_presence(
-    spark: SparkSession,
-    data: DataFrame,
+    engine: Engine,
+    data: Table,
     wanted: DeltaPresence,
     attributes: Sequence[PublishedAttribute],
     hierarchies: Mapping[str, Leaves],
@@ -73,8 +69,8 @@ def measure_delta_presence(
 
     Parameters
     ----------
-    spark : SparkSession
-    data : DataFrame
+    engine : Engine
+    data : Table
         Published records, read from their files.
     wanted : DeltaPresence
     attributes : sequence of PublishedAttribute
@@ -93,8 +89,8 @@ def measure_delta_presence(
     -----
     The jobs of :func:`anonspark.verification.presence.measure_presence`.
     """
-    population = require_population(spark, wanted, attributes)
-    with reading_input((wanted.population,), key=f"{_SECTION}.population: "):
+    population = require_population(engine, wanted, attributes)
+    with engine.reading((wanted.population,), key=f"{_SECTION}.population: "):
         return measure_presence(
             data,
             attributes,

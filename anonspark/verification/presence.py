@@ -12,25 +12,18 @@ exact; where they do, it is an estimate, for nobody is in two classes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
+import pyarrow.compute as pc
 
-from anonspark.engine.spark.arrow import collect_arrow
-from anonspark.engine.spark.tasks import map_batches
-from anonspark.release.region_matching import (
-    PreparedTable,
-    RegionSearch,
-    build_search,
-    collect_classes,
-    prepare_table,
-    require_all_read,
-)
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.release.raw_records import PreparedTable, prepare_table, require_all_read
+from anonspark.release.region_matching import RegionSearch, build_search, collect_classes
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
 Integers = npt.NDArray[np.int64]
@@ -96,9 +89,9 @@ class Presence:
 
 
 def measure_presence(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    population: DataFrame,
+    population: Table,
     hierarchies: Mapping[str, Leaves] | None = None,
     *,
     lower: float = 0.0,
@@ -109,11 +102,11 @@ def measure_presence(
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
     attributes : sequence of PublishedAttribute
         Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
-    population : DataFrame
+    population : Table
         Raw records, with a column of each attribute's name. Numbers and times are compared by
         value, whatever types the two tables have; texts exactly, without blanks at their ends.
     hierarchies : mapping of str to (mapping of str to collection of str), or None
@@ -150,21 +143,13 @@ def measure_presence(
     )
     sizes, counts = found.released, found.population
     shares = np.divide(sizes, counts, out=np.zeros(len(sizes)), where=counts > 0)
-    row = (
-        map_batches(prepared.records, _BoundPresence(search, shares, lower, upper), _BOUNDS)
-        .agg(
-            sf.sum("rows").alias("rows"),
-            sf.min("smallest").alias("smallest"),
-            sf.max("largest").alias("largest"),
-            sf.sum("outside").alias("outside"),
-        )
-        .collect()[0]
-    )
+    bound = _BoundPresence(search, shares, lower, upper)
+    bounds = prepared.records.map_batches(bound, _BOUNDS).gather()
     return Presence(
-        smallest=row["smallest"] or 0.0,
-        largest=row["largest"] or 0.0,
-        population=row["rows"] or 0,
-        out_of_bounds=row["outside"] or 0,
+        smallest=pc.min(bounds["smallest"]).as_py() or 0.0,
+        largest=pc.max(bounds["largest"]).as_py() or 0.0,
+        population=pc.sum(bounds["rows"], min_count=0).as_py(),
+        out_of_bounds=pc.sum(bounds["outside"], min_count=0).as_py(),
         classes=len(sizes),
         classes_not_covered=int((counts < sizes).sum()),
         counts=found,
@@ -172,9 +157,9 @@ def measure_presence(
 
 
 def count_regions(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    population: DataFrame,
+    population: Table,
     hierarchies: Mapping[str, Leaves] | None = None,
     *,
     missing_markers: Iterable[str] = (),
@@ -192,9 +177,9 @@ def count_regions(
 
 
 def _count(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    population: DataFrame,
+    population: Table,
     hierarchies: Mapping[str, Leaves],
     missing_markers: Sequence[str],
 ) -> tuple[PreparedTable, RegionSearch, RegionCounts]:
@@ -211,19 +196,23 @@ def _count(
 # The two passes over the population.
 
 
-_COUNTS = "class bigint, records bigint"
-_BOUNDS = "rows bigint, smallest double, largest double, outside bigint"
+_COUNTS = pa.schema([("class", pa.int64()), ("records", pa.int64())])
+_BOUNDS = pa.schema(
+    [
+        ("rows", pa.int64()),
+        ("smallest", pa.float64()),
+        ("largest", pa.float64()),
+        ("outside", pa.int64()),
+    ]
+)
 
 
 def _population_counts(
     population: PreparedTable, search: RegionSearch, attributes: Sequence[PublishedAttribute]
 ) -> Integers:
     """Count the population's records in each region; refuse values that cannot be read."""
-    counted = collect_arrow(
-        map_batches(population.records, _CountRecords(search), _COUNTS)
-        .groupBy("class")
-        .agg(sf.sum("records").alias("records"))
-    )
+    counting = population.records.map_batches(_CountRecords(search), _COUNTS)
+    counted = counting.add_up(["class"], sums=["records"]).gather()
     numbers: Integers = counted.column("class").to_numpy()
     records: Integers = counted.column("records").to_numpy()
     unreadable = np.zeros(len(attributes), np.int64)
@@ -240,7 +229,7 @@ class _CountRecords:
 
     search: RegionSearch
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         counts = np.zeros(self.search.classes, np.int64)
         unreadable = np.zeros(len(self.search.axes), np.int64)
         for batch in batches:
@@ -264,7 +253,7 @@ class _BoundPresence:
     lower: float
     upper: float
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         rows, smallest, largest, outside = 0, math.inf, -math.inf, 0
         for batch in batches:
             if not batch.num_rows:
@@ -277,6 +266,5 @@ class _BoundPresence:
             below, above = presence < self.lower - _TOLERANCE, presence > self.upper + _TOLERANCE
             outside += int((below | above).sum())
         if rows:
-            yield pa.RecordBatch.from_pylist(
-                [{"rows": rows, "smallest": smallest, "largest": largest, "outside": outside}]
-            )
+            row = {"rows": rows, "smallest": smallest, "largest": largest, "outside": outside}
+            yield pa.RecordBatch.from_pylist([row], _BOUNDS)

@@ -13,7 +13,7 @@ from typing import Any
 
 from anonspark.core.figures import TABLES, ddl
 from anonspark.engine.files import Entry
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.release.layout import (
     REPORT,
@@ -40,12 +40,12 @@ _CHECKSUM = re.compile(r"\.(?P<name>.+)\.crc")
 _FOOTED = re.compile(r".*\.(?:parquet|orc)")
 
 
-def audit_release_files(files: FileSystem, release: str, manifest: Manifest) -> list[str]:
+def audit_release_files(engine: Engine, release: str, manifest: Manifest) -> list[str]:
     """Tell what is wrong with the files of a release.
 
     Parameters
     ----------
-    files : FileSystem
+    engine : Engine
     release : str
         Its directory.
     manifest : Manifest
@@ -62,7 +62,7 @@ def audit_release_files(files: FileSystem, release: str, manifest: Manifest) -> 
     The release is listed once, and read once as
     :func:`~anonspark.verification.contents.read_contents` says.
     """
-    data_format = manifest.data_format.lower()
+    files, data_format = engine.files, manifest.data_format.lower()
     try:
         entries = files.tree(release)
         foreign = foreign_entries(
@@ -87,7 +87,7 @@ def audit_release_files(files: FileSystem, release: str, manifest: Manifest) -> 
         for entry in entries
         if entry.kind == "file" and entry.path != MANIFEST and entry.path not in strange
     ]
-    contents = read_contents(files, release, own)
+    contents = read_contents(engine, release, own)
     unreadable = [path for path, content in contents.items() if content.sha256 is None]
     if unreadable:
         failures.append(
@@ -253,21 +253,21 @@ def _one_table(
     return failures
 
 
-def audit_table_files(files: FileSystem, path: str) -> list[str]:
+def audit_table_files(engine: Engine, path: str) -> list[str]:
     """Tell what is wrong with the files of a table of another tool; costs as those of a release.
 
     Parameters
     ----------
-    files : FileSystem
+    engine : Engine
     path : str
         A file, a directory, or a pattern.
 
     Returns
     -------
     list of str
-        FileSystem that readers pass over or that are empty, and footers that differ.
+        Files that readers pass over or that are empty, and footers that differ.
     """
-    failures = []
+    failures, files = [], engine.files
     for found in files.matches(path):
         place, entries = found, files.tree(found)
         if not entries:
@@ -291,7 +291,7 @@ def audit_table_files(files: FileSystem, path: str) -> list[str]:
             failures.append(f"{place}: files are empty: {named(empty)}; remove them")
         footed = [entry for entry in seen if _FOOTED.fullmatch(entry.path.lower()) and entry.bytes]
         if footed:
-            contents = read_contents(files, place, footed)
+            contents = read_contents(engine, place, footed)
             footers = {one: content.footer for one, content in contents.items()}
             failures += _one_table(place, footers, None, ours=False)
     return failures

@@ -10,26 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
 
-from anonspark.engine.spark.arrow import collect_arrow
-from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
-from anonspark.release.published import value_of
 
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
-
-_COMPARABLE_TYPES = (
-    st.NumericType,
-    st.DateType,
-    st.TimestampType,
-    st.TimestampNTZType,
-    st.BooleanType,
-    *TEXT_TYPES,
-)
 
 
 class _Tree(Protocol):
@@ -98,18 +85,18 @@ class SensitiveValues:
 
 
 def describe_values(
-    data: DataFrame,
+    data: Table,
     name: str,
     *,
     order: Sequence[str] | None = None,
     hierarchy: Taxonomy | None = None,
-    left_out: DataFrame | None = None,
+    left_out: pa.Table | None = None,
 ) -> SensitiveValues | None:
     """Count the different values of a sensitive attribute.
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     name : str
         Of the column.
@@ -117,7 +104,7 @@ def describe_values(
         Declared order of the values.
     hierarchy : Taxonomy or None
         Its hierarchy; then its order counts, not the declared one.
-    left_out : DataFrame or None
+    left_out : pyarrow.Table or None
         Columns ``attribute``, ``value`` (as text) and ``records``: values that count as well.
 
     Returns
@@ -134,27 +121,16 @@ def describe_values(
     -----
     One job and one shuffle of counts; the values and their counts are collected.
     """
-    data_type = data.schema[name].dataType
-    if not isinstance(data_type, _COMPARABLE_TYPES):
+    data_type = data.schema.field(name).type
+    if not is_plain(data_type):
         raise DataError(
-            f"{name}: has type {data_type.simpleString()}, whose values cannot be compared; "
+            f"{name}: has type {type_name(data_type)}, whose values cannot be compared; "
             "a sensitive attribute is a number, date, timestamp, boolean or text"
         )
-    counted = data.groupBy(value_of(name, data_type).alias("value")).agg(
-        sf.count(sf.lit(1)).alias("records")
-    )
+    counted = data.select({"value": name}).add_up(["value"], count="records")
+    table = counted.gather(MOST_VALUES + 1)
     if left_out is not None:
-        target = counted.schema["value"].dataType
-        told = sf.col("value")
-        if isinstance(data_type, (st.TimestampType, st.TimestampNTZType)):
-            told = sf.timestamp_micros(told.cast("long"))
-        elif isinstance(data_type, st.DateType):
-            told = sf.date_from_unix_date(told.cast("int"))
-        own = left_out.filter(sf.col("attribute") == name)
-        counted = counted.union(own.select(told.cast(target), "records"))
-    table = collect_arrow(
-        counted.groupBy("value").agg(sf.sum("records").alias("records")).limit(MOST_VALUES + 1)
-    )
+        table = _with_left_out(table, left_out.filter(pc.field("attribute") == name))
     if table.num_rows > MOST_VALUES:
         return None
     # Missing values last, as :class:`SensitiveValues` has them.
@@ -170,7 +146,6 @@ def describe_values(
     if listed is not None:
         key = f"attributes.{name}.{'order' if hierarchy is None else 'hierarchy'}"
         values, counts = _as_listed(key, values, counts, listed)
-    is_text = isinstance(data_type, TEXT_TYPES)
     return SensitiveValues(
         name=name,
         values=values,
@@ -178,8 +153,23 @@ def describe_values(
         parents=parents,
         heights=heights,
         as_text=listed is not None,
-        is_ordered=listed is not None or not is_text,
+        is_ordered=listed is not None or not is_text(data_type),
     )
+
+
+def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
+    """Return values and counts together with those that are told of records left out, as texts."""
+    wanted = table.schema.field("value").type
+    told = left_out["value"]
+    # Times are told as numbers.
+    if pa.types.is_timestamp(wanted):
+        told = told.cast(pa.int64())
+    elif pa.types.is_date(wanted):
+        told = told.cast(pa.int32())
+    more = pa.table([told.cast(wanted), left_out["records"].cast(pa.int64())], table.schema.names)
+    both = pa.concat_tables([table, more], promote_options="permissive")
+    added = both.group_by("value").aggregate([("records", "sum")])
+    return added.rename_columns(["value", "records"])
 
 
 def _as_listed(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
-
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
+from anonspark.engine.protocol import Table
 from anonspark.errors import DataError
 from anonspark.verification.claims import (
     Claim,
@@ -89,12 +88,12 @@ class MeasuredSensitive:
     warnings: list[str]
 
 
-def measure_sensitive(data: DataFrame, claim: Claim) -> MeasuredSensitive:
+def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
     """Measure the criteria that are required, and all figures of every sensitive attribute.
 
     Parameters
     ----------
-    data : DataFrame
+    data : Table
         Published records.
     claim : Claim
 
@@ -136,7 +135,7 @@ def measure_sensitive(data: DataFrame, claim: Claim) -> MeasuredSensitive:
     return MeasuredSensitive([measured[one] for one in required], figures, warnings)
 
 
-def _describe(data: DataFrame, claim: Claim, name: str) -> SensitiveValues | None:
+def _describe(data: Table, claim: Claim, name: str) -> SensitiveValues | None:
     """Return the values of an attribute; None where they are too many, and nothing needs them.
 
     Raises
@@ -181,7 +180,7 @@ def _all_kinds(
     }
 
 
-def _measure_merged(data: DataFrame, claim: Claim, values: SensitiveValues) -> MergedFigures | None:
+def _measure_merged(data: Table, claim: Claim, values: SensitiveValues) -> MergedFigures | None:
     """Measure an attribute were values one that say the same, None where there are none."""
     merged = merge_values(values, claim.missing_markers)
     if merged.is_plain:

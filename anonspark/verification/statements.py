@@ -14,15 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
 from pyarrow import parquet
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as sf
 
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.figures import TABLES
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import MANIFEST
 from anonspark.verification.classes import PublishedClasses
@@ -468,13 +466,13 @@ def _instant(value: Any) -> object:
 
 
 def read_statements(
-    files: FileSystem, release: str, manifest: Row, privacy: PrivacyOptions, risk: RiskOptions
+    engine: Engine, release: str, manifest: Row, privacy: PrivacyOptions, risk: RiskOptions
 ) -> Statements:
     """Read the metrics of a release.
 
     Parameters
     ----------
-    files : FileSystem
+    engine : Engine
     release : str
     manifest : mapping
         Sound in form.
@@ -487,25 +485,22 @@ def read_statements(
     Small tables are read by the driver; one job with a small shuffle for the sizes of the classes.
     """
     tables: dict[str, list[Row]] = {}
-    unread = []
+    unread, files = [], engine.files
     for name in (*TABLES, "classes"):
         directory = f"{release}/metrics/{name}"
         if not files.exists(directory):
             continue
         try:
             if name == "classes":
-                tables[name] = _sizes(files, directory)
+                tables[name] = _sizes(engine, directory)
             else:
                 tables[name] = _typed(_rows(files, directory), name)
-        except (
-            *(pa.ArrowException, ValueError, OSError),
-            *(ConfigurationError, Py4JError, PySparkException),
-        ):
+        except (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures):
             unread.append(name)
     return Statements(release, manifest, privacy, risk, tables, tuple(unread))
 
 
-def _rows(files: FileSystem, directory: str) -> list[Row]:
+def _rows(files: Files, directory: str) -> list[Row]:
     rows: list[Row] = []
     for path, size in files.files_below(directory):
         if path.startswith(("_", ".")):
@@ -535,10 +530,9 @@ def _typed(rows: list[Row], table: str) -> list[Row]:
     return [{name: row[name] for name, _ in columns if name in row} for row in rows]
 
 
-def _sizes(files: FileSystem, directory: str) -> list[Row]:
-    table = files.spark.read.parquet(directory).groupBy("size")
-    counted = table.agg(sf.count(sf.lit(1)).alias("classes"), sf.sum("ncp").alias("ncp")).collect()
-    rows: list[Row] = [row.asDict() for row in counted]
+def _sizes(engine: Engine, directory: str) -> list[Row]:
+    table = engine.published(directory, "parquet")
+    rows: list[Row] = table.add_up(["size"], count="classes", sums=["ncp"]).gather().to_pylist()
     if not all(type(row["size"]) is int and isinstance(row["ncp"], float) for row in rows):
         raise ValueError("classes have no size or no loss")
     return rows

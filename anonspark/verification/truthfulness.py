@@ -16,32 +16,24 @@ originals of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
 
-from anonspark.engine.spark.fingerprints import content_hash
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.tasks import map_batches
-from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_readable, type_name
+from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
+from anonspark.release.raw_records import prepare_table, require_all_read
 from anonspark.release.region_matching import (
-    PreparedTable,
     RegionSearch,
     build_search,
-    class_key,
+    class_keys,
     collect_classes,
-    hashable,
-    prepare_table,
-    require_all_read,
 )
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 
@@ -160,27 +152,28 @@ class Truthfulness:
 
 
 def measure_truthfulness(
-    release: DataFrame,
+    release: Table,
     attributes: Sequence[PublishedAttribute],
-    original: DataFrame,
+    original: Table,
     payload: Sequence[str],
     hierarchies: Mapping[str, Leaves] | None = None,
     *,
     missing_markers: Iterable[str] = (),
+    drops_missing: bool = False,
     left_out: int = 0,
 ) -> Truthfulness:
     """Look for a counterpart of its own for every published record and every original.
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
     attributes : sequence of PublishedAttribute
         Its quasi-identifiers, see :func:`~anonspark.release.regions.published_attributes`.
-    original : DataFrame
-        Original records, without those that were dropped on purpose, as far as that is known.
-        Columns have the names of the attributes and of the payload. Quasi-identifiers are compared
-        by value, whatever types the two tables have; texts exactly, without blanks at their ends.
+    original : Table
+        Original records. Columns have the names of the attributes and of the payload.
+        Quasi-identifiers are compared by value, whatever types the two tables have; texts exactly,
+        without blanks at their ends.
     payload : sequence of str
         Columns that are published as they are. The original's values are cast to the type of the
         release; a value that this would change is equal to no published one.
@@ -188,6 +181,8 @@ def measure_truthfulness(
         See :func:`~anonspark.verification.presence.measure_presence`.
     missing_markers : iterable of str
         Texts of the original's quasi-identifiers that mean missing; null and NaN do, always.
+    drops_missing : bool
+        Whether originals with a missing value were dropped on purpose.
     left_out : int
         How many originals may be without a counterpart.
 
@@ -220,24 +215,21 @@ def measure_truthfulness(
     """
     require_readable(attributes)
     leaves = hierarchies or {}
-    own, published = _payload_hashes(original, release, payload)
+    _require_comparable(original, release, payload)
     prepared = prepare_table(
-        original,
+        original.with_hash(_PAYLOAD, payload, like=release.schema),
         attributes,
         leaves,
         missing_markers=missing_markers,
         subject=_SUBJECT,
-        carried={"payload": own},
+        drops_missing=drops_missing,
+        carried=[_PAYLOAD],
     )
     classes = collect_classes(release, attributes)
     search = build_search(classes, attributes, prepared, leaves)
-    rows = (
-        release.select(published.alias("payload"), class_key(release, attributes).alias("key"))
-        .groupBy("payload", "key")
-        .agg(sf.count(sf.lit(1)).alias("records"))
-    )
-    counts = _compare_counts(prepared, rows, attributes)
-    matches = _match(prepared, rows, search, classes.column("key").to_numpy(), counts)
+    published = _published_counts(release, attributes, payload)
+    counts = _compare_counts(prepared.records, published, attributes)
+    matches = _match(prepared.records, published, search, classes["key"].to_numpy(), counts)
     return Truthfulness(
         originals=counts.originals,
         published=counts.published,
@@ -250,13 +242,19 @@ def measure_truthfulness(
 
 # What is published as it is, as a hash.
 
+# The names that people give to columns are not like these.
+_PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 
-def _payload_hashes(
-    original: DataFrame, release: DataFrame, payload: Sequence[str]
-) -> tuple[Column, Column]:
-    """Return the hash of the payload for the original and for the release."""
-    found = {field.name: field.dataType for field in original.schema}
-    wanted = {field.name: field.dataType for field in release.schema}
+
+def _require_comparable(original: Table, release: Table, payload: Sequence[str]) -> None:
+    """Check that both tables have the payload, in types that can be compared.
+
+    Raises
+    ------
+    DataError
+    """
+    found = {field.name: field.type for field in original.schema}
+    wanted = {field.name: field.type for field in release.schema}
     problems = []
     for subject, types in (("original", found), ("release", wanted)):
         lacking = [name for name in payload if name not in types]
@@ -264,56 +262,24 @@ def _payload_hashes(
             problems.append(f"{subject}: lacks the columns {', '.join(map(repr, lacking))}")
     if problems:
         raise DataError(*problems)
-    own, own_changed, published, published_changed = [], [], [], []
-    for name in payload:
-        converted = _converted(name, found[name], wanted[name])
-        if converted is None:
-            problems.append(
-                f"original: column {name!r} has type {found[name].simpleString()}, which cannot be "
-                f"compared with the release's {wanted[name].simpleString()}; cast it first"
-            )
-            continue
-        value, changed = converted
-        own.append(hashable(value, wanted[name]))
-        own_changed.append(changed)
-        published.append(hashable(sf.col(quoted(name)), wanted[name]))
-        published_changed.append(sf.lit(False))
+    problems = [
+        f"original: column {name!r} has type {type_name(found[name])}, which cannot be "
+        f"compared with the release's {type_name(wanted[name])}; cast it first"
+        for name in payload
+        if not (found[name].equals(wanted[name]) or is_readable(found[name], wanted[name]))
+    ]
     if problems:
         raise DataError(*problems)
-    # Hashes skip nulls: the first value makes one of nothing at all.
-    return (
-        content_hash([*own, *own_changed], sf.lit(0)),
-        content_hash([*published, *published_changed], sf.lit(0)),
-    )
 
 
-def _converted(name: str, found: st.DataType, wanted: st.DataType) -> tuple[Column, Column] | None:
-    """Return a column of the original in the type of the release, and whether that changed it.
-
-    None where the types cannot be compared.
-    """
-    value = sf.col(quoted(name))
-    if found.simpleString() == wanted.simpleString():
-        return value, sf.lit(False)
-    is_text, to_text = isinstance(found, TEXT_TYPES), isinstance(wanted, TEXT_TYPES)
-    times = (st.DateType, st.TimestampType, st.TimestampNTZType)
-    atomic = (*TEXT_TYPES, st.NumericType, st.BooleanType, *times)
-    if not (isinstance(found, atomic) and isinstance(wanted, atomic)):
-        return None
-    alike = any(
-        isinstance(found, one) and isinstance(wanted, one) for one in (st.NumericType, times)
-    )
-    if not (is_text or to_text or alike):
-        return None
-    target = "string" if to_text else wanted.simpleString()
-    text = f"trim({quoted(name)})" if is_text and not to_text else quoted(name)
-    converted = sf.expr(f"try_cast({text} AS {target})")
-    changed = converted.isNull() & value.isNotNull()
-    fractions = (st.FloatType, st.DoubleType)
-    if not (is_text or to_text or (isinstance(found, fractions) and isinstance(wanted, fractions))):
-        back = sf.expr(f"try_cast(try_cast({text} AS {target}) AS {found.simpleString()})")
-        changed |= ~back.eqNullSafe(value)
-    return converted, changed
+def _published_counts(
+    release: Table, attributes: Sequence[PublishedAttribute], payload: Sequence[str]
+) -> Table:
+    """Return how many ``records`` of each class (``key``) have each ``payload``."""
+    names = [name for attribute in attributes for name in attribute.columns]
+    hashed = release.with_hash(_PAYLOAD, payload, like=release.schema)
+    keyed = class_keys(hashed, names).select({"payload": _PAYLOAD, "key": "key"})
+    return keyed.add_up(["payload", "key"], count="records")
 
 
 # How often each payload occurs.
@@ -339,50 +305,89 @@ class _Counts:
 
 
 def _compare_counts(
-    prepared: PreparedTable, rows: DataFrame, attributes: Sequence[PublishedAttribute]
+    records: Table, published: Table, attributes: Sequence[PublishedAttribute]
 ) -> _Counts:
-    unreadable = [
-        (sf.col(f"value_{index}").isNull() & ~sf.col(f"missing_{index}")).cast("bigint")
-        for index in range(len(attributes))
-    ]
-    originals = prepared.records.select(
-        "payload",
-        sf.lit(1).cast("bigint").alias("originals"),
-        sf.lit(0).cast("bigint").alias("published"),
-        sum(unreadable, start=sf.lit(0).cast("bigint")).alias("unreadable"),
+    unreadable = [f"unreadable_{index}" for index in range(len(attributes))]
+    schema = _integers(["payload", "originals", "published", *unreadable])
+    both = records.map_batches(_CountOriginals(schema), schema).union(
+        published.map_batches(_CountPublished(schema), schema)
     )
-    published = rows.select(
-        "payload",
-        sf.lit(0).cast("bigint").alias("originals"),
-        sf.col("records").alias("published"),
-        sf.lit(0).cast("bigint").alias("unreadable"),
+    compared = _integers(["common", "originals", "published", "missing", "surplus", *unreadable])
+    found = (
+        both.add_up(["payload"], sums=schema.names[1:])
+        .map_batches(_ComparePayloads(compared, _MOST_MATCHED), compared)
+        .gather()
     )
-    difference = sf.col("originals") - sf.col("published")
-    is_common = sf.col("originals") > _MOST_MATCHED
-    row = (
-        originals.unionAll(published)
-        .groupBy("payload")
-        .agg(*(sf.sum(name).alias(name) for name in ("originals", "published", "unreadable")))
-        .agg(
-            sf.sum("originals").alias("originals"),
-            sf.sum("published").alias("published"),
-            sf.sum(sf.greatest(difference, sf.lit(0))).alias("missing"),
-            sf.sum(sf.greatest(-difference, sf.lit(0))).alias("surplus"),
-            sf.sum("unreadable").alias("unreadable"),
-            sf.collect_list(sf.when(is_common, sf.struct("payload", "originals"))).alias("common"),
-        )
-        .collect()[0]
-    )
-    if row["unreadable"]:
-        sums = prepared.records.agg(*(sf.sum(column) for column in unreadable)).collect()[0]
-        require_all_read(_SUBJECT, attributes, list(sums))
+    sums = {name: pc.sum(found[name], min_count=0).as_py() for name in compared.names[1:]}
+    require_all_read(_SUBJECT, attributes, [sums[name] for name in unreadable])
+    common = found.filter(pc.is_valid(found["common"]))
     return _Counts(
-        originals=row["originals"] or 0,
-        published=row["published"] or 0,
-        missing=row["missing"] or 0,
-        surplus=row["surplus"] or 0,
-        common={one["payload"]: one["originals"] for one in row["common"]},
+        originals=sums["originals"],
+        published=sums["published"],
+        missing=sums["missing"],
+        surplus=sums["surplus"],
+        common=dict(
+            zip(common["common"].to_pylist(), common["originals"].to_pylist(), strict=True)
+        ),
     )
+
+
+def _integers(names: Iterable[str]) -> pa.Schema:
+    return pa.schema([(name, pa.int64()) for name in names])
+
+
+@dataclass(frozen=True)
+class _CountOriginals:
+    """Counts a batch's originals by payload, and the values that cannot be read."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            values, which = np.unique(batch.column(_PAYLOAD).to_numpy(), return_inverse=True)
+            columns = [values, np.bincount(which, minlength=len(values)), np.zeros_like(values)]
+            for index in range(len(self.schema) - len(columns)):
+                lacking = np.asarray(batch.column(f"value_{index}").is_null())
+                missing = np.asarray(batch.column(f"missing_value_{index}"))
+                columns.append(np.bincount(which, lacking & ~missing, len(values)))
+            arrays = [pa.array(column.astype(np.int64)) for column in columns]
+            yield pa.record_batch(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _CountPublished:
+    """Brings published counts into the columns of the originals'."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            columns = {"payload": batch.column("payload"), "published": batch.column("records")}
+            none = pa.array(np.zeros(batch.num_rows, np.int64))
+            arrays = [columns.get(name, none) for name in self.schema.names]
+            yield pa.record_batch(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _ComparePayloads:
+    """Compares the numbers of a task's payloads; common ones get a row of their own."""
+
+    schema: pa.Schema
+    most: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            own = {name: batch.column(name).to_numpy() for name in batch.schema.names}
+            difference = own["originals"] - own["published"]
+            own["missing"] = np.maximum(difference, 0)
+            own["surplus"] = np.maximum(-difference, 0)
+            is_common = own["originals"] > self.most
+            own["common"] = own["payload"]
+            names = self.schema.names[1:]
+            sums = [pa.array([int(own[name][~is_common].sum())]) for name in names]
+            yield pa.record_batch([pa.nulls(1, pa.int64()), *sums], schema=self.schema)
+            told = [pa.array(own[name][is_common]) for name in self.schema.names]
+            yield pa.record_batch(told, schema=self.schema)
 
 
 # Who lies where, payload by payload.
@@ -401,84 +406,122 @@ _SUMS = (
 # and, with a null as key, a task's originals and those of them that have a choice.
 _PARTS = ("records", "held", "originals", "choosing")
 
-_ROWS = ", ".join(f"{name} bigint" for name in ("payload", "key", *_PARTS, *_SUMS))
+_ROWS = _integers(["payload", "key", *_PARTS, *_SUMS])
 
 
 def _match(
-    prepared: PreparedTable,
-    rows: DataFrame,
-    search: RegionSearch,
-    keys: Integers,
-    counts: _Counts,
+    records: Table, published: Table, search: RegionSearch, keys: Integers, counts: _Counts
 ) -> dict[str, int]:
-    """Return the figures of :class:`Truthfulness` that tell who lies where."""
-    together = _shared_out(prepared, rows, counts)
-    tasks = max(1, -(-max(counts.originals, counts.published) // _TASK_RECORDS))
-    matching = sf.least("records", "held")
-    row = (
-        map_batches(
-            together.repartition(tasks, "payload", "part"), _MatchRecords(search, keys), _ROWS
-        )
-        .groupBy("payload", "key")
-        .agg(
-            sf.max("records").alias("records"),
-            *(sf.sum(name).alias(name) for name in (*_PARTS[1:], *_SUMS)),
-        )
-        .groupBy("payload")
-        .agg(
-            sf.sum(matching).alias("matching"),
-            *(sf.sum(name).alias(name) for name in (*_PARTS, *_SUMS)),
-        )
-        .select(*(sf.col(name) + sf.coalesce(_of_shared(name), sf.lit(0)) for name in _SUMS))
-        .toDF(*_SUMS)
-        .agg(*(sf.sum(name).alias(name) for name in _SUMS))
-        .collect()[0]
-    )
-    return {name: row[name] or 0 for name in _SUMS}
-
-
-def _of_shared(name: str) -> Column:
-    """Return what a group that was shared out adds to a figure, null for nothing."""
-    without_choice = sf.col("payload").isNotNull() & (sf.col("choosing") == 0)
-    match name:
-        case "without_original":
-            return sf.col("records") - sf.col("matching")
-        case "matched":
-            return sf.when(without_choice, sf.col("matching"))
-        case "unmatched":
-            return sf.when(without_choice, sf.col("originals") - sf.col("matching"))
-        case "unmatched_published":
-            return sf.when(without_choice, sf.col("records") - sf.col("matching"))
-        case "not_proven":
-            return sf.when(~without_choice, sf.col("originals"))
-        case _:
-            return sf.lit(0)
-
-
-def _shared_out(prepared: PreparedTable, rows: DataFrame, counts: _Counts) -> DataFrame:
-    """Return originals and published counts in one table, with the part of their group.
+    """Return the figures of :class:`Truthfulness` that tell who lies where.
 
     Groups that one task can hold are part -1. The originals of all others are shared out by their
     content, and every part gets the published counts.
     """
-    originals, published = prepared.records, rows
-    alone = sf.lit(-1).cast("bigint")
-    own_part = every_part = alone
-    if counts.common:
-        parts = [
-            (payload, -(-number // _TASK_RECORDS)) for payload, number in counts.common.items()
+    parts = {payload: -(-number // _TASK_RECORDS) for payload, number in counts.common.items()}
+    codes = [f"code_{index}" for index in range(len(search.axes))]
+    schema = pa.schema(
+        [
+            *_integers(["payload", "part", "key", "records"]),
+            *((name, pa.int32()) for name in codes),
         ]
-        spark = originals.sparkSession
-        common = sf.broadcast(spark.createDataFrame(parts, "payload bigint, parts bigint"))
-        values = [sf.col(name) for name in originals.columns if name != "payload"]
-        originals = originals.join(common, "payload", "left")
-        published = published.join(common, "payload", "left")
-        own_part = sf.coalesce(sf.pmod(content_hash(values), sf.col("parts")), alone)
-        numbers = sf.sequence(sf.lit(0).cast("bigint"), sf.col("parts") - 1)
-        every_part = sf.explode(sf.coalesce(numbers, sf.array(alone)))
-    return originals.withColumn("part", own_part).unionByName(
-        published.withColumn("part", every_part), allowMissingColumns=True
     )
+    if parts:
+        values = [name for name in records.schema.names if name.startswith("value_")]
+        records = records.with_hash(_CONTENT, values)
+    both = records.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
+        published.map_batches(_SpreadPublished(parts, schema), schema)
+    )
+    tasks = max(1, -(-max(counts.originals, counts.published) // _TASK_RECORDS))
+    found = (
+        both.group(["payload", "part"], tasks)
+        .map_batches(_MatchRecords(search, keys), _ROWS)
+        .add_up(["payload", "key"], sums=[*_PARTS[1:], *_SUMS], most=["records"])
+        .map_batches(_AddMatching(), _WITH_MATCHING)
+        .add_up(["payload"], sums=[*_PARTS, "matching", *_SUMS])
+        .gather()
+    )
+    groups = found.to_pylist()
+    return {name: sum(group[name] + _of_shared(name, group) for group in groups) for name in _SUMS}
+
+
+def _of_shared(name: str, group: Mapping[str, int | None]) -> int:
+    """Return what a group that was shared out adds to a figure."""
+    if group["payload"] is None:
+        return 0
+    matching, originals, records = (
+        int(group[one] or 0) for one in ("matching", "originals", "records")
+    )
+    if name == "without_original":
+        return records - matching
+    if group["choosing"]:
+        return originals if name == "not_proven" else 0
+    exact = {
+        "matched": matching,
+        "unmatched": originals - matching,
+        "unmatched_published": records - matching,
+    }
+    return exact.get(name, 0)
+
+
+_WITH_MATCHING = _integers(["payload", *_PARTS, "matching", *_SUMS])
+
+
+@dataclass(frozen=True)
+class _AddMatching:
+    """Tells of each class how many of its published records can have an original."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            matching = pc.min_element_wise(batch.column("records"), batch.column("held"))
+            added = batch.append_column("matching", matching)
+            yield added.select(_WITH_MATCHING.names)
+
+
+@dataclass(frozen=True)
+class _EncodeOriginals:
+    """Brings originals into codes, and shares out those of common payloads."""
+
+    search: RegionSearch
+    parts: Mapping[int, int]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            payload = batch.column(_PAYLOAD).to_numpy()
+            codes = self.search.points(batch)[0]
+            part = np.full(len(payload), -1, np.int64)
+            for common, number in self.parts.items():
+                own = payload == common
+                part[own] = batch.column(_CONTENT).to_numpy()[own] % number
+            nothing = pa.nulls(len(payload), pa.int64())
+            arrays = [pa.array(payload), pa.array(part), nothing, nothing]
+            arrays += [pa.array(np.ascontiguousarray(column)) for column in codes.T]
+            yield pa.record_batch(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class _SpreadPublished:
+    """Brings published counts into every part of their group."""
+
+    parts: Mapping[int, int]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            payload = batch.column("payload").to_numpy()
+            is_common = np.isin(payload, list(self.parts))
+            yield self._part(batch.filter(pa.array(~is_common)), -1)
+            for common, number in self.parts.items():
+                own = batch.filter(pa.array(payload == common))
+                for part in range(number):
+                    yield self._part(own, part)
+
+    def _part(self, batch: pa.RecordBatch, part: int) -> pa.RecordBatch:
+        count = batch.num_rows
+        parts = pa.array(np.full(count, part, np.int64))
+        arrays = [batch.column("payload"), parts, batch.column("key"), batch.column("records")]
+        arrays += [pa.nulls(count, pa.int32())] * (len(self.schema) - len(arrays))
+        return pa.record_batch(arrays, schema=self.schema)
 
 
 @dataclass(frozen=True)
@@ -491,24 +534,25 @@ class _MatchRecords:
     search: RegionSearch
     keys: Integers
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         points = [np.empty((0, len(self.search.axes)), np.int32)]
         originals = [np.empty((0, 2), np.int64)]
         published = [np.empty((0, 4), np.int64)]
         for batch in batches:
             is_original = batch.column("records").is_null()
             own = batch.filter(is_original)
-            points.append(self.search.points(own)[0])
+            codes = [own.column(f"code_{index}").to_numpy() for index in range(points[0].shape[1])]
+            points.append(np.stack(codes, axis=1))
             originals.append(_matrix(own, "payload", "part"))
             others = batch.filter(pc.invert(is_original))
             published.append(_matrix(others, "payload", "part", "key", "records"))
-        yield self._matched(
+        yield from self._matched(
             np.concatenate(points), np.concatenate(originals), np.concatenate(published)
         )
 
     def _matched(
         self, points: npt.NDArray[np.int32], originals: Integers, published: Integers
-    ) -> pa.RecordBatch:
+    ) -> Batches:
         groups, own, others = _grouped(originals, published[:, :2])
         order = np.argsort(self.keys)
         regions = order[np.searchsorted(self.keys, published[:, 2], sorter=order)]
@@ -533,28 +577,27 @@ class _MatchRecords:
         alone = groups[:, 1] < 0
         exact = alone & (matched >= 0)
         shared_places = ~alone[others]
-        rows: list[dict[str, Any]] = [
-            {
-                "without_counterpart": without.sum(),
-                "without_original": excess[alone].sum(),
-                "matched": matched[exact].sum(),
-                "unmatched": (sizes - matched)[exact].sum(),
-                "unmatched_published": (of_places - matched)[exact].sum(),
-                "not_proven": sizes[alone & ~exact].sum(),
-            },
-            {
-                "payload": published[shared_places, 0],
-                "key": published[shared_places, 2],
-                "records": records[shared_places],
-                "held": held[shared_places],
-            },
-            {
-                "payload": groups[~alone, 0],
-                "originals": sizes[~alone],
-                "choosing": choosing[~alone],
-            },
-        ]
-        return pa.Table.from_batches([_batch(row) for row in rows]).combine_chunks().to_batches()[0]
+        yield from (
+            _batch(
+                without_counterpart=without.sum(),
+                without_original=excess[alone].sum(),
+                matched=matched[exact].sum(),
+                unmatched=(sizes - matched)[exact].sum(),
+                unmatched_published=(of_places - matched)[exact].sum(),
+                not_proven=sizes[alone & ~exact].sum(),
+            ),
+            _batch(
+                payload=published[shared_places, 0],
+                key=published[shared_places, 2],
+                records=records[shared_places],
+                held=held[shared_places],
+            ),
+            _batch(
+                payload=groups[~alone, 0],
+                originals=sizes[~alone],
+                choosing=choosing[~alone],
+            ),
+        )
 
 
 def _matrix(batch: pa.RecordBatch, *names: str) -> Integers:
@@ -573,17 +616,11 @@ def _grouped(originals: Integers, published: Integers) -> tuple[Integers, Intege
     return ordered[is_first], numbers[: len(originals)], numbers[len(originals) :]
 
 
-def _batch(columns: Mapping[str, Any]) -> pa.RecordBatch:
+def _batch(**columns: Integers | np.int64) -> pa.RecordBatch:
     """Return rows of ``_ROWS``: numbers that are not given are 0, payload and key null."""
     arrays = {name: np.atleast_1d(values).astype(np.int64) for name, values in columns.items()}
     (count,) = {len(array) for array in arrays.values()}
-    names = ("payload", "key", *_PARTS, *_SUMS)
-    made = []
-    for name in names:
-        if name in arrays:
-            made.append(pa.array(arrays[name]))
-        elif name in ("payload", "key"):
-            made.append(pa.nulls(count, pa.int64()))
-        else:
-            made.append(pa.array(np.zeros(count, np.int64)))
-    return pa.RecordBatch.from_arrays(made, names=list(names))
+    arrays = {name: pa.array(array) for name, array in arrays.items()}
+    arrays |= dict.fromkeys({"payload", "key"} - set(arrays), pa.nulls(count, pa.int64()))
+    none = pa.array(np.zeros(count, np.int64))
+    return pa.record_batch([arrays.get(name, none) for name in _ROWS.names], schema=_ROWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, command, configuration_file, write_table
-from pyspark.sql import functions as sf
+from helpers import attribute, command, configuration_file, table_of, write_table
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import published_attributes
+from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.verification import linkage as linkages
 from anonspark.verification import truthfulness
-from anonspark.verification.linkage import Linkage, measure_linkage
-from anonspark.verification.truthfulness import Truthfulness, measure_truthfulness
+from anonspark.verification.linkage import Linkage
+from anonspark.verification.truthfulness import Truthfulness
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +34,30 @@ Row = dict[str, Any]
 def frame(spark: SparkSession, rows: list[Row] | dict[str, Any]) -> DataFrame:
     table = pa.Table.from_pylist(rows) if isinstance(rows, list) else pa.table(rows)
     return spark.createDataFrame(table)
+
+
+def measure_truthfulness(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    table: DataFrame,
+    *more: Any,
+    **options: Any,
+) -> Truthfulness:
+    return truthfulness.measure_truthfulness(
+        table_of(release), attributes, table_of(table), *more, **options
+    )
+
+
+def measure_linkage(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    table: DataFrame,
+    *more: Any,
+    **options: Any,
+) -> Linkage:
+    return linkages.measure_linkage(
+        table_of(release), attributes, table_of(table), *more, **options
+    )
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]
@@ -317,17 +342,15 @@ def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
     attributes = [attribute("age", "integer")]
     names = [name for name in original.columns if name != "age"]
     # The hashes of every column, record by record.
-    hashes = [truthfulness._payload_hashes(original, release, [name]) for name in names]
-    left = original.select("age", *(own.alias(f"own_{i}") for i, (own, _) in enumerate(hashes)))
-    right = release.select(
-        sf.col("age").cast("bigint").alias("age"),
-        *(other.alias(f"other_{i}") for i, (_, other) in enumerate(hashes)),
-    )
-    sums = (
-        sf.sum((sf.col(f"own_{i}") != sf.col(f"other_{i}")).cast("int")) for i in range(len(names))
-    )
-    found = left.join(right, "age").agg(*sums).collect()[0]
-    assert list(found) == [different for _, _, different in cases]
+    own, published = table_of(original), table_of(release)
+    like = published.schema
+    for number, name in enumerate(names):
+        own = own.with_hash(f"hash_{number}", [name], like=like)
+        published = published.with_hash(f"hash_{number}", [name], like=like)
+    hashes = [f"hash_{number}" for number in range(len(cases))]
+    ages_first = [one.select(["age", *hashes]).gather().to_pandas() for one in (own, published)]
+    left, right = (one.astype("int64").sort_values("age").to_numpy() for one in ages_first)
+    assert (left != right).sum(axis=0).tolist() == [0, *(different for _, _, different in cases)]
     judged = measure_truthfulness(release, attributes, original, names[2:4])
     assert (judged.missing, judged.surplus, judged.unmatched) == (2, 2, 2)
     assert measure_truthfulness(release, attributes, original, []).matched == 3

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,12 @@ import pytest
 import yaml
 
 from anonspark.cli.application import main
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.table import SparkTable
 from anonspark.release.regions import PublishedAttribute
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 def configuration_file(tmp_path: Path, **sections: Any) -> Path:
@@ -159,6 +164,11 @@ class Outcome(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def table_of(frame: DataFrame) -> SparkTable:
+    """Return a DataFrame as the package knows tables."""
+    return SparkEngine(frame.sparkSession).wrap(frame)
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:

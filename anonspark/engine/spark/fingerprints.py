@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column
@@ -63,16 +62,3 @@ def exact_sum() -> Column:
 def sum_of_hashes(found: Mapping[str, int | None]) -> int:
     """Return the sum of hashes whose :func:`hash_sums` were found."""
     return sum((found[f"hash_sum_{place}"] or 0) << (_BITS * place) for place in range(_PARTS))
-
-
-def table_fingerprint(rows: int, hash_sum: int, hash_xor: int) -> str:
-    """Return what tells whether two tables hold the same records.
-
-    Parameters
-    ----------
-    rows : int
-        Records.
-    hash_sum, hash_xor : int
-        Sum and exclusive or of their hashes.
-    """
-    return hashlib.sha256(f"{rows} {hash_sum} {hash_xor}".encode()).hexdigest()

@@ -13,15 +13,11 @@ from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
 from anonspark.core.columns import HASH_KEY, PAYLOAD_HASH, RECORD_HASH, is_payload
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema
-from anonspark.engine.spark.fingerprints import (
-    content_hash,
-    hash_sums,
-    sum_of_hashes,
-    table_fingerprint,
-)
+from anonspark.engine.spark.fingerprints import content_hash, hash_sums, sum_of_hashes
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.judging import KEPT, inspection_columns, judge_rows
 from anonspark.engine.spark.reading import ColumnPlan, plan_columns, select_attributes

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.engine.spark.fingerprints import content_hash
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
-from anonspark.release.published import value_of
 
 # From this share of the records on a column tells who is who, as an identifier would.
 _IDENTIFIES = 0.5
@@ -25,10 +27,12 @@ def published_value_hashes(table: DataFrame, columns: Mapping[str, str]) -> dict
     columns : mapping of str to str
         Attribute to the column that holds it.
     """
-    return {
-        name: content_hash([value_of(column, table.schema[column].dataType)])
-        for name, column in columns.items()
-    }
+    return {name: content_hash([_plain(table, column)]) for name, column in columns.items()}
+
+
+def _plain(table: DataFrame, column: str) -> Column:
+    value = sf.col(quoted(column))
+    return value.cast("string") if isinstance(table.schema[column].dataType, TEXT_TYPES) else value
 
 
 def published_value_warnings(

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
+from anonspark.engine.protocol import Table
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
@@ -51,7 +53,7 @@ def sensitive_value_warnings(
     }
     others = []
     for name in _others(kept, configuration, required, sizes, columns):
-        described = describe_values(kept, columns[name])
+        described = describe_values(_table(kept), columns[name])
         if described is not None:
             others.append(replace(described, name=name))
     for attribute in (*sensitive, *others):
@@ -136,17 +138,21 @@ def warn_of_sensitive_values(
         *_others(table, configuration, required, sizes, columns),
     ):
         # What is told is about published records alone.
-        published = describe_values(table, name, order=orders.get(name))
+        published = describe_values(_table(table), name, order=orders.get(name))
         values = None if published is None else merge_values(published, markers)
         if values is None or values.is_plain:
             continue
         criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
-        figures = measure_merged(table, quasi_identifiers, criteria, values)
+        figures = measure_merged(_table(table), quasi_identifiers, criteria, values)
         told = describe_merged(figures)
         if told is not None:
             code, text = told
             found.append(ReleaseWarning(code, text, name, _figures(figures)))
     return found
+
+
+def _table(frame: DataFrame) -> Table:
+    return SparkEngine(frame.sparkSession).wrap(frame)
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:

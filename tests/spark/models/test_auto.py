@@ -14,6 +14,7 @@ from data_sets import ADULT
 from helpers import summary
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
@@ -54,7 +55,7 @@ def test_the_best_of_all_is_chosen(
 ) -> None:
     auto = {"name": "auto", "objective": objective}
     chosen = release_of(spark, few, tmp_path / "auto", auto)["chosen_model"]
-    verify_release(spark, str(tmp_path / "auto"))
+    verify_release(SparkEngine(spark), str(tmp_path / "auto"))
     assert (chosen["objective"], chosen["rows"]) == (objective, 2_000)
     assert len(chosen["tried"]) == 5
     best = min(chosen["tried"], key=lambda one: one["loss"])

@@ -29,6 +29,7 @@ from helpers import (
 )
 
 from anonspark.config import load_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.errors import GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import verify_release
@@ -281,7 +282,7 @@ def test_every_class_satisfies_the_criteria(
         # It was not to be had for nothing.
         assert not holds(row, worst_figure(careless, row)), row
 
-    proven = verify_release(spark, str(found))
+    proven = verify_release(SparkEngine(spark), str(found))
     assert proven.published.smallest == size["measured"]
     assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
 
@@ -311,13 +312,16 @@ def test_verify_with_a_configuration(
     assert [one["required"] for one in criteria] == [3.0, 0.3]
     # A release may have more than was asked of it.
     weaker = case.configure("weaker", {"l_diversity": {"attribute": "disease", "l": 2}})
-    assert len(verify_release(spark, str(found), load_configuration(weaker)).criteria) == 1
+    assert (
+        len(verify_release(SparkEngine(spark), str(found), load_configuration(weaker)).criteria)
+        == 1
+    )
     for name, privacy in STRICTER.items():
         path = case.configure(f"stricter-{name}", privacy)
         with pytest.raises(
             GuaranteeError, match=r"classes of the release, with [\d,]+ records, violate"
         ) as refused:
-            verify_release(spark, str(found), load_configuration(path))
+            verify_release(SparkEngine(spark), str(found), load_configuration(path))
         (section,) = privacy.values()
         assert f"on attribute '{section['attribute']}'" in str(refused.value)
     # The last one again as a command, with all that it violates at once.
@@ -383,7 +387,10 @@ def test_sensitive_values_of_every_type(
             assert figures["measured"] == expected >= 2
         else:
             assert 0 < figures["measured"] <= 0.9
-    assert len(verify_release(spark, str(tmp_path / "release")).criteria) == 2 * len(values) - 1
+    assert (
+        len(verify_release(SparkEngine(spark), str(tmp_path / "release")).criteria)
+        == 2 * len(values) - 1
+    )
 
 
 # Tampering ----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from helpers import command, metrics, of_any_run, published, summary
 from places import HIERARCHIES
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish import division
 from anonspark.pipeline.plan import check_input
@@ -138,7 +139,7 @@ def test_k_alone(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
     assert figures["rows_published"] == 30_162 - 377
     assert figures["rows_suppressed"] == figures["rows_left_out"] == 377
     assert figures["classes"] == figures["published_classes"] == 1817 + 754 + 140
-    assert verify_release(spark, str(release)).published.smallest == 5
+    assert verify_release(SparkEngine(spark), str(release)).published.smallest == 5
 
     # What the rounds are like, as the figures of the thesis tell (4-22 to 4-25).
     first, second, _ = metrics(release, "rounds")
@@ -220,7 +221,7 @@ def test_k_and_l(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
         {"age": 0, "education": 2, "occupation": 1, "salary-class": 0},
         {"age": 0, "sex": 0},
     ]
-    (criterion,) = verify_release(spark, str(release)).criteria
+    (criterion,) = verify_release(SparkEngine(spark), str(release)).criteria
     assert criterion.measured == 2
     risk = {(row["round"], row["attacker"]): row for row in metrics(release, "risk")}
     assert risk[3, "prosecutor"]["highest"] == pytest.approx(1 / 6)
@@ -243,7 +244,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert "with 1230 records, violate t-closeness" in caplog.text
     assert rounds_of(release) == [(1681, 9028), (608, 4331), (70, 2210)]
     with pytest.raises(GuaranteeError) as violated:
-        verify_release(spark, str(release))
+        verify_release(SparkEngine(spark), str(release))
     assert "46 of 2,359 classes" in str(violated.value)
     assert "1,230 records, violate t-closeness with t = 0.2" in str(violated.value)
     measured = {row["criterion"]: row["measured"] for row in metrics(release, "privacy")}
@@ -257,7 +258,7 @@ def test_k_and_t_of_the_best_nodes(spark: SparkSession, adult: Path, tmp_path: P
     run_pipeline(spark, parse_configuration(document))
     assert rounds_of(release) == [(1681, 9028), (648, 3259)]
     with pytest.raises(GuaranteeError, match="violate t-closeness"):
-        verify_release(spark, str(release))
+        verify_release(SparkEngine(spark), str(release))
 
 
 def test_k_and_t_against_the_whole_input_holds(
@@ -268,7 +269,7 @@ def test_k_and_t_against_the_whole_input_holds(
     first, *further = rounds_of(release)
     assert first == (1681, 9028)
     assert len(further) == 2
-    (criterion,) = verify_release(spark, str(release)).criteria
+    (criterion,) = verify_release(SparkEngine(spark), str(release)).criteria
     assert criterion.violating_classes == 0
     # By hand, against the input's distribution.
     table = pq.read_table(adult, columns=["native-country"])["native-country"].to_pylist()
@@ -373,7 +374,7 @@ def test_suppressed_records_are_published_as_one_class(spark: SparkSession, tmp_
     assert figures["published_classes"] == figures["classes"] + 1
     # Sensitive and insensitive values are published with them.
     assert sorted(published(release)["record"].to_pylist()) == list(range(60))
-    verify_release(spark, str(release))
+    verify_release(SparkEngine(spark), str(release))
 
 
 def test_a_residual_that_is_no_class_is_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -463,7 +464,7 @@ def test_missing_values(spark: SparkSession, tmp_path: Path) -> None:
         assert row["city"] in above | {"* or missing"}
         seen.add(row["city"])
     assert seen & {"missing", "* or missing"}
-    verify_release(spark, str(release))
+    verify_release(SparkEngine(spark), str(release))
 
 
 def test_an_attribute_all_of_whose_values_are_missing(spark: SparkSession, tmp_path: Path) -> None:
@@ -486,7 +487,7 @@ def test_few_records_left_out_are_not_told(spark: SparkSession, tmp_path: Path) 
     assert summary(release)["rows_left_out"] is None
     assert 55 - 4 < summary(release)["rows_published"] < 55
     assert not (release / "left_out").exists()
-    assert verify_release(spark, str(release)).criteria[0].violating_classes == 0
+    assert verify_release(SparkEngine(spark), str(release)).criteria[0].violating_classes == 0
 
 
 def gains_of(release: Path, everything: list[str]) -> float:
@@ -513,7 +514,7 @@ def test_no_disease_gains_more_than_beta(spark: SparkSession, tmp_path: Path) ->
         tmp_path, privacy=likeness, model={"suppression_limit": 0.0}, output={"mode": "overwrite"}
     )
     release = run(spark, document)
-    (measured,) = verify_release(spark, str(release)).criteria
+    (measured,) = verify_release(SparkEngine(spark), str(release)).criteria
     assert measured.measured == pytest.approx(gains_of(release, everything), abs=1e-12)
     assert measured.measured <= careless / 2
     assert measured.violating_classes == 0
@@ -529,7 +530,7 @@ def test_beta_where_the_values_left_out_are_not_told(spark: SparkSession, tmp_pa
     release = run(spark, document)
     assert summary(release)["rows_left_out"] is None
     assert not (release / "left_out").exists()
-    (measured,) = verify_release(spark, str(release)).criteria
+    (measured,) = verify_release(SparkEngine(spark), str(release)).criteria
     told = published(release)["disease"].to_pylist()
     assert measured.violating_classes == 0
     assert measured.measured < gains_of(release, told)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import attribute, command, configuration_file, write_table
+from helpers import attribute, command, configuration_file, table_of, write_table
 from pyspark.sql import functions as sf
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import published_attributes
-from anonspark.verification.presence import Presence, measure_presence
+from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.verification import presence
+from anonspark.verification.presence import Presence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,18 @@ def frame(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
     """Return a table in more than one partition."""
     table = pa.table(columns)
     return spark.createDataFrame(table).repartition(2)
+
+
+def measure_presence(
+    release: DataFrame,
+    attributes: Sequence[PublishedAttribute],
+    table: DataFrame,
+    *more: Any,
+    **options: Any,
+) -> Presence:
+    return presence.measure_presence(
+        table_of(release), attributes, table_of(table), *more, **options
+    )
 
 
 def test_presence_by_hand(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from helpers import command, configuration_file, write_table
 from pyspark.sql import SparkSession
 
 from anonspark.config import load_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.published_files import read_files
 from anonspark.errors import ConfigurationError
@@ -89,7 +90,8 @@ def release(
 
 def failures(spark: SparkSession, release: Path) -> str:
     files = FileSystem(spark)
-    return "\n".join(audit_release_files(files, str(release), read_manifest(files, str(release))))
+    manifest = read_manifest(files, str(release))
+    return "\n".join(audit_release_files(SparkEngine(spark), str(release), manifest))
 
 
 def part(release: Path, number: int = 1) -> Path:
@@ -194,11 +196,11 @@ def test_a_sound_release(
 ) -> None:
     """Read in tasks or by the driver; with a report that was made later."""
     assert failures(spark, release) == ""
-    in_tasks = contents._in_tasks(FileSystem(spark), f"file:{release}")
+    in_tasks = contents._in_tasks(SparkEngine(spark), f"file:{release}")
     monkeypatch.setattr(contents, "_in_tasks", lambda *_: {})
     entries = [one for one in FileSystem(spark).tree(str(release)) if one.path in in_tasks]
     assert len(entries) > 6
-    assert contents.read_contents(FileSystem(spark), f"file:{release}", entries) == in_tasks
+    assert contents.read_contents(SparkEngine(spark), f"file:{release}", entries) == in_tasks
     files = FileSystem(spark)
     for text in ("night", "day"):
         place = report_place(files, str(release), None)
@@ -274,7 +276,7 @@ def test_tables_of_other_tools(
         rewrite(tmp_path / "table" / name, b"{}")
     verify = ("verify", tmp_path / "table", "--quasi-identifier", "age", "--k", "2")
     assert command(capsys, *verify).code == 0
-    assert audit_table_files(FileSystem(spark), str(tmp_path / "table" / "1.parquet")) == []
+    assert audit_table_files(SparkEngine(spark), str(tmp_path / "table" / "1.parquet")) == []
     for name, content, told in (
         ("_raw/1.parquet", b"1", "_raw/1.parquet"),
         (".x", b"1", "pass over: .x"),
@@ -300,7 +302,7 @@ def test_a_directory_that_cannot_be_listed(
 
     monkeypatch.setattr(os, "scandir", refuse)
     found = audit_release_files(
-        FileSystem(spark), str(release), Manifest({"configuration": {"output": {}}})
+        SparkEngine(spark), str(release), Manifest({"configuration": {"output": {}}})
     )
     assert "not all of its directories can be listed; check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="check permissions"):

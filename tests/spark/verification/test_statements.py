@@ -18,6 +18,7 @@ from helpers import command, configuration_file, write_table
 from pyspark.sql import SparkSession
 
 from anonspark.config import load_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
@@ -75,12 +76,12 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     )
     run(spark_session, load_configuration(str(path)), run_id="night")
     files, release = FileSystem(spark_session), folder / "release"
-    counted = audit_release(spark_session, str(release))
+    counted = audit_release(SparkEngine(spark_session), str(release))
     assert counted.failures == []
     manifest = read_manifest(files, str(release)).document
     privacy = load_configuration(str(path)).privacy
     risk = load_configuration(str(path)).evaluate.risk
-    said = read_statements(files, str(release), manifest, privacy, risk)
+    said = read_statements(SparkEngine(spark_session), str(release), manifest, privacy, risk)
     columns = spark_session.read.parquet(f"{release}/data").columns
     made = Made(release, said, counted, columns)
     assert made.failures(manifest) == []
@@ -230,7 +231,7 @@ def test_metrics_of_other_columns_and_types(
         shutil.rmtree(release / "metrics" / name)
         write_table(release / "metrics" / name / "part-00000.parquet", table)
     said = read_statements(
-        FileSystem(spark), str(release), made.said.manifest, made.said.privacy, made.said.risk
+        SparkEngine(spark), str(release), made.said.manifest, made.said.privacy, made.said.risk
     )
     assert set(said.unread) == {"risk", "attributes", "rounds", "classes", "summary", "privacy"}
     assert sum("cannot be read" in problem for problem in said.contradictions()) == 6

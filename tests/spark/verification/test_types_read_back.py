@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from helpers import command, configuration_file, write_table
+from helpers import command, configuration_file, table_of, write_table
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
@@ -183,7 +183,7 @@ def test_decimals_are_compared_with_texts_and_integers(spark: SparkSession) -> N
     ):
         kind = {str: "string", Decimal: "decimal(38,0)", int: "bigint"}[type(values[0])]
         population = spark.createDataFrame([(value,) for value in values], f"x {kind}")
-        counts = count_regions(release, own, population)
+        counts = count_regions(table_of(release), own, table_of(population))
         assert counts.population.tolist() == [expected]
 
 

@@ -27,7 +27,8 @@ from anonspark.core.labels import (
 )
 from anonspark.errors import AnonsparkError, ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
-from anonspark.release.region_matching import PreparedTable, build_search
+from anonspark.release.raw_records import PreparedTable
+from anonspark.release.region_matching import build_search
 from anonspark.release.regions import (
     CategoryRegion,
     Interval,
@@ -206,7 +207,7 @@ def test_regions_hold_the_values_of_their_labels_and_no_others(
     prepared = PreparedTable(cast("Any", None), (places,))
     search = build_search(classes, [own], prepared, {})
     columns = [raw.cast(compared), pa.array([False] * 3)]
-    asked = pa.RecordBatch.from_arrays(columns, names=["value_0", "missing_0"])
+    asked = pa.RecordBatch.from_arrays(columns, names=["value_0", "missing_value_0"])
     codes, unreadable = search.points(asked)
     assert not unreadable.any()
     counts = np.zeros(2, np.int64)

@@ -1,0 +1,186 @@
+"""Raw records whose values compare as the attributes of a release do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from anonspark.core.hierarchies.files import BLANKS
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_number, is_readable, type_name
+from anonspark.errors import DataError
+from anonspark.release.regions import Leaves, PublishedAttribute
+
+Places = int | Literal["integer", "float", "code"]
+"""What the values of an ordered attribute are compared as, see :class:`PreparedTable`."""
+
+DECIMAL_DIGITS = 38
+
+_TEXT_PLACES = 18
+_DECIMAL_TYPE = re.compile(r"decimal\d*\((\d+), (-?\d+)\)")
+
+
+@dataclass(frozen=True)
+class PreparedTable:
+    """The quasi-identifiers of raw records.
+
+    Parameters
+    ----------
+    records : Table
+        ``value_<i>`` and ``missing_value_<i>`` of each attribute; neither where a value is
+        unreadable. Behind them the columns that were to be carried along.
+    places : tuple of (int, "integer", "float", "code" or None)
+        What ``value_<i>`` is: a decimal of so many places (0 and all others alike: 128 bits), an
+        integer or a time (64 bits), a float, a code that may be masked, or (None) any other text.
+    """
+
+    records: Table
+    places: tuple[Places | None, ...]
+
+
+def prepare_table(
+    table: Table,
+    attributes: Sequence[PublishedAttribute],
+    hierarchies: Mapping[str, Leaves],
+    *,
+    missing_markers: Iterable[str],
+    subject: str,
+    drops_missing: bool = False,
+    carried: Sequence[str] = (),
+) -> PreparedTable:
+    """Bring raw records into types that compare as the attributes do.
+
+    Parameters
+    ----------
+    table : Table
+        Raw records, with a column of each attribute's name.
+    attributes : sequence of PublishedAttribute
+    hierarchies : mapping of str to (mapping of str to collection of str)
+        Those that the release was generalized by, see
+        :func:`~anonspark.release.regions.read_label`.
+    missing_markers : iterable of str
+        Texts that mean missing.
+    subject : str
+        What messages call the table.
+    drops_missing : bool
+        Whether records with a missing value are left out.
+    carried : sequence of str
+        Further columns.
+
+    Raises
+    ------
+    DataError
+        If the table lacks columns, or has types that cannot be compared.
+    """
+    types = {field.name: field.type for field in table.schema}
+    lacking = [attribute.name for attribute in attributes if attribute.name not in types]
+    if lacking:
+        raise DataError(
+            f"{subject}: lacks the columns {', '.join(map(repr, lacking))}; it needs every "
+            "quasi-identifier of the release, under its name"
+        )
+    markers = tuple(missing_markers)
+    readings, places, problems = [], [], []
+    for index, attribute in enumerate(attributes):
+        found = types[attribute.name]
+        by_hierarchy = attribute.rule is not None or attribute.name in hierarchies
+        wanted, place, by_text = _comparable_type(attribute, found)
+        if not is_readable(found, wanted):
+            problems.append(
+                f"{subject}: column {attribute.name!r} has type {type_name(found)}, which "
+                f"cannot be compared with values of kind {attribute.kind}; cast it first"
+            )
+        readings.append(
+            Reading(
+                attribute.name,
+                f"value_{index}",
+                wanted,
+                markers,
+                blanks=BLANKS,
+                whole=by_hierarchy,
+                by_text=by_text,
+            )
+        )
+        places.append(place)
+    if problems:
+        raise DataError(*problems)
+    records = table.read(readings, carried)
+    if drops_missing:
+        records = records.without([reading.missing for reading in readings])
+    return PreparedTable(records, tuple(places))
+
+
+def _comparable_type(
+    attribute: PublishedAttribute, found: pa.DataType
+) -> tuple[pa.DataType, Places | None, bool]:
+    """Return the type in which values compare, its places, and whether texts lead there."""
+    match attribute.kind:
+        case "category":
+            return pa.string(), "code" if attribute.rule == "prefix" else None, False
+        case "boolean":
+            return pa.bool_(), None, False
+        case "date":
+            return pa.date32(), "integer", False
+        case "timestamp":
+            return pa.timestamp("us"), "integer", False
+        case "float":
+            # As the released values were rounded when they were read.
+            single = attribute.type == "float"
+            return pa.float32() if single else pa.float64(), "float", False
+    if pa.types.is_integer(found):
+        return pa.int64(), "integer", False
+    if pa.types.is_decimal(found):
+        # Spark can be told to allow negative scales: hundreds are whole numbers, too.
+        scale = max(found.scale, 0)
+        return pa.decimal128(DECIMAL_DIGITS, scale), scale, False
+    if is_number(found) and (attribute.rule is not None or attribute.kind == "integer"):
+        # The labels of a rule were made from the text.
+        return pa.float64(), "float", attribute.rule is not None
+    # Floats by way of the text: 0.1 is one tenth.
+    scale = _text_places(attribute.type)
+    return pa.decimal128(DECIMAL_DIGITS, scale), scale, True
+
+
+def _text_places(arrow_type: str | None) -> int:
+    """Return the decimal places that numbers in texts are read with.
+
+    18, unless the released values were decimals that need more of the 38 digits on one side of the
+    point.
+    """
+    declared = _DECIMAL_TYPE.fullmatch(arrow_type or "")
+    if declared is None:
+        return _TEXT_PLACES
+    digits, scale = int(declared[1]), int(declared[2])
+    return max(min(max(_TEXT_PLACES, scale), DECIMAL_DIGITS - (digits - scale)), 0)
+
+
+def require_all_read(
+    subject: str, attributes: Sequence[PublishedAttribute], unreadable: Sequence[int]
+) -> None:
+    """Check that all values of a table were read.
+
+    Parameters
+    ----------
+    subject : str
+        What the message calls the table.
+    attributes : sequence of PublishedAttribute
+    unreadable : sequence of int
+        Values of each attribute that could not be read.
+
+    Raises
+    ------
+    DataError
+        If there are any: how many of which attribute.
+    """
+    problems = [
+        f"{subject}: {count:,} values of column {attribute.name!r} cannot be read as "
+        f"{attribute.kind}; correct them, or name those that mean missing"
+        for attribute, count in zip(attributes, unreadable, strict=True)
+        if count
+    ]
+    if problems:
+        raise DataError(*problems)
