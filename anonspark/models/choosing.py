@@ -20,6 +20,7 @@ from anonspark.config.models import (
 from anonspark.core.columns import RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
+from anonspark.core.spreads import one_run_each
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.distribution import received_records
@@ -222,9 +223,8 @@ def query_error(
     for j, one in enumerate(quasi_identifiers):
         low, high = _regions(contents.codes[classes.order, j], classes.starts, one)
         asked = np.flatnonzero(queries.asked[j])
-        share[:, asked] *= _overlap(
-            low[:, None], high[:, None], queries.low[j, asked], queries.high[j, asked], one.step
-        )
+        covered = one_run_each(low, high, whole=one.step > 0)
+        share[:, asked] *= covered.shares(queries.low[j, asked], queries.high[j, asked])
     estimated = sizes @ share
     errors = np.abs(estimated - true) / np.maximum(true, _SANITY_BOUND * n)
     return float(np.median(errors))
@@ -259,13 +259,3 @@ def _regions(
             low[own] = np.searchsorted(nodes, ancestors)
             high[own] = np.searchsorted(nodes, ancestors, side="right") - 1
     return one.positions(low), one.positions(high)
-
-
-def _overlap(low: Figures, high: Figures, first: Figures, last: Figures, step: float) -> Figures:
-    """Return the share of regions that lies in ranges; whole numbers are counted, lengths not."""
-    inside = np.minimum(high, last) - np.maximum(low, first) + step
-    width = high - low + step
-    points = (first <= low) & (high <= last)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.clip(inside / width, 0.0, 1.0)
-    return np.where(width == 0, points, shares)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
+from anonspark.core.spreads import Runs, Spread, joined_runs, spread_out
 from anonspark.errors import DataError
 from anonspark.release.regions import (
     CategoryRegion,
@@ -31,7 +32,6 @@ from anonspark.release.regions import (
     read_moment,
     read_regions,
 )
-from anonspark.utility.spreads import Runs, Spread, joined_runs, spread_out
 from anonspark.utility.values import Scale
 
 Figures = npt.NDArray[np.float64]

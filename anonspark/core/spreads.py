@@ -151,6 +151,21 @@ def spread_out(regions: Sequence[Runs], *, whole: bool) -> Spread:
     )
 
 
+def one_run_each(low: Figures, high: Figures, *, whole: bool) -> Spread:
+    """Spread regions that are one run each, none of them missing.
+
+    Parameters
+    ----------
+    low, high : float64 ndarray of shape (regions,)
+        Ends, both included.
+    whole : bool
+        Whether the values are whole numbers, which are counted.
+    """
+    points = np.ones(len(low)) if whole else (low == high).astype(np.float64)
+    starts = np.arange(len(low))
+    return Spread(low, high, points, starts, high - low + points, np.zeros(len(low)))
+
+
 def joined_runs(
     runs: Iterable[tuple[float, float]], *, whole: bool
 ) -> tuple[tuple[float, float], ...]:
