@@ -16,6 +16,55 @@ from anonspark.engine.spark.java import (
 from anonspark.engine.spark.launching import Messages
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
+# What Java and pyspark say, and what that means.
+_KNOWN = (
+    (
+        "getSubject is not supported",
+        "{java} is too new. {needed}. What to do: {hint}.",
+    ),
+    (
+        "UnsupportedClassVersionError",
+        "{java} is too old. {needed}. What to do: {hint}.",
+    ),
+    (
+        r"FindException|jdk\.incubator\.vector not found",
+        "{java} is a stripped runtime without a module that Spark asks for. What to do: {hint}.",
+    ),
+    (
+        r"JAVA_HOME is not set|java: (command )?not found|bin/java: No such file",
+        "Spark found no Java. {needed}. What to do: {hint}.",
+    ),
+    (
+        r"Could not reserve enough space|insufficient memory|Not enough space"
+        r"|Cannot allocate memory|Invalid (maximum|initial) heap size"
+        r"|System memory \d+ must be at least",
+        "Java did not get the memory that it was told to take. What to do: set "
+        "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
+        "2g, or spark.driver.memory in spark-defaults.conf.",
+    ),
+    (
+        r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
+        "YARN cannot be found. What to do: set HADOOP_CONF_DIR to the folder with the "
+        "cluster's configuration.",
+    ),
+    (
+        r"All masters are unresponsive|Failed to connect to master|Connection refused"
+        r"|UnknownHostException|failed to register|Invalid Spark URL",
+        "The master {master} does not answer. What to do: check that it runs, that host and "
+        "port are right, and that this machine can reach it.",
+    ),
+    (
+        r"No space left on device",
+        "A disk is full. What to do: make room, or set SPARK_LOCAL_DIRS and TMPDIR to folders "
+        "on a larger disk.",
+    ),
+    (
+        r"BindException|Cannot assign requested address",
+        "Spark could not listen on its network address. What to do: set SPARK_LOCAL_IP to an "
+        "address of this machine, as in 127.0.0.1.",
+    ),
+)
+
 
 @contextmanager
 def plain_errors(master: str | None, runtime: JavaRuntime | None = None) -> Iterator[Messages]:
@@ -73,57 +122,10 @@ def _explain(text: str, master: str | None, runtime: JavaRuntime | None) -> Anon
             f"--master: {master!r} is no master URL that Spark knows. "
             "Expected spark://HOST:PORT, yarn, k8s://HOST:PORT, local[N] or local[*]."
         )
-    known = (
-        (
-            "getSubject is not supported",
-            f"{java} is too new. {needed}. What to do: {INSTALLATION_HINT}.",
-        ),
-        (
-            "UnsupportedClassVersionError",
-            f"{java} is too old. {needed}. What to do: {INSTALLATION_HINT}.",
-        ),
-        (
-            r"FindException|jdk\.incubator\.vector not found",
-            f"{java} is a stripped runtime without a module that Spark asks for. "
-            f"What to do: {INSTALLATION_HINT}.",
-        ),
-        (
-            r"JAVA_HOME is not set|java: (command )?not found|bin/java: No such file",
-            f"Spark found no Java. {needed}. What to do: {INSTALLATION_HINT}.",
-        ),
-        (
-            r"Could not reserve enough space|insufficient memory|Not enough space"
-            r"|Cannot allocate memory|Invalid (maximum|initial) heap size"
-            r"|System memory \d+ must be at least",
-            "Java did not get the memory that it was told to take. What to do: set "
-            "SPARK_DRIVER_MEMORY to a size that this machine has and Spark can live with, as in "
-            "2g, or spark.driver.memory in spark-defaults.conf.",
-        ),
-        (
-            r"HADOOP_CONF_DIR or YARN_CONF_DIR must be set",
-            "YARN cannot be found. What to do: set HADOOP_CONF_DIR to the folder with the "
-            "cluster's configuration.",
-        ),
-        (
-            r"All masters are unresponsive|Failed to connect to master|Connection refused"
-            r"|UnknownHostException|failed to register|Invalid Spark URL",
-            f"The master {master} does not answer. What to do: check that it runs, that host and "
-            "port are right, and that this machine can reach it.",
-        ),
-        (
-            r"No space left on device",
-            "A disk is full. What to do: make room, or set SPARK_LOCAL_DIRS and TMPDIR to folders "
-            "on a larger disk.",
-        ),
-        (
-            r"BindException|Cannot assign requested address",
-            "Spark could not listen on its network address. What to do: set SPARK_LOCAL_IP to an "
-            "address of this machine, as in 127.0.0.1.",
-        ),
-    )
-    for pattern, explanation in known:
+    told = {"java": java, "needed": needed, "hint": INSTALLATION_HINT, "master": master}
+    for pattern, explanation in _KNOWN:
         if re.search(pattern, text):
-            return EnvironmentProblem(f"Spark did not start: {explanation}")
+            return EnvironmentProblem(f"Spark did not start: {explanation.format(**told)}")
     return EnvironmentProblem(
         f"Spark did not start: {_most_telling_line(text)}. What to do: run `anonspark doctor`, "
         "which checks Java, Python and Spark one by one; with --debug the whole text is shown."

@@ -177,26 +177,11 @@ class Counter:
         self._shifts = np.array(shifts, np.int64)
         self._bins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
-        """Count the records of a partition.
-
-        Parameters
-        ----------
-        batches : iterable of int64 ndarray of shape (n, width)
-            Key matrices.
-
-        Returns
-        -------
-        dict
-            ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
-            empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
-            on from the requests, and its priority as bin. ``codes``: lists of the codes of the
-            latter.
-        """
-        d = len(self.descent.quasi_identifiers)
+    def _as_rows(self) -> Integers:
+        """Return the requests as :func:`~anonspark.kernels.descent.accumulate_histograms` asks."""
         wanted = {(False, False): EQUAL, (False, True): EQUAL}
         wanted |= {(True, False): BEFORE, (True, True): BEFORE_OR_EQUAL}
-        requests = np.array(
+        rows: Integers = np.array(
             [
                 [
                     request.key,
@@ -216,11 +201,46 @@ class Counter:
             ],
             np.int64,
         ).reshape(-1, 9)
-        boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
-        first_request = self._first_of_node(self.requests)
+        return rows
+
+    def _draw(
+        self, keys: Integers, leaves: npt.NDArray[np.int32], drawn: dict[tuple[int, int], list[int]]
+    ) -> None:
+        """Draw among the records of a batch, by the hashes behind their codes."""
+        d = len(self.descent.quasi_identifiers)
+        first_draw = self._first_of_node(self.draws)
         salts = np.array([draw.salt for draw in self.draws], np.uint64)
         limits = np.array([draw.limit for draw in self.draws], np.uint64)
-        first_draw = self._first_of_node(self.draws)
+        hashes = np.ascontiguousarray(keys[:, d])
+        draws, rows, priorities = draw_records(hashes, leaves, first_draw, salts, limits)
+        for draw, row, own in zip(
+            draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
+        ):
+            # Equal hashes are equal contents, or a collision, which codes decide.
+            place = (len(self.requests) + draw, own)
+            codes = keys[row, :d].tolist()
+            drawn[place] = min(drawn.get(place, codes), codes)
+
+    def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
+        """Count the records of a partition.
+
+        Parameters
+        ----------
+        batches : iterable of int64 ndarray of shape (n, width)
+            Key matrices.
+
+        Returns
+        -------
+        dict
+            ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
+            empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
+            on from the requests, and its priority as bin. ``codes``: lists of the codes of the
+            latter.
+        """
+        d = len(self.descent.quasi_identifiers)
+        requests = self._as_rows()
+        boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
+        first_request = self._first_of_node(self.requests)
         total = int(self._bins[-1])
         bins = np.empty((total, 3), np.int64)
         bins[:] = 0, _LARGEST, _SMALLEST
@@ -245,15 +265,7 @@ class Counter:
                 )
             )
             if self.draws:
-                hashes = np.ascontiguousarray(keys[:, d])
-                draws, rows, priorities = draw_records(hashes, leaves, first_draw, salts, limits)
-                for draw, row, own in zip(
-                    draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
-                ):
-                    # Equal hashes are equal contents, or a collision, which codes decide.
-                    place = (len(self.requests) + draw, own)
-                    codes = keys[row, :d].tolist()
-                    drawn[place] = min(drawn.get(place, codes), codes)
+                self._draw(keys, leaves, drawn)
         filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
