@@ -125,7 +125,7 @@ class Files(Protocol):
 
         Raises
         ------
-        OSError, Py4JError
+        FilesError
             If the file system refuses, as for a directory of somebody else.
         """
         ...

@@ -6,9 +6,12 @@ process. It shows what layers and models need of an engine, and runs them withou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from decimal import Decimal, InvalidOperation
+from functools import partial, reduce
+from hashlib import blake2b
+from operator import xor
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.protocol import TASK, OnBatches
+from anonspark.engine.raw_columns import Reading, is_number
 from anonspark.engine.tasks import enter_task
 
 
@@ -72,32 +76,92 @@ class ToyTable:
         self,
         by: Sequence[str],
         *,
+        count: str | None = None,
         sums: Sequence[str] = (),
         least: Sequence[str] = (),
         most: Sequence[str] = (),
+        hashes: str | None = None,
+        lists: Sequence[str] = (),
     ) -> ToyTable:
-        rows = self.gather()
-        wanted = [(name, pc.sum) for name in sums]
-        wanted += [(name, _least) for name in least] + [(name, pc.max) for name in most]
+        rows, of = self.gather(), {field.name: field.type for field in self.schema}
+        wanted = [(name, name, of[name], lambda own: pc.sum(own).as_py()) for name in sums]
+        wanted += [(name, name, of[name], _least) for name in least]
+        wanted += [(name, name, of[name], lambda own: pc.max(own).as_py()) for name in most]
+        wanted += [(name, name, pa.list_(of[name]), pa.ChunkedArray.to_pylist) for name in lists]
+        if count is not None:
+            wanted.insert(0, (count, rows.schema.names[0], pa.int64(), len))
+        if hashes is not None:
+            wanted.append((f"{hashes}_sum", hashes, pa.decimal128(38, 0), _exact_sum))
+            wanted.append(
+                (f"{hashes}_xor", hashes, pa.int64(), lambda own: reduce(xor, own.to_pylist()))
+            )
         keys = list(zip(*(rows[name].to_pylist() for name in by), strict=True)) or [()] * len(rows)
-        members: dict[tuple[Any, ...], list[int]] = {} if by else {(): []}
+        members: dict[str, list[int]] = {} if by else {"()": []}
         for row, key in enumerate(keys):
-            members.setdefault(key, []).append(row)
-        columns: dict[str, list[Any]] = {name: [] for name in [*by, *(name for name, _ in wanted)]}
-        for key, own in members.items():
-            taken = rows.take(pa.array(own, pa.int64()))
-            for name, value in zip(by, key, strict=True):
-                columns[name].append(value)
-            for name, figure in wanted:
-                columns[name].append(figure(taken[name]).as_py())
-        schema = pa.schema([self.schema.field(name) for name in columns])
-        return self.engine.table(pa.Table.from_pydict(columns, schema))
+            members.setdefault(str(key), []).append(row)
+        groups = [rows.take(pa.array(own, pa.int64())) for own in members.values()]
+        columns = {
+            name: pa.array([own[name][0].as_py() for own in groups], of[name]) for name in by
+        }
+        for name, source, kind, figure in wanted:
+            columns[name] = pa.array([figure(own[source]) for own in groups], kind)
+        return self.engine.table(pa.table(columns))
 
-    def select(self, names: Sequence[str]) -> ToyTable:
-        schema = pa.schema([self.schema.field(name) for name in names])
-        return ToyTable(
-            self.engine, schema, [[b.select(names) for b in task] for task in self.tasks]
-        )
+    def _each(self, function: Callable[[pa.RecordBatch], pa.Table]) -> ToyTable:
+        """Return a table whose batches are made one by one."""
+        tasks = [[function(batch) for batch in task] for task in self.tasks]
+        schema = function(pa.RecordBatch.from_pylist([], self.schema)).schema
+        made = [[batch for table in task for batch in table.to_batches()] for task in tasks]
+        return ToyTable(self.engine, schema, made)
+
+    def select(self, names: Sequence[str] | Mapping[str, str]) -> ToyTable:
+        olds = list(names.values()) if isinstance(names, Mapping) else list(names)
+        return self._each(lambda batch: pa.table([batch.column(old) for old in olds], list(names)))
+
+    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> ToyTable:
+        def read(batch: pa.RecordBatch) -> pa.Table:
+            columns = {}
+            for one in readings:
+                found = [_read(one, value) for value in batch.column(one.column).to_pylist()]
+                columns[one.name] = pa.array([value for value, _ in found], one.type)
+                columns[one.missing] = pa.array([missing for _, missing in found], pa.bool_())
+            return pa.table(columns | {name: batch.column(name) for name in carried})
+
+        return self._each(read)
+
+    def without(self, flags: Sequence[str]) -> ToyTable:
+        def kept(batch: pa.RecordBatch) -> pa.Table:
+            flagged = [np.asarray(batch.column(name)) for name in flags]
+            return pa.Table.from_batches([batch.filter(pa.array(~np.any(flagged, axis=0)))])
+
+        return self._each(kept) if flags else self
+
+    def with_hash(
+        self,
+        name: str,
+        columns: Sequence[str],
+        key: int | None = None,
+        *,
+        like: pa.Schema | None = None,
+    ) -> ToyTable:
+        """Hash as nobody else does: figures that depend on the hashes' values differ."""
+
+        def hashed(batch: pa.RecordBatch) -> pa.Table:
+            own = pa.Table.from_batches([batch.select(columns)])
+            types = pa.schema([(like or batch.schema).field(column) for column in columns])
+            rows = own.cast(types).to_pylist()
+            texts = (repr((key, list(row.values()))).encode() for row in rows)
+            numbers = [
+                int.from_bytes(blake2b(one, digest_size=8).digest(), "big", signed=True)
+                for one in texts
+            ]
+            table = pa.Table.from_batches([batch])
+            return table.append_column(name, pa.array(numbers, pa.int64()))
+
+        return self._each(hashed)
+
+    def union(self, other: ToyTable) -> ToyTable:
+        return ToyTable(self.engine, self.schema, [*self.tasks, *other.tasks])
 
     def keep(self) -> ToyTable:
         return self
@@ -134,8 +198,25 @@ def _of_part(column: str, part: str, batches: Any) -> Any:
         yield batch.filter(pc.equal(batch.column(column), part))
 
 
-def _least(values: pa.ChunkedArray) -> pa.Scalar:
+def _least(values: pa.ChunkedArray) -> Any:
     if pa.types.is_list(values.type):
-        lists = [one for one in values.to_pylist() if one is not None]
-        return pa.scalar(min(lists, default=None), values.type)
-    return pc.min(values)
+        return min((one for one in values.to_pylist() if one is not None), default=None)
+    return pc.min(values).as_py()
+
+
+def _exact_sum(values: pa.ChunkedArray) -> Decimal:
+    return Decimal(sum(values.to_pylist()))
+
+
+def _read(reading: Reading, value: Any) -> tuple[Any, bool]:
+    """Return a value as it is read, and whether it is missing."""
+    if value is None or value != value or value in reading.markers:
+        return None, True
+    if pa.types.is_string(reading.type):
+        return str(value).strip(reading.blanks or None), False
+    try:
+        return pa.scalar(Decimal(str(value)) if is_number(reading.type) else value).cast(
+            reading.type
+        ).as_py(), False
+    except (ValueError, InvalidOperation):
+        return None, False

@@ -1,4 +1,4 @@
-"""Su-Mondrian on an engine of lists: the thesis' figures, and nothing of Spark is loaded."""
+"""Su-Mondrian and its proof on an engine of lists: the thesis' figures, and nothing of Spark."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from data_sets import ADULT
 from toy_engine import ToyEngine
 
 from anonspark.config.models import MondrianOptions
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.columns import PAYLOAD_HASH, RECORD_HASH, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
@@ -30,6 +31,8 @@ from anonspark.models.registry import create_model
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.progress import Progress
 from anonspark.staged.records import PACKED, PackRecords, Records
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims import Claim
 
 PUBLISHED = {"split": "strict", "cut": "published", "span": "cell", "separation": "always"}
 
@@ -143,8 +146,38 @@ def test_nothing_of_spark_is_loaded() -> None:
     code = (
         "import sys, anonspark.pipeline.rounds, anonspark.models.registry, "
         "anonspark.models.choosing, anonspark.layers.publish.writing, "
-        "anonspark.layers.publish.class_table; "
+        "anonspark.layers.publish.class_table, anonspark.verification.audit; "
         "print(*(name for name in sys.modules if name.split('.')[0] in ('pyspark', 'py4j')))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == ""
+
+
+def test_a_release_is_verified_without_spark() -> None:
+    ages = [20, 21, 22, 23, 40, 41, 42, 43]
+    people = {
+        "age": ages,
+        "sex": ["f"] * 4 + ["m"] * 4,
+        "sickness": ["flu", "flu", "gout", None] * 2,
+    }
+    labels = {"age": ["[20-23]"] * 4 + ["[40-43]"] * 4, "sex": people["sex"]}
+    engine = ToyEngine()
+    original = engine.spread(pa.table(people), 3)
+    release = engine.spread(pa.table({**labels, "sickness": people["sickness"][::-1]}), 2)
+    claim = Claim(
+        PrivacyOptions(k=4, l_diversity={"attribute": "sickness", "l": 3}),
+        ["age", "sex"],
+        ("age", "sex"),
+        sensitive=("sickness",),
+    )
+    found = audit_table(release, claim, original=original)
+    # Whose sickness is whose is not told, and all of a class are there.
+    assert found.failures == []
+    assert (found.published.classes, found.published.smallest) == (2, 4)
+    assert found.criteria[0].measured == 3.0
+    assert (found.truthfulness.matched, found.linkage["original"].smallest_candidates) == (8, 4)
+    assert (found.loss.dm, found.loss.gcp_total) == (32, None)
+    wrong = engine.spread(pa.table({**labels, "sickness": ["flu"] * 8}), 2)
+    failures = "\n".join(audit_table(wrong, claim, original=original).failures)
+    assert "truthfulness" in failures
+    assert "violate" in failures
