@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Figures = npt.NDArray[np.float64]
+
+_N = TypeVar("_N", int, float)
 
 _BLOCK = 1 << 22
 """Runs times ranges that are compared at once: bounds the memory."""
@@ -166,20 +169,18 @@ def one_run_each(low: Figures, high: Figures, *, whole: bool) -> Spread:
     return Spread(low, high, points, starts, high - low + points, np.zeros(len(low)))
 
 
-def joined_runs(
-    runs: Iterable[tuple[float, float]], *, whole: bool
-) -> tuple[tuple[float, float], ...]:
+def joined_runs(runs: Iterable[tuple[_N, _N]], *, whole: bool) -> tuple[tuple[_N, _N], ...]:
     """Return runs in order, those that overlap, or follow one another, as one.
 
     Parameters
     ----------
-    runs : iterable of (float, float)
+    runs : iterable of (float, float) or (int, int)
         In any order; empty ones, whose ends are crossed, are left out.
     whole : bool
         Whether the values are whole numbers: then 3 follows 2.
     """
-    step = 1.0 if whole else 0.0
-    joined: list[tuple[float, float]] = []
+    step = int(whole)
+    joined: list[tuple[_N, _N]] = []
     for first, last in sorted(run for run in runs if run[0] <= run[1]):
         if joined and first <= joined[-1][1] + step:
             joined[-1] = (joined[-1][0], max(joined[-1][1], last))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.hierarchies.files import BLANKS
+from anonspark.core.spreads import joined_runs
 from anonspark.release.raw_records import DECIMAL_DIGITS, Places
 from anonspark.release.regions import CategoryRegion, Interval, Leaves, Number, OrderedRegion
 
@@ -92,7 +93,7 @@ class CategoryAxis:
         return pc.add(places, 1).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
-Runs = list[tuple[int, int]]
+Runs = tuple[tuple[int, int], ...]
 
 
 def sets_of_codes(
@@ -132,7 +133,7 @@ def _category_sets(
             own_runs = [(codes[value], codes[value]) for value in own_values]
         if region.missing:
             own_runs.append((axis.missing, axis.missing))
-        sets.append(_joined(own_runs))
+        sets.append(joined_runs(own_runs, whole=True))
     return axis, sets
 
 
@@ -158,19 +159,8 @@ def _ordered_sets(
             own_runs = [(codes[low], codes[high]) for low, high in own]
         if region.missing:
             own_runs.append((axis.missing, axis.missing))
-        sets.append(_joined(own_runs))
+        sets.append(joined_runs(own_runs, whole=True))
     return axis, sets
-
-
-def _joined(runs: Runs) -> Runs:
-    """Return runs in order, those that touch or overlap as one."""
-    joined: Runs = []
-    for first, last in sorted(runs):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return joined
 
 
 def _closed(interval: Interval, places: Places) -> tuple[Any, Any]:

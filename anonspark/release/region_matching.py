@@ -174,7 +174,8 @@ def build_search(
     low = np.empty((rows, d), np.int32)
     high = np.empty((rows, d), np.int32)
     gaps = np.empty((rows, d), np.int32)
-    offsets, runs = [0], []
+    offsets: list[int] = [0]
+    runs: list[tuple[int, int]] = []
     axes = []
     for index, attribute in enumerate(attributes):
         columns = [
