@@ -230,10 +230,11 @@ def run(
             run_pipeline(spark, configuration, run_id=run_id, progress=progress, resume=resume)
         )
         if report:
+            from anonspark.engine.spark.engine import SparkEngine
             from anonspark.report.making import report_run
 
             with progress.stage("report"):
-                report_run(spark, configuration)
+                report_run(SparkEngine(spark), configuration)
 
     def load(read: TextReader) -> Configuration:
         configured.append(_configuration(config, overrides)(read))
@@ -576,10 +577,11 @@ def report_release(
     progress = _LOG.get().follow(quiet=quiet)
 
     def make(spark: SparkSession) -> str:
+        from anonspark.engine.spark.engine import SparkEngine
         from anonspark.report.making import report_release as write
 
         with progress.stage("report"):
-            return write(spark, output, original, out)
+            return write(SparkEngine(spark), output, original, out)
 
     _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
 

@@ -13,7 +13,7 @@ from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.heat_map import HeatMap, draw_heat_map
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.evidence import Evidence, Row, figure_text
-from anonspark.report.figures import Marginal
+from anonspark.report.marginals import Marginal
 from anonspark.report.wording import utility_sentences
 
 _SHARE = "share of the records (%)"

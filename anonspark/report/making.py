@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-
 from anonspark.config import Configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.reading import open_input
-from anonspark.engine.spark.table import frame_of
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
@@ -29,19 +24,19 @@ from anonspark.verification.risk import attacks, risk_row
 
 
 def make_report(
-    spark: SparkSession,
+    engine: Engine,
     release: str,
-    original: DataFrame | None = None,
+    original: Table | None = None,
     original_path: str | None = None,
 ) -> str:
     """Return the report of a release.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     release : str
         The directory that ``output.path`` named.
-    original : DataFrame or None
+    original : Table or None
         The table that the release was made of.
     original_path : str or None
         Where that is, for the command that repeats the proof.
@@ -65,17 +60,14 @@ def make_report(
     which says so.
     """
     release = release.rstrip("/")
-    manifest = read_manifest(FileSystem(spark), release)
-    claim = claim_of_manifest(SparkEngine(spark), release, manifest, matched=True)
+    manifest = read_manifest(engine.files, release)
+    claim = claim_of_manifest(engine, release, manifest, matched=True)
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
-    with reading_input(paths, key=""):
-        engine = SparkEngine(spark)
-        table = engine.published(f"{release}/data", manifest.data_format)
-        data = frame_of(table)
+    with engine.reading(paths, key=""):
+        data = engine.published(f"{release}/data", manifest.data_format)
         matched = original if _tells_regions(claim.attributes) else None
-        beside = None if matched is None else engine.wrap(matched)
-        verification = audit_table(table, claim, original=beside, name=release, where=where)
+        verification = audit_table(data, claim, original=matched, name=release, where=where)
         # Beside the release, the original would tell of records that it leaves out.
         shown = None if withholds_values(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
@@ -88,9 +80,9 @@ def make_report(
         manifest,
         verification.as_dict(),
         figures,
-        summary=_metrics(spark, release, "summary"),
-        rounds=_metrics(spark, release, "rounds", "round"),
-        attributes=_metrics(spark, release, "attributes", "position"),
+        summary=_metrics(engine, release, "summary"),
+        rounds=_metrics(engine, release, "rounds", "round"),
+        attributes=_metrics(engine, release, "attributes", "position"),
         original=original_path if matched is not None else None,
         risk_before=before,
     )
@@ -133,13 +125,13 @@ def _sections(evidence: Evidence) -> list[Section]:
 
 
 def report_release(
-    spark: SparkSession, release: str, original: str | None = None, out: str | None = None
+    engine: Engine, release: str, original: str | None = None, out: str | None = None
 ) -> str:
     """Write the report of a release; costs and errors as :func:`make_report`.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     release : str
         The directory that ``output.path`` named.
     original : str or None
@@ -157,27 +149,36 @@ def report_release(
     PublishingError
         If it cannot be written.
     """
-    files = FileSystem(spark)
+    files = engine.files
     table = None
     manifest = read_manifest(files, release)
     path = report_place(files, release, out)
     if original is not None:
-        table = frame_of(open_original(SparkEngine(spark), original, manifest))
-    place_report(files, release, path, make_report(spark, release, table, original))
+        table = open_original(engine, original, manifest)
+    place_report(files, release, path, make_report(engine, release, table, original))
     return path
 
 
-def report_run(spark: SparkSession, configuration: Configuration) -> str:
+def report_run(engine: Engine, configuration: Configuration) -> str:
     """Write the report of the release that a configuration made, beside its input.
 
     Returns and raises as :func:`report_release`.
     """
-    files = FileSystem(spark)
+    files = engine.files
     paths = configuration.input.paths
     release = configuration.output.path
-    table = open_input(spark, configuration)
+    options = configuration.input
+    wanted = {name: one.role != "identifier" for name, one in configuration.attributes.items()}
+    table = engine.open_table(
+        options.paths,
+        options.format,
+        options.options,
+        key="input.path",
+        section="input",
+        wanted=WantedColumns(wanted, options.missing_columns, "input.missing_columns"),
+    )
     path = report_place(files, release, None)
-    report = make_report(spark, release, table, paths[0] if len(paths) == 1 else None)
+    report = make_report(engine, release, table, paths[0] if len(paths) == 1 else None)
     place_report(files, release, path, report)
     return path
 
@@ -192,13 +193,12 @@ def _tells_regions(attributes: Any) -> bool:
 
 
 def _metrics(
-    spark: SparkSession, release: str, name: str, order: str | None = None
+    engine: Engine, release: str, name: str, order: str | None = None
 ) -> list[Mapping[str, Any]]:
     """Read a small table of metrics; nothing where the release came without it."""
     path = f"{release}/metrics/{name}"
-    if not FileSystem(spark).exists(path):
+    if not engine.files.exists(path):
         return []
-    with reading_input((path,), key=""):
-        table = spark.read.parquet(path)
-        rows = (table if order is None else table.orderBy(order)).collect()
-    return [row.asDict() for row in rows]
+    with engine.reading((path,), key=""):
+        rows = engine.published(path, "parquet").gather()
+    return list((rows if order is None else rows.sort_by(order)).to_pylist())

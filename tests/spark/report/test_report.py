@@ -16,17 +16,19 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command
+from helpers import command, table_of
 
 from anonspark.cli.application import main
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.demo.people import EDUCATION_ORDER, write_people
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.regions import published_attributes
-from anonspark.report.figures import Marginal, measure
+from anonspark.report.figures import measure
 from anonspark.report.making import _tells_regions, make_report
+from anonspark.report.marginals import Marginal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -345,7 +347,7 @@ def test_hierarchies_masks_and_suppressed_values(
         before = one.before or (None,) * len(one.labels)
         return dict(zip(one.labels, zip(before, one.after, strict=True), strict=True))
 
-    figures = measure(data, Manifest(manifest), {"job": hierarchy}, original)
+    figures = measure(table_of(data), Manifest(manifest), {"job": hierarchy}, table_of(original))
     job, code, day_of, age = map(by_label, figures.marginals)
     # Nurses and doctors are three each: together they are told, under the name of their group.
     assert job == {"care": (6, 6.0), "craft": (4, 4.0)}
@@ -357,13 +359,13 @@ def test_hierarchies_masks_and_suppressed_values(
     assert figures.original is not None
     assert figures.original.sizes == {3: 2, 4: 1}
 
-    alone = measure(data, Manifest(manifest), {"job": hierarchy})
+    alone = measure(table_of(data), Manifest(manifest), {"job": hierarchy})
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
     assert alone.associations.before is None
 
-    monkeypatch.setattr("anonspark.report.figures._MOST_TEXTS", 2)
+    monkeypatch.setattr("anonspark.report.original._MOST_TEXTS", 2)
     with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
-        measure(data, Manifest(manifest), {"job": hierarchy}, original)
+        measure(table_of(data), Manifest(manifest), {"job": hierarchy}, table_of(original))
 
 
 @pytest.mark.parametrize("label", ["*", "missing", "* or missing"])
@@ -394,7 +396,7 @@ def test_attributes_of_which_nothing_is_told(spark: SparkSession, label: str) ->
     data = spark.createDataFrame(
         [(label,) * 4] * 5, "code string, income string, day string, job string"
     )
-    for one in measure(data, Manifest(manifest), {"job": hierarchy}).marginals:
+    for one in measure(table_of(data), Manifest(manifest), {"job": hierarchy}).marginals:
         assert sum(one.after) == pytest.approx(5), one
 
 
@@ -408,7 +410,7 @@ def test_a_release_that_does_not_hold_says_so(
     (release / "data").mkdir()
     pq.write_table(table.slice(2), release / "data" / "part.parquet")
     shutil.rmtree(release / "metrics")
-    report = make_report(spark, str(release))
+    report = make_report(SparkEngine(spark), str(release))
     assert "The guarantee does not hold" in report
     assert f"<td>fewer than {K}</td>" in report
     assert "another one" in report
@@ -418,8 +420,9 @@ def test_a_release_that_does_not_hold_says_so(
 def test_an_original_without_the_columns_is_refused(spark: SparkSession, made: Made) -> None:
     manifest = read_manifest(FileSystem(spark), str(made.release))
     data = spark.read.parquet(str(made.release / "data"))
+    without = spark.read.parquet(str(made.people)).drop("birth_date")
     with pytest.raises(DataError, match="--original: lacks the columns 'birth_date'"):
-        measure(data, manifest, {}, spark.read.parquet(str(made.people)).drop("birth_date"))
+        measure(table_of(data), manifest, {}, table_of(without))
 
 
 def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
@@ -441,7 +444,7 @@ def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
     expected = np.corrcoef(np.array(records).T)[0, 1]
     infinite = [(22.5, float("inf")), (52.5, float("-inf")), (22.5, float("nan"))]
     data = spark.createDataFrame(records + infinite, "age double, score double")
-    found = measure(data, Manifest(manifest), {}, data).associations
+    found = measure(table_of(data), Manifest(manifest), {}, table_of(data)).associations
     assert found.names == ("age", "score")
     assert found.before is not None
     for matrix in (found.before, found.after):
@@ -461,9 +464,8 @@ def test_means_count_where_they_lie(spark: SparkSession) -> None:
         },
     }
     means = [(mean,) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
-    (marginal,) = measure(
-        spark.createDataFrame(means, "age double"), Manifest(manifest), {}
-    ).marginals
+    data = table_of(spark.createDataFrame(means, "age double"))
+    (marginal,) = measure(data, Manifest(manifest), {}).marginals
     assert marginal.before is None
     assert sum(marginal.after) == 30
     assert set(marginal.after) <= {10.0, 20.0}

@@ -27,8 +27,10 @@ from anonspark.report.axes import (
 from anonspark.report.bins import Bins, merge_bins, plan_bins
 from anonspark.report.disclosure import Disclosure, percent
 from anonspark.report.evidence import Evidence
-from anonspark.report.figures import Associations, Figures, Marginal, OriginalFigures
+from anonspark.report.figures import Associations, Figures
 from anonspark.report.groups import beginnings, levels_of, plan_groups
+from anonspark.report.marginals import Marginal
+from anonspark.report.original import OriginalFigures
 
 
 def days(text: str) -> float:

@@ -1,0 +1,138 @@
+"""The attributes that a report shows, and how their values are read on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from anonspark.core.hierarchies.files import BLANKS
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_number, is_text
+from anonspark.release.manifest import Manifest
+from anonspark.release.regions import (
+    Leaves,
+    PublishedAttribute,
+    leaves_by_label,
+    published_attributes,
+)
+from anonspark.report.axes import GroupAxis, OrderedAxis
+from anonspark.report.bins import Scale
+
+Axis = OrderedAxis | GroupAxis
+
+_SCALES: dict[str, Scale] = {
+    "integer": "whole",
+    "float": "real",
+    "decimal": "real",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+
+
+@dataclass
+class Attribute:
+    """One attribute of the report, and how it is read on both sides.
+
+    Parameters
+    ----------
+    name : str
+    published : PublishedAttribute or None
+        None for attributes that are published as they are.
+    scale : Scale or None
+        None for categories.
+    hierarchy : Hierarchy or None
+        That of a file.
+    axis : OrderedAxis, GroupAxis or None
+        Once it is known.
+    """
+
+    name: str
+    published: PublishedAttribute | None
+    scale: Scale | None
+    hierarchy: Hierarchy | None = None
+    axis: Axis | None = None
+
+    @property
+    def kind(self) -> str:
+        """What its values are, or the rule that generalizes them."""
+        return "" if self.published is None else self.published.rule or self.published.kind
+
+    @property
+    def by_hierarchy(self) -> bool:
+        """Whether its labels are those of a hierarchy."""
+        rule = None if self.published is None else self.published.rule
+        return self.hierarchy is not None or rule is not None
+
+    @property
+    def leaves(self) -> Leaves | None:
+        """The values that each label of its hierarchy's file stands for."""
+        return None if self.hierarchy is None else leaves_by_label(self.hierarchy)
+
+    @property
+    def read_as(self) -> pa.DataType:
+        """The type that raw values are read as."""
+        match self.scale:
+            case None:
+                return pa.string()
+            case "date":
+                return pa.date32()
+            case "timestamp":
+                return pa.timestamp("us")
+            case _:
+                return pa.float64()
+
+    def reading(self, column: str, name: str, markers: Sequence[str]) -> Reading:
+        """Return how raw values are read.
+
+        Parameters
+        ----------
+        column, name : str
+            See :class:`~anonspark.engine.raw_columns.Reading`.
+        markers : sequence of str
+            Texts that mean missing.
+        """
+        if self.scale is None:
+            # Labels of hierarchies know 17.0 as 17, and texts without blanks at their ends.
+            blanks = BLANKS if self.by_hierarchy else ""
+            whole = self.by_hierarchy
+            return Reading(column, name, self.read_as, tuple(markers), blanks=blanks, whole=whole)
+        return Reading(column, name, self.read_as, tuple(markers))
+
+
+def quasi_identifiers_of(
+    manifest: Manifest, hierarchies: Mapping[str, Hierarchy]
+) -> list[Attribute]:
+    """Return the quasi-identifiers of a release."""
+    return [
+        Attribute(
+            one.name,
+            one,
+            None if one.is_category or one.rule == "prefix" else _SCALES[one.kind],
+            None if one.rule else hierarchies.get(one.name),
+        )
+        for one in published_attributes(manifest)
+    ]
+
+
+def others_of(data: Table, manifest: Manifest) -> list[Attribute]:
+    """Return the sensitive and insensitive attributes that have an association to show."""
+    types = {field.name: field.type for field in data.schema}
+    found = []
+    for name in manifest.with_role("sensitive", "insensitive"):
+        if name not in types:
+            continue
+        scale = _scale_of(types[name])
+        if scale is not None or is_text(types[name]) or pa.types.is_boolean(types[name]):
+            found.append(Attribute(name, None, scale))
+    return found
+
+
+def _scale_of(data_type: pa.DataType) -> Scale | None:
+    if pa.types.is_date(data_type):
+        return "date"
+    if pa.types.is_timestamp(data_type):
+        return "timestamp"
+    return "real" if is_number(data_type) else None

@@ -1,0 +1,202 @@
+"""The original beside a release: what a report counts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_readable, type_name
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+from anonspark.release.manifest import Manifest
+from anonspark.release.raw_values import comparable
+from anonspark.report.attributes import Attribute
+from anonspark.report.products import Reader
+
+Numbers = npt.NDArray[np.float64]
+
+# They are collected.
+_MOST_TEXTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class OriginalFigures:
+    """What is shown of the original beside the marginals.
+
+    Parameters
+    ----------
+    rows : int
+        Records, without those that the release's policy for missing values drops.
+    sizes : mapping of int to int
+        Groups of records with the same quasi-identifiers, of each size.
+    """
+
+    rows: int
+    sizes: Mapping[int, int]
+
+
+class BinCounts(NamedTuple):
+    """Records of each bin, how many are missing, and the extreme values, which are not shown."""
+
+    counts: Numbers
+    missing: float
+    low: float
+    high: float
+
+
+class Original:
+    """The original: ``value_<i>`` of each attribute that it has, in the order of the report."""
+
+    def __init__(
+        self,
+        original: Table,
+        manifest: Manifest,
+        attributes: Sequence[Attribute],
+        others: Sequence[Attribute],
+    ) -> None:
+        types = {field.name: field.type for field in original.schema}
+        lacking = [attribute.name for attribute in attributes if attribute.name not in types]
+        if lacking:
+            raise DataError(
+                f"--original: lacks the columns {', '.join(map(repr, lacking))}; give the table "
+                "that the release was made of"
+            )
+        self.places = {
+            attribute.name: place
+            for place, attribute in enumerate([*attributes, *others])
+            if attribute.name in types
+        }
+        readings, fields = [], []
+        for attribute in [*attributes, *others]:
+            if attribute.name in types:
+                name = f"value_{self.places[attribute.name]}"
+                reading = attribute.reading(attribute.name, name, manifest.missing_markers)
+                readings.append(_require_readable(reading, types[attribute.name]))
+                fields.append((name, pa.string() if attribute.scale is None else pa.float64()))
+        # Those that are dropped are not in the release: a difference must not tell how many.
+        needed = len(attributes) if manifest.drops_missing else 0
+        schema = pa.schema(fields)
+        self.records = original.read(readings).map_batches(_MakeComparable(schema, needed), schema)
+
+    def values(self, attribute: str) -> tuple[list[str], Numbers, float]:
+        """Return the different texts of a category, their counts, and how many are missing.
+
+        Raises
+        ------
+        DataError
+            If there are more than 1,000,000 different ones.
+        """
+        name = f"value_{self.places[attribute]}"
+        counted = self.records.add_up([name], count="records")
+        # One more than are allowed, and missing.
+        found = counted.gather(_MOST_TEXTS + 2)
+        counts = dict(zip(found[name].to_pylist(), found["records"].to_pylist(), strict=True))
+        missing = float(counts.pop(None, 0))
+        if len(counts) > _MOST_TEXTS:
+            raise DataError(
+                f"--original: more than {_MOST_TEXTS:,} different texts in the column {attribute!r}"
+            )
+        names = sorted(counts)
+        return names, np.array([counts[name] for name in names], np.float64), missing
+
+    def bin_counts(self, edges: Mapping[int, Sequence[float]]) -> dict[int, BinCounts]:
+        """Count the bins of ordered attributes, by their places; one job for all of them."""
+        count = _CountBins({place: tuple(own) for place, own in edges.items()})
+        found = self.records.map_batches(count, _COUNTED).gather()
+        rows = pc.sum(found.filter(pc.field("place") < 0)["rows"], min_count=0).as_py()
+        counts = {}
+        for place, own in edges.items():
+            tasks = found.filter(pc.field("place") == place)
+            reached = np.zeros(1 + len(own), np.int64)
+            reached += sum(np.array(one, np.int64) for one in tasks["reached"].to_pylist())
+            inside = -np.diff(np.array([*reached, 0], np.float64))
+            low, high = pc.min(tasks["low"]).as_py(), pc.max(tasks["high"]).as_py()
+            counts[place] = BinCounts(inside, float(rows - reached[0]), low or 0.0, high or 0.0)
+        return counts
+
+    def readers(self, attributes: Sequence[Attribute]) -> list[Reader]:
+        """Return what reads the attributes here, for their associations."""
+        return [
+            Reader(
+                attribute.name,
+                attribute.axis,
+                (f"value_{self.places[attribute.name]}",) if attribute.name in self.places else (),
+            )
+            for attribute in attributes
+            if attribute.axis is not None
+        ]
+
+    def figures(self, quasi_identifiers: int) -> OriginalFigures:
+        """Count the groups of records with the same quasi-identifiers."""
+        names = [f"value_{place}" for place in range(quasi_identifiers)]
+        counted = self.records.add_up(names, count="size").add_up(["size"], count="groups")
+        found = counted.gather()
+        sizes = dict(zip(found["size"].to_pylist(), found["groups"].to_pylist(), strict=True))
+        return OriginalFigures(sum(size * groups for size, groups in sizes.items()), sizes)
+
+
+def _require_readable(reading: Reading, found: pa.DataType) -> Reading:
+    if reading.type is not None and not is_readable(found, reading.type):
+        raise DataError(
+            f"--original: column {reading.column!r} has type {type_name(found)}, which cannot be "
+            f"read as {type_name(reading.type)}; give the table that the release was made of"
+        )
+    return reading
+
+
+@dataclass(frozen=True)
+class _MakeComparable:
+    """Turns a task's values into numbers and texts, without records that lack one of the first."""
+
+    schema: pa.Schema
+    needed: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            arrays = [comparable(batch.column(name)) for name in self.schema.names]
+            made = pa.record_batch(arrays, schema=self.schema)
+            if self.needed:
+                lacking = [np.asarray(array.is_null()) for array in arrays[: self.needed]]
+                made = made.filter(pa.array(~np.any(lacking, axis=0)))
+            yield made
+
+
+_COUNTED = pa.schema(
+    [
+        ("place", pa.int32()),
+        ("rows", pa.int64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("reached", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _CountBins:
+    """Counts, batch by batch, the values that reach each edge; place -1 has the records.
+
+    Parameters
+    ----------
+    edges : dict of int to tuple of float
+        Of the attributes, by their places. All values that are there come before the first edge.
+    """
+
+    edges: dict[int, tuple[float, ...]]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            rows = [{"place": -1, "rows": batch.num_rows}]
+            for place, edges in self.edges.items():
+                values = batch.column(f"value_{place}").drop_null().to_numpy()
+                reached = [len(values), *(int((values >= edge).sum()) for edge in edges)]
+                ends = {"low": values.min(), "high": values.max()} if len(values) else {}
+                rows.append({"place": place, **ends, "reached": reached})
+            yield pa.RecordBatch.from_pylist(rows, _COUNTED)

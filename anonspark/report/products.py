@@ -1,0 +1,138 @@
+"""Sums of products of all attributes, of which associations are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
+from anonspark.engine.tasks import Batches
+from anonspark.release.raw_values import comparable
+from anonspark.release.regions import Leaves, PublishedAttribute
+from anonspark.report.association import SCALE, Part, weighted_products
+from anonspark.report.attributes import Attribute, Axis
+from anonspark.report.axes import OrderedAxis, read_codes, read_intervals, read_sets
+
+Numbers = npt.NDArray[np.float64]
+
+_SUMS = pa.schema([("first", pa.int64()), ("second", pa.int64()), ("total", pa.decimal128(38, 0))])
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the columns of one attribute in a worker.
+
+    Parameters
+    ----------
+    name : str
+        Of the attribute.
+    axis : OrderedAxis or GroupAxis
+    columns : tuple of str
+        Of the table; none where it lacks the attribute.
+    published : PublishedAttribute or None
+        None where the columns hold values, as numbers, times or texts.
+    leaves : mapping of str to collection of str, or None
+        See :func:`~anonspark.report.axes.read_sets`.
+    read_as : pyarrow.DataType or None
+        Of the values, see :class:`~anonspark.engine.raw_columns.Reading`.
+    """
+
+    name: str
+    axis: Axis
+    columns: tuple[str, ...]
+    published: PublishedAttribute | None = None
+    leaves: Leaves | None = None
+    read_as: pa.DataType | None = None
+
+    def read(self, batch: pa.RecordBatch) -> Numbers:
+        """Return the columns of :mod:`~anonspark.report.association`, of shape (rows, width)."""
+        if not self.columns:
+            return np.zeros((batch.num_rows, self.axis.width))
+        arrays = [batch.column(name) for name in self.columns]
+        if isinstance(self.axis, OrderedAxis):
+            if self.published is None:
+                values = comparable(arrays[0]).fill_null(np.nan)
+                return self.axis.columns(values.to_numpy(zero_copy_only=False))
+            intervals, numbers = read_intervals(arrays, self.published)
+            return self.axis.columns(intervals.middle)[numbers]
+        if self.published is None:
+            return self.axis.columns(arrays[0])
+        if self.axis.codes is not None:
+            runs, numbers = read_codes(arrays, self.published, self.axis.codes)
+            return self.axis.parts(runs)[:, :-2][numbers]
+        sets, numbers = read_sets(arrays, self.published, self.leaves)
+        return self.axis.parts(sets)[:, :-2][numbers]
+
+
+def readers_of_release(attributes: Sequence[Attribute]) -> list[Reader]:
+    """Return what reads attributes in a release."""
+    return [
+        Reader(
+            attribute.name,
+            attribute.axis,
+            attribute.published.columns if attribute.published else (attribute.name,),
+            attribute.published,
+            attribute.leaves,
+            attribute.read_as,
+        )
+        for attribute in attributes
+        if attribute.axis is not None
+    ]
+
+
+@dataclass(frozen=True)
+class _SumUp:
+    """Sums up the products of all columns of a task."""
+
+    readers: tuple[Reader, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        width = sum(reader.axis.width for reader in self.readers)
+        total = np.zeros((width, width), np.int64)
+        for batch in batches:
+            if batch.num_rows:
+                total += weighted_products(
+                    np.hstack([reader.read(batch) for reader in self.readers])
+                )
+        first, second = np.nonzero(total)
+        sums = pa.array(total[first, second]).cast(pa.decimal128(19, 0)).cast(_SUMS.field(2).type)
+        yield pa.record_batch([pa.array(first), pa.array(second), sums], schema=_SUMS)
+
+
+def sum_of_products(table: Table, readers: Sequence[Reader]) -> tuple[Numbers, list[Part]]:
+    """Sum up the products of all pairs of columns; one pass, a shuffle of some thousand sums."""
+    parts: list[Part] = []
+    columns: dict[str, str] = {}
+    readings: list[Reading] = []
+    numbered: list[Reader] = []
+    place = 0
+    for reader in readers:
+        stop = place + reader.axis.width
+        parts.append(Part(reader.name, isinstance(reader.axis, OrderedAxis), slice(place, stop)))
+        place = stop
+        # Numbered, so that no published name clashes with ours.
+        names = {f"column_{len(columns) + at}": name for at, name in enumerate(reader.columns)}
+        columns |= names
+        numbered.append(replace(reader, columns=tuple(names)))
+        if reader.published is None:
+            readings += [Reading(new, f"read_{new}", reader.read_as) for new in names]
+            numbered[-1] = replace(reader, columns=tuple(f"read_{new}" for new in names))
+    products = np.zeros((place, place))
+    if not numbered:
+        return products, parts
+    as_they_are = [name for name in columns if name not in {one.column for one in readings}]
+    sums = (
+        table.select(columns)
+        .read(readings, as_they_are)
+        .map_batches(_SumUp(tuple(numbered)), _SUMS)
+        .add_up(["first", "second"], sums=["total"])
+        .gather()
+    )
+    for row in sums.to_pylist():
+        products[row["first"], row["second"]] = float(row["total"]) / SCALE**2
+    return products, parts
