@@ -284,12 +284,13 @@ def _table(frame: DataFrame | None) -> Table | None:
 
 def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
     """Anonymize a table, and tell Prometheus how it went where that is asked for."""
+    engine = SparkEngine(spark)
     progress = Progress()
     started = datetime.now(UTC)
     summary = None
     code = 0
     try:
-        summary = run(spark, configuration, progress=progress, table=table).summary
+        summary = run(engine, configuration, progress=progress, table=_table(table)).summary
     except BaseException as error:
         code = exit_code_of(error)
         raise
@@ -300,7 +301,7 @@ def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) ->
             started=started,
             exit_code=code,
             summary=summary,
-            files=FileSystem(spark),
+            files=engine.files,
         )
 
 

@@ -35,6 +35,7 @@ from standalone import Cluster
 from tables import TABLES
 
 from anonspark.config.execution import ExecutionOptions
+from anonspark.engine.spark.engine import SparkEngine
 
 IDENTITY = "identity"
 WARM_UP_ROWS = 20_000
@@ -160,7 +161,7 @@ def measure_in_session(options: argparse.Namespace, rows: int) -> None:
         def model(rows: int, name: str, k: int) -> dict[str, float]:
             document = configuration(options, rows, name, k, str(directory / "release"))
             progress = Progress()
-            run_pipeline(spark, parse_configuration(document), progress=progress)
+            run_pipeline(SparkEngine(spark), parse_configuration(document), progress=progress)
             return progress.seconds
 
         identity(WARM_UP_ROWS)

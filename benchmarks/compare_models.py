@@ -67,7 +67,7 @@ class Comparison:
         configuration = parse_configuration(
             {**document, "privacy": privacy, "model": model, "output": output}
         )
-        summary = run(self.spark, configuration).summary
+        summary = run(SparkEngine(self.spark), configuration).summary
         verify_release(SparkEngine(self.spark), self.output)
         return {
             "classes": f"{summary['classes']:,}",

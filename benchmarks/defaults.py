@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from tables import PAYLOAD, QUASI_IDENTIFIERS, people
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
@@ -82,7 +83,7 @@ def _measured(
         }
     )
     start = time.monotonic()
-    release = run(spark, configuration)
+    release = run(SparkEngine(spark), configuration)
     seconds = time.monotonic() - start
     summary = release.summary
     error = open_evaluation(spark, output, document["input"]["path"]).workload()

@@ -83,7 +83,7 @@ def adult(options: argparse.Namespace) -> None:
                 "model": model,
                 "output": {"path": output},
             }
-            release = run(spark, parse_configuration(configuration))
+            release = run(SparkEngine(spark), parse_configuration(configuration))
             verify_release(SparkEngine(spark), output)
             found = release.summary
             levels = release.rounds[0]["levels"] or ""

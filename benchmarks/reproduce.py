@@ -27,6 +27,7 @@ from printed_figures import VERDICTS, Figure, Place, verdicts
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.progress import Progress
 
@@ -140,7 +141,7 @@ def run_experiments(data: Path) -> Experiments:
         for path in sorted(EXPERIMENTS.glob("*.yaml")):
             is_copied = path.stem == CHAPTERS["scale"][0]
             overrides = [] if is_copied else [f"input.path={adult}"]
-            comparison = compare(spark, load_grid(path, overrides), Progress())
+            comparison = compare(SparkEngine(spark), load_grid(path, overrides), Progress())
             print(f"{path.stem}: {comparison.ran} cells run, {comparison.reused} were there")
             results[path.stem] = list(comparison.results.values())
             refused = [one.reason for one in results[path.stem] if one.refused]

@@ -20,6 +20,7 @@ from data_sets import ADULT
 from pyspark.sql import SparkSession
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import Learning, open_evaluation
@@ -80,7 +81,7 @@ def rows(
                     "output": {"path": output, "mode": "overwrite"},
                 }
             )
-            summary = run(spark, configuration).summary
+            summary = run(SparkEngine(spark), configuration).summary
             opened = open_evaluation(
                 spark, output, original, "income", str(data / "adult_test.csv")
             )

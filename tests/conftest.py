@@ -23,6 +23,8 @@ from anonspark.engine.spark.java import installed_spark_version
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from anonspark.engine.spark.engine import SparkEngine
+
 # Before anything reads the clock: dates must not depend on where the tests run.
 os.environ["TZ"] = "UTC"
 time.tzset()
@@ -92,6 +94,14 @@ def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
     spark_session.catalog.clearCache()
     for view in spark_session.sql("SHOW VIEWS").collect():
         spark_session.catalog.dropTempView(view.viewName)
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> SparkEngine:
+    """Lend the Spark session to one test as the engine of runs."""
+    from anonspark.engine.spark.engine import SparkEngine
+
+    return SparkEngine(spark)
 
 
 @pytest.fixture(scope="session")

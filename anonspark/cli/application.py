@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -31,12 +31,13 @@ from anonspark.errors import (
 from anonspark.redaction import redact_values
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
 
     from anonspark.comparison.grid import Grid
     from anonspark.comparison.runner import Comparison
     from anonspark.config import Configuration
     from anonspark.config.reading import TextReader
+    from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
     from anonspark.utility.evaluation import Utility
@@ -90,12 +91,12 @@ class _EndedError(BaseException):
 
 def _on_spark(
     master: str | None,
-    work: Callable[[SparkSession], Result],
-    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
+    work: Callable[[SparkEngine], Result],
+    at_end: Callable[[SparkEngine | None, BaseException | None], None] | None = None,
 ) -> Result:
-    """Open a session and work with it, in a thread of its own.
+    """Open a session and work with it as the engine, in a thread of its own.
 
-    How it ended is told to ``at_end``, with the session, or without if Spark did not start.
+    How it ended is told to ``at_end``, with the engine, or without if Spark did not start.
 
     A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
     be taken for that of the next call. So the main thread waits here; on a signal it cancels
@@ -109,8 +110,12 @@ def _on_spark(
     try:
         with open_session(master) as session, ThreadPoolExecutor(1) as pool:
             started = True
+            # What Spark brings with it is at hand now.
+            from anonspark.engine.spark.engine import SparkEngine
+
+            engine = SparkEngine(session)
             signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
-            working = pool.submit(work, session)
+            working = pool.submit(work, engine)
             ended: BaseException | None = None
             try:
                 wait([working])
@@ -126,7 +131,7 @@ def _on_spark(
             if error is not None and ended is not None:
                 error = ended
             if at_end is not None:
-                at_end(session, error)
+                at_end(engine, error)
             if error is not None:
                 raise error
             return working.result()
@@ -140,8 +145,8 @@ def _load_then_on_spark(
     path: str,
     load: Callable[[TextReader], Loaded],
     master: str | None,
-    work: Callable[[SparkSession, Loaded], Result],
-    at_end: Callable[[SparkSession | None, BaseException | None], None] | None = None,
+    work: Callable[[SparkEngine, Loaded], Result],
+    at_end: Callable[[SparkEngine | None, BaseException | None], None] | None = None,
 ) -> Result:
     """Load a file, open a session and work with both.
 
@@ -157,17 +162,15 @@ def _load_then_on_spark(
         except SparkNeededError:
             pass  # everything but the file of the seed was found to be right
         else:
-            return _on_spark(master, lambda spark: work(spark, loaded), at_end)
+            return _on_spark(master, lambda engine: work(engine, loaded), at_end)
 
-    def read_then_work(spark: SparkSession) -> Result:
-        from anonspark.engine.spark.filesystem import FileSystem
-
+    def read_then_work(engine: SparkEngine) -> Result:
         def read(place: str) -> str:
             if is_address(place):
-                return FileSystem(spark).read_document(place)
+                return engine.files.read_document(place)
             return read_local_text(place)
 
-        return work(spark, load(read))
+        return work(engine, load(read))
 
     return _on_spark(master, read_then_work, at_end)
 
@@ -223,41 +226,35 @@ def run(
     configured: list[Configuration] = []
     published: list[Release] = []
 
-    def anonymize(spark: SparkSession, configuration: Configuration) -> None:
+    def anonymize(engine: SparkEngine, configuration: Configuration) -> None:
         from anonspark.pipeline.run import run as run_pipeline
 
         published.append(
-            run_pipeline(spark, configuration, run_id=run_id, progress=progress, resume=resume)
+            run_pipeline(engine, configuration, run_id=run_id, progress=progress, resume=resume)
         )
         if report:
-            from anonspark.engine.spark.engine import SparkEngine
             from anonspark.report.making import report_run
 
             with progress.stage("report"):
-                report_run(SparkEngine(spark), configuration)
+                report_run(engine, configuration)
 
     def load(read: TextReader) -> Configuration:
         configured.append(_configuration(config, overrides)(read))
         return configured[0]
 
-    def tell_prometheus(spark: SparkSession | None, error: BaseException | None) -> None:
+    def tell_prometheus(engine: SparkEngine | None, error: BaseException | None) -> None:
         # It needs nothing of pyspark, which may be what is broken.
         from anonspark.layers.publish.prometheus import write_textfile
 
         if not configured:  # at an address that could not be read
             return
-        files = None
-        if spark is not None:
-            from anonspark.engine.spark.filesystem import FileSystem
-
-            files = FileSystem(spark)
         write_textfile(
             configured[0],
             progress,
             started=started,
             exit_code=exit_code_of(error),
             summary=published[0].summary if published else None,
-            files=files,
+            files=None if engine is None else engine.files,
         )
 
     try:
@@ -313,10 +310,10 @@ def check(
 ) -> None:
     """Validate configuration and data without anonymizing, and warn of what can be known before."""
 
-    def inspect(spark: SparkSession, configuration: Configuration) -> Checked:
+    def inspect(engine: SparkEngine, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
 
-        return check_input(spark, configuration)
+        return check_input(engine, configuration)
 
     checked = _load_then_on_spark(config, _configuration(config, overrides), master, inspect)
     if as_json:
@@ -350,10 +347,10 @@ def plan(
     """Tell what a run would do, without anonymizing."""
     from anonspark.cli.display import show_plan
 
-    def look_ahead(spark: SparkSession, configuration: Configuration) -> Plan:
+    def look_ahead(engine: SparkEngine, configuration: Configuration) -> Plan:
         from anonspark.pipeline.plan import plan_run
 
-        return plan_run(spark, configuration)
+        return plan_run(engine, configuration)
 
     planned = _load_then_on_spark(config, _configuration(config, overrides), master, look_ahead)
     show_plan(_OUT, planned)
@@ -369,12 +366,11 @@ def clean(
     """Remove what killed runs of an output left: staged raw records, half a release."""
 
     def remove(
-        spark: SparkSession, configuration: Configuration
+        engine: SparkEngine, configuration: Configuration
     ) -> tuple[Configuration, list[tuple[str, bool]]]:
-        from anonspark.engine.spark.filesystem import FileSystem
         from anonspark.layers.publish.staging import find_stagings, remove_staging
 
-        files = FileSystem(spark)
+        files = engine.files
         staging_path = configuration.execution.staging_path
         places = find_stagings(files, configuration.output.path, staging_path)
         return configuration, [
@@ -461,13 +457,12 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     roles = _roles(quasi_identifier, sensitive, k, config)
     progress = _LOG.get().follow(quiet=quiet)
 
-    def prove(spark: SparkSession, configuration: Configuration | None = None) -> Verification:
-        from anonspark.engine.spark.engine import SparkEngine
+    def prove(engine: SparkEngine, configuration: Configuration | None = None) -> Verification:
         from anonspark.verification.audit import audit_release
 
         with progress.stage("verify"):
             return audit_release(
-                SparkEngine(spark),
+                engine,
                 published,
                 configuration,
                 roles=roles,
@@ -516,11 +511,11 @@ def evaluate(
 
     progress = _LOG.get().follow(quiet=quiet)
 
-    def measure(spark: SparkSession) -> Utility:
+    def measure(engine: SparkEngine) -> Utility:
         from anonspark.utility.evaluation import evaluate as measure_utility
 
         with progress.stage("evaluate"):
-            return measure_utility(spark, release, original, target, holdout)
+            return measure_utility(engine.session, release, original, target, holdout)
 
     utility = _on_spark(master, measure)
     if as_json:
@@ -545,10 +540,10 @@ def compare(
 
     progress = _LOG.get().follow(quiet=quiet)
 
-    def run_cells(spark: SparkSession, wanted: Grid) -> tuple[Grid, Comparison]:
+    def run_cells(engine: SparkEngine, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
 
-        return wanted, run_grid(spark, wanted, progress)
+        return wanted, run_grid(engine, wanted, progress)
 
     wanted, comparison = _load_then_on_spark(
         grid, lambda read: load_grid(grid, overrides or (), read), master, run_cells
@@ -576,12 +571,11 @@ def report_release(
     """Show a release in one HTML file: its proof, its figures, before and after."""
     progress = _LOG.get().follow(quiet=quiet)
 
-    def make(spark: SparkSession) -> str:
-        from anonspark.engine.spark.engine import SparkEngine
+    def make(engine: SparkEngine) -> str:
         from anonspark.report.making import report_release as write
 
         with progress.stage("report"):
-            return write(SparkEngine(spark), output, original, out)
+            return write(engine, output, original, out)
 
     _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
 
@@ -599,20 +593,17 @@ def demo(
 
     progress = _LOG.get().follow(quiet=quiet)
 
-    def generate_and_anonymize(
-        spark: SparkSession,
-    ) -> tuple[Path, Release, list[Any], list[Any]]:
+    def generate_and_anonymize(engine: SparkEngine) -> tuple[Path, Release, pa.Table, pa.Table]:
         from anonspark.demo.demo import prepare_demo
         from anonspark.pipeline.run import run as run_pipeline
 
         with progress.stage("generate people", rows=rows):
-            path, configuration = prepare_demo(spark, out, rows)
-        release = run_pipeline(spark, configuration, progress=progress, purpose="demonstration")
-        people = spark.read.parquet(*configuration.input.paths)
-        published = spark.read.parquet(f"{release.path}/data")
+            path, configuration = prepare_demo(engine, out, rows)
+        release = run_pipeline(engine, configuration, progress=progress, purpose="demonstration")
+        (people,) = configuration.input.paths
         shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
-        before = people.select("full_name", *shown).limit(5).collect()
-        after = published.select(*shown).limit(5).collect()
+        before = engine.published(people, "parquet").select(["full_name", *shown]).gather(5)
+        after = engine.published(f"{release.path}/data", "parquet").select(shown).gather(5)
         return path, release, before, after
 
     path, release, before, after = _on_spark(None, generate_and_anonymize)
@@ -659,11 +650,11 @@ def generate(
     """Write a table of invented people, of any size, in parallel."""
     progress = _LOG.get().follow(quiet=quiet)
 
-    def write(spark: SparkSession) -> None:
+    def write(engine: SparkEngine) -> None:
         from anonspark.demo.people import write_people
 
         with progress.stage("generate people", rows=rows):
-            write_people(spark, rows, out, seed, format)
+            write_people(engine.session, rows, out, seed, format)
 
     _on_spark(master, write)
     _OUT.print(f"{rows:,} people at {out}")

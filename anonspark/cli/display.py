@@ -12,6 +12,8 @@ from anonspark.core.figures import ATTRIBUTES, PRIVACY, RISK, ROUNDS, SUMMARY, F
 from anonspark.core.utility_score import describe_utility
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from anonspark.pipeline.plan import Plan
     from anonspark.pipeline.released import Release
 
@@ -43,14 +45,13 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def show_records(console: Console, title: str, records: Sequence[Any]) -> None:
+def show_records(console: Console, title: str, records: pa.Table) -> None:
     """Show a few records; for generated data only, never for a user's."""
-    columns = list(records[0].__fields__)
     table = Table(title=title, title_justify="left", header_style="bold")
-    for name in columns:
+    for name in records.column_names:
         table.add_column(name, overflow="fold")
-    for record in records:
-        table.add_row(*(str(record[name]) for name in columns))
+    for record in records.to_pylist():
+        table.add_row(*map(str, record.values()))
     console.print(table)
 
 

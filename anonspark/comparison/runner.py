@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from anonspark.comparison.cells import (
     CELL_FILES,
     CellResult,
@@ -22,9 +20,8 @@ from anonspark.comparison.grid import Cell, Grid
 from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
-from anonspark.engine.spark.errors import writing_output
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -85,12 +82,12 @@ class _CellProgress(Progress):
             yield
 
 
-def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -> Comparison:
+def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Comparison:
     """Run what is missing of a grid, and write the metrics of all its cells.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     grid : Grid
     progress : Progress or None
         Where to tell what is going on.
@@ -118,7 +115,7 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     comparison ends.
     """
     progress = progress or Progress()
-    files = FileSystem(spark)
+    files = engine.files
     shared = max((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
@@ -127,10 +124,9 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
     staging_path = shared.execution.staging_path
     # Of a comparison that was killed nothing is of use but its cells, which are outside of it.
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
-    stoppable = stoppable_jobs(spark.sparkContext, f"anonspark-{_STAGING}")
-    with opening as staging, stoppable, writing_output():
+    with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
-            snapshot = prepare(spark, shared, staging.records)
+            snapshot = prepare(engine, shared, staging.records)
         # Before any work: if there are rows enough for the largest k, there are for all.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()
@@ -148,7 +144,7 @@ def compare(spark: SparkSession, grid: Grid, progress: Progress | None = None) -
             if result is None:
                 ran += 1
                 with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
-                    result = _run_cell(spark, cell, snapshot, fingerprint, staging, progress)
+                    result = _run_cell(engine, cell, snapshot, fingerprint, staging, progress)
                     write_result(files, output, result)
             results[cell.id] = result
     rows = comparison_rows(grid, list(results.values()))
@@ -163,7 +159,7 @@ def _placed(configuration: Configuration, path: str, mode: str = "error") -> Con
     return configuration.model_copy(update={"output": output})
 
 
-def _require_own_output(files: FileSystem, configuration: Configuration, output: str) -> None:
+def _require_own_output(files: Files, configuration: Configuration, output: str) -> None:
     """Check the output against the input, and that nothing of somebody else's would be replaced.
 
     Raises
@@ -190,7 +186,7 @@ def _require_own_output(files: FileSystem, configuration: Configuration, output:
 
 
 def _run_cell(
-    spark: SparkSession,
+    engine: Engine,
     cell: Cell,
     snapshot: Snapshot,
     fingerprint: str,
@@ -209,7 +205,7 @@ def _run_cell(
     reason = None
     try:
         release = run(
-            spark,
+            engine,
             _placed(cell.configuration, path),
             run_id=cell.id,
             progress=inner,
@@ -227,7 +223,7 @@ def _run_cell(
         summary = release.summary | {"configuration_fingerprint": cell.configuration.fingerprint()}
         rounds, attributes = release.rounds, release.attributes
         privacy, risk = release.privacy, release.risk
-        FileSystem(spark).delete(path)
+        engine.files.delete(path)
     return CellResult(
         cell=cell.id,
         settings=cell.settings,

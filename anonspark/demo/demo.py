@@ -5,25 +5,28 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from pyspark.sql import SparkSession
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.demo.people import EDUCATION_ORDER, write_people
 from anonspark.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from anonspark.engine.spark.engine import SparkEngine
+
 # What Spark writes, finished or not, with the checksums of Hadoop's local file system.
 _OF_SPARK = re.compile(r"_temporary|\.?_SUCCESS(?:\.crc)?|\.?part-.*")
 
 
-def prepare_demo(spark: SparkSession, directory: Path, rows: int) -> tuple[Path, Configuration]:
+def prepare_demo(engine: SparkEngine, directory: Path, rows: int) -> tuple[Path, Configuration]:
     """Generate people, unless they are there, and write a configuration to anonymize them.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : SparkEngine
+        Spark, for people are drawn by its own functions.
     directory : Path
         Gets ``people-<rows>`` (Parquet) and ``people.yaml``.
     rows : int
@@ -43,7 +46,7 @@ def prepare_demo(spark: SparkSession, directory: Path, rows: int) -> tuple[Path,
     people = directory / f"people-{rows}"
     if not (people / "_SUCCESS").exists():
         _remove_unfinished(people)
-        write_people(spark, rows, str(people))
+        write_people(engine.session, rows, str(people))
     document: dict[str, Any] = {
         "input": {"path": str(people)},
         "attributes": {

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from pyspark.sql import SparkSession
-
 from anonspark.config import Configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine
 from anonspark.progress import Progress
 
 Purpose = Literal["release", "demonstration", "comparison"]
@@ -23,8 +21,7 @@ class RunContext:
 
     Parameters
     ----------
-    spark : SparkSession
-    files : FileSystem
+    engine : Engine
     configuration : Configuration
     run_id : str
     started : datetime
@@ -34,8 +31,7 @@ class RunContext:
     purpose : str
     """
 
-    spark: SparkSession
-    files: FileSystem
+    engine: Engine
     configuration: Configuration
     run_id: str
     started: datetime
@@ -43,9 +39,9 @@ class RunContext:
     purpose: Purpose
 
     @property
-    def engine(self) -> SparkEngine:
-        """The session as layers and models know it."""
-        return SparkEngine(self.spark)
+    def files(self) -> Files:
+        """Files and directories, as the tasks see them."""
+        return self.engine.files
 
     @property
     def warns(self) -> bool:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from anonspark.config import Configuration
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.table import frame_of
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input
@@ -83,12 +79,12 @@ class Checked(Redacted):
     warnings: list[ReleaseWarning]
 
 
-def check_input(spark: SparkSession, configuration: Configuration) -> Checked:
+def check_input(engine: Engine, configuration: Configuration) -> Checked:
     """Validate configuration and data without anonymizing.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     configuration : Configuration
 
     Returns
@@ -108,8 +104,8 @@ def check_input(spark: SparkSession, configuration: Configuration) -> Checked:
     a shuffle of hashes that counts who is singled out by identifiers and by columns that are
     published as they are; nothing is written.
     """
-    inspection, _, _ = _look(spark, configuration)
-    with reading_input(configuration.input.paths):
+    inspection, _, _ = _look(engine, configuration)
+    with engine.reading(configuration.input.paths):
         warnings = warn_of_input(
             frame_of(inspection.kept),
             configuration,
@@ -125,9 +121,9 @@ def check_input(spark: SparkSession, configuration: Configuration) -> Checked:
     )
 
 
-def plan_run(spark: SparkSession, configuration: Configuration) -> Plan:
+def plan_run(engine: Engine, configuration: Configuration) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
-    inspection, generalizer, model = _look(spark, configuration)
+    inspection, generalizer, model = _look(engine, configuration)
     rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(
@@ -139,20 +135,18 @@ def plan_run(spark: SparkSession, configuration: Configuration) -> Plan:
         rounds=model.rounds,
         nodes=model.nodes,
         columns=published_names(configuration, generalizer),
-        output=FileSystem(spark).qualified(configuration.output.path),
+        output=engine.files.qualified(configuration.output.path),
     )
 
 
-def _look(
-    spark: SparkSession, configuration: Configuration
-) -> tuple[Inspection, Generalizer, Model]:
+def _look(engine: Engine, configuration: Configuration) -> tuple[Inspection, Generalizer, Model]:
     """Look at the output, the input, and at what a model would make of it."""
-    files = FileSystem(spark)
+    files = engine.files
     require_usable_output(files, configuration)
-    SparkEngine(spark).require_format(configuration.output.format)
+    engine.require_format(configuration.output.format)
     require_usable_metrics(files, configuration)
-    with reading_input(configuration.input.paths):
-        inspection = inspect_input(SparkEngine(spark), configuration)
+    with engine.reading(configuration.input.paths):
+        inspection = inspect_input(engine, configuration)
     require_replaceable_output(files, configuration)
     generalizer = generalizer_of(configuration, inspection.quasi_identifiers)
     # A model may refuse what only the data show, such as levels that a hierarchy has not.

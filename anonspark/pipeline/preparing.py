@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
-
 from anonspark.config import Configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.spark.table import frame_of
 from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
@@ -39,22 +36,22 @@ class Prepared:
 
 
 def prepare(
-    spark: SparkSession,
+    engine: Engine,
     configuration: Configuration,
     directory: str,
     *,
-    table: DataFrame | None = None,
+    table: Table | None = None,
 ) -> Snapshot:
     """Read the input once and stage it, for one run or several.
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     configuration : Configuration
         Of it count input, attributes, policy for missing values and seed.
     directory : str
         Where to stage; holds raw values, so it has to be private and removed afterwards.
-    table : DataFrame or None
+    table : Table or None
         The input; None opens what the configuration names.
 
     Returns
@@ -71,14 +68,12 @@ def prepare(
     quasi-identifiers need their categories.
     """
     paths = configuration.input.paths if table is None else ("the given DataFrame",)
-    engine = SparkEngine(spark)
-    given = None if table is None else engine.wrap(table)
-    with reading_input(paths):
-        return take_snapshot(engine, configuration, f"{directory}/snapshot", given)
+    with engine.reading(paths):
+        return take_snapshot(engine, configuration, f"{directory}/snapshot", table)
 
 
 def prepare_run(
-    context: RunContext, staging: Staging, *, table: DataFrame | None, snapshot: Snapshot | None
+    context: RunContext, staging: Staging, *, table: Table | None, snapshot: Snapshot | None
 ) -> Prepared:
     """Stage the input of a run, unless it is, and check what every class has to satisfy.
 
@@ -86,7 +81,7 @@ def prepare_run(
     ----------
     context : RunContext
     staging : Staging
-    table : DataFrame or None
+    table : Table or None
         The input; None opens what the configuration names.
     snapshot : Snapshot or None
         Of :func:`prepare`; None stages the input.
@@ -98,10 +93,10 @@ def prepare_run(
     configuration = context.configuration
     with context.progress.stage("prepare"):
         if snapshot is None:
-            snapshot = prepare(context.spark, configuration, staging.records, table=table)
+            snapshot = prepare(context.engine, configuration, staging.records, table=table)
         # Before anything that another input would fail in.
         staging.state.require_identity({"input": snapshot.content_fingerprint()})
-        with reading_input(configuration.input.paths):
+        with context.engine.reading(configuration.input.paths):
             snapshot = require_criteria(snapshot, configuration)
             identified = snapshot.identified if context.warns else None
             identifiers = count_identifiers(

@@ -6,10 +6,8 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC
 
-from pyspark.sql import SparkSession
-
 from anonspark.config import Configuration
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.pipeline.figures import Row
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
@@ -53,16 +51,14 @@ class Release(Redacted):
     warnings: list[ReleaseWarning]
 
 
-def released_before(
-    spark: SparkSession, files: FileSystem, configuration: Configuration, run_id: str
-) -> Release | None:
+def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:
     """Return the release that a run of the same id and configuration has published, if any.
 
     Notes
     -----
     Reads the tables of metrics, without those of classes, to the driver, where there is one.
     """
-    path = configuration.output.path.rstrip("/")
+    path, files = configuration.output.path.rstrip("/"), engine.files
     if configuration.output.mode != "error" or not files.exists(f"{path}/{MANIFEST}"):
         return None
     try:
@@ -74,7 +70,7 @@ def released_before(
         return None
     _LOGGER.info("run %s is published already at %s; nothing is done", run_id, path)
     tables = {
-        name: [row.asDict() for row in spark.read.parquet(f"{path}/metrics/{name}").collect()]
+        name: engine.published(f"{path}/metrics/{name}", "parquet").gather().to_pylist()
         for name in ("summary", "rounds", "attributes", "privacy", "risk")
     }
     (summary,) = tables.pop("summary")

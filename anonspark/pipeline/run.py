@@ -9,16 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, SparkSession
-
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.execution import ExecutionOptions
 from anonspark.config.metrics import MetricsOptions
-from anonspark.engine.spark.errors import running_tasks, writing_output
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.job_descriptions import described_jobs
-from anonspark.engine.spark.jobs import stoppable_jobs
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -56,12 +52,12 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def run(
-    spark: SparkSession,
+    engine: Engine,
     configuration: Configuration,
     *,
     run_id: str | None = None,
     progress: Progress | None = None,
-    table: DataFrame | None = None,
+    table: Table | None = None,
     snapshot: Snapshot | None = None,
     resume: bool = False,
     purpose: Purpose = "release",
@@ -70,13 +66,13 @@ def run(
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     configuration : Configuration
     run_id : str or None
         Name of the run in metrics and manifest; None makes a random one.
     progress : Progress or None
         Where to tell what is going on.
-    table : DataFrame or None
+    table : Table or None
         The input; None opens what the configuration names.
     snapshot : Snapshot or None
         The input as :func:`prepare` staged it for a configuration that differs in nothing that
@@ -110,13 +106,13 @@ def run(
     identifiers of the input and one over the published columns that are as they were, each with a
     shuffle of hashes.
     """
-    files = FileSystem(spark)
+    files = engine.files
     run_id = _name_of_run(files, configuration, run_id, resume=resume)
     progress = progress or Progress()
     progress.run_id = run_id
     started = datetime.now(UTC)
-    context = RunContext(spark, files, configuration, run_id, started, progress, purpose)
-    release = released_before(spark, files, configuration, run_id)
+    context = RunContext(engine, configuration, run_id, started, progress, purpose)
+    release = released_before(engine, configuration, run_id)
     if release is not None:
         # Of a process that was killed between its last steps.
         place = place_of(
@@ -136,7 +132,7 @@ def run(
 
 
 def _name_of_run(
-    files: FileSystem, configuration: Configuration, run_id: str | None, *, resume: bool
+    files: Files, configuration: Configuration, run_id: str | None, *, resume: bool
 ) -> str:
     """Return the id of a run: the one asked for, the one to resume, or a random one.
 
@@ -186,10 +182,7 @@ def _staged(context: RunContext, *, resume: bool) -> Iterator[Staging]:
             staging_path=configuration.execution.staging_path,
             resume=resume,
         ) as staging,
-        stoppable_jobs(context.spark.sparkContext, f"anonspark-{context.run_id}"),
-        running_tasks(context.progress),
-        writing_output(),
-        described_jobs(context.spark.sparkContext, context.progress, context.run_id),
+        context.engine.running(context.run_id, context.progress),
     ):
         staging.state.require_identity(
             {"version": __version__, "configuration": _identity(configuration)}

@@ -28,10 +28,11 @@ from references import attribute_of, k_alone
 from anonspark.config import parse_configuration
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 ROWS = 30_162
 MANY_TASKS, ONE_TASK = 8_000, 10**9
@@ -281,7 +282,7 @@ def adult_file(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture
-def anonymize(spark: SparkSession, tmp_path: Path) -> Any:
+def anonymize(engine: SparkEngine, tmp_path: Path) -> Any:
     """Run the pipeline; return the written tables ``summary`` (its row) and ``rounds``."""
 
     def run(
@@ -297,7 +298,7 @@ def anonymize(spark: SparkSession, tmp_path: Path) -> Any:
             "output": {"path": str(path)},
             "execution": {"task_rows": task_rows},
         }
-        run_pipeline(spark, parse_configuration(document))
+        run_pipeline(engine, parse_configuration(document))
         rounds = sorted(metrics(path, "rounds"), key=lambda row: row["round"])
         assert_tables_agree(summary(path), rounds, metrics(path, "classes"))
         assert published(path).num_rows == summary(path)["rows_in"] == pq.read_table(table).num_rows

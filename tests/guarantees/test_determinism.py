@@ -20,6 +20,7 @@ from helpers import of_any_run
 
 from anonspark.config import parse_configuration
 from anonspark.demo.people import generate_people
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def document(
     }
 
 
-def release(spark: SparkSession, configuration: dict[str, Any]) -> dict[str, Any]:
+def release(engine: SparkEngine, configuration: dict[str, Any]) -> dict[str, Any]:
     """Run the pipeline in this session and read what it wrote."""
-    run_pipeline(spark, parse_configuration(configuration))
+    run_pipeline(engine, parse_configuration(configuration))
     return read_release(Path(configuration["output"]["path"]))
 
 
@@ -119,7 +120,7 @@ def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize(("split", "span"), [("strict", "data"), ("relaxed", "cell")])
 def test_adult_in_any_files_order_and_tasks(
-    spark: SparkSession, adult: pa.Table, tmp_path: Path, split: str, span: str
+    engine: SparkEngine, adult: pa.Table, tmp_path: Path, split: str, span: str
 ) -> None:
     """All four rules have it in memory: ``unit/layers/test_partition.py``."""
     options = {"split": split, "span": span}
@@ -127,7 +128,7 @@ def test_adult_in_any_files_order_and_tasks(
     def run(name: str, task_rows: int, files: int, *, shuffled: bool) -> dict[str, Any]:
         table = write_files(adult, tmp_path / name, files, shuffled=shuffled)
         output = tmp_path / f"{name}-release"
-        return release(spark, document(table, output, ADULT_ATTRIBUTES, task_rows, options))
+        return release(engine, document(table, output, ADULT_ATTRIBUTES, task_rows, options))
 
     expected = run("one", 10**9, files=1, shuffled=False)
     assert len(expected["data"]) == adult.num_rows
@@ -138,7 +139,7 @@ def test_adult_in_any_files_order_and_tasks(
 
 @pytest.mark.parametrize("split", ["strict", "relaxed"])
 def test_people_in_any_files_order_and_tasks(
-    spark: SparkSession, people: Path, tmp_path: Path, split: str
+    engine: SparkEngine, people: Path, tmp_path: Path, split: str
 ) -> None:
     rows = 20_000
     table = pq.read_table(people, columns=list(PEOPLE_ATTRIBUTES)).slice(0, rows)
@@ -148,7 +149,7 @@ def test_people_in_any_files_order_and_tasks(
     def run(source: Path, task_rows: int) -> dict[str, Any]:
         output = tmp_path / f"release-{task_rows}"
         options = {"split": split}
-        return release(spark, document(source, output, PEOPLE_ATTRIBUTES, task_rows, options))
+        return release(engine, document(source, output, PEOPLE_ATTRIBUTES, task_rows, options))
 
     expected = run(in_order, 10**9)
     assert len(expected["data"]) == rows
@@ -168,7 +169,7 @@ def test_people_in_any_files_order_and_tasks(
     ],
 )
 def test_models_and_criteria_in_any_files_order_and_tasks(
-    spark: SparkSession,
+    engine: SparkEngine,
     adult: pa.Table,
     people: Path,
     tmp_path: Path,
@@ -187,7 +188,7 @@ def test_models_and_criteria_in_any_files_order_and_tasks(
     def run(table: Path, task_rows: int) -> dict[str, Any]:
         output = tmp_path / f"release-{task_rows}"
         configuration = document(table, output, attributes, task_rows, options, privacy)
-        return release(spark, configuration)
+        return release(engine, configuration)
 
     expected = run(in_order, 10**9)
     assert len(expected["data"]) == table.num_rows
@@ -205,19 +206,19 @@ def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
 
 
 def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
-    spark: SparkSession, adult: pa.Table, tmp_path: Path, quick_start: dict[str, str]
+    engine: SparkEngine, adult: pa.Table, tmp_path: Path, quick_start: dict[str, str]
 ) -> None:
     """All in one process, beside this one: starting Java takes longer than such a run."""
     table = write_files(adult.slice(0, 12_000), tmp_path / "adult", 3)
     output = tmp_path / "expected"
     split = {"split": "relaxed"}
-    expected = release(spark, document(table, output, ADULT_ATTRIBUTES, 10**9, split))
+    expected = release(engine, document(table, output, ADULT_ATTRIBUTES, 10**9, split))
     relaxed = document(table, output, ADULT_ATTRIBUTES, 8_000, split)
     table = write_files(adult.slice(0, 5_000), tmp_path / "fewer", 3)
     output = tmp_path / "expected-with-criteria"
     options = {"name": "u-canon"}
     bounded = document(table, output, ADULT_ATTRIBUTES, 3_000, options, OF_INCOME)
-    expected_with_criteria = release(spark, bounded)
+    expected_with_criteria = release(engine, bounded)
 
     def arguments(configuration: dict[str, Any], name: str, master: str) -> list[str]:
         return [str(write_configuration(configuration, tmp_path / name)), "--master", master]
@@ -250,7 +251,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
     assert with_criteria == without_criteria | {"_CountValues", "_MeasureClasses"}
 
 
-def test_other_data_has_another_fingerprint(spark: SparkSession, tmp_path: Path) -> None:
+def test_other_data_has_another_fingerprint(engine: SparkEngine, tmp_path: Path) -> None:
     ages = [20, 20, 20, 30, 30, 30, 40, 40, 40, 50, 50, 50]
     incomes = [float(number) for number in range(12)]
 
@@ -260,7 +261,7 @@ def test_other_data_has_another_fingerprint(spark: SparkSession, tmp_path: Path)
         attributes = {"age": "quasi_identifier", "income": "sensitive"}
         configuration = document(table, tmp_path / f"{name}-release", attributes, 10**9, {})
         configuration["privacy"]["k"] = 3
-        return release(spark, configuration)["summary"]
+        return release(engine, configuration)["summary"]
 
     fingerprints = ("input_fingerprint", "output_fingerprint")
     first = run("first", ages, incomes)

@@ -16,6 +16,7 @@ from helpers import command, contents, write_people_of_towns
 import anonspark
 from anonspark.cli.application import application
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.errors import AnonsparkError
 from anonspark.pipeline.plan import plan_run
 from anonspark.pipeline.run import run
@@ -229,8 +230,8 @@ def test_a_run_with_credentials_everywhere(
     # Who gets them as objects sees no more.
     configuration = parse_configuration(document)
     require_untold(f"{configuration} {configuration!r}", "the configuration")
-    require_untold(repr(run(spark, configuration)), "the release")
-    require_untold(repr(plan_run(spark, configuration)), "the plan")
+    require_untold(repr(run(SparkEngine(spark), configuration)), "the release")
+    require_untold(repr(plan_run(SparkEngine(spark), configuration)), "the plan")
     made = anonspark.anonymize(spark.read.parquet(original), document, staging=f"{MOUNTED}/own")
     require_untold(f"{made!r} {made.verify()!r}", "the interface's release")
     assert PLANTED in made.path

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 
@@ -296,7 +297,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
             "output": case.document["output"] | {"path": str(own / "release")},
         }
         try:
-            run_pipeline(spark_session, parse_configuration(document))
+            run_pipeline(SparkEngine(spark_session), parse_configuration(document))
         except (DataError, GuaranteeError):
             assert [path.name for path in own.iterdir()] == ["input.parquet"]
             raise

@@ -20,6 +20,7 @@ from packed import packed_environment
 from standalone import REPOSITORY, Cluster, Process
 
 from anonspark.config import load_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def embedded(
 ) -> tuple[str, pa.Table]:
     """Return the release that the embedded Spark makes."""
     folder = tmp_path_factory.mktemp("embedded")
-    run(spark_session, load_configuration(write_configuration(table, folder)))
+    run(SparkEngine(spark_session), load_configuration(write_configuration(table, folder)))
     return read_release(folder / "release")
 
 

@@ -19,6 +19,7 @@ from anonspark.comparison import runner
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.pipeline.run import run
@@ -82,9 +83,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         made.append("prepare")
         return prepare(*arguments, **options)
 
-    def recorded_run(spark: Any, configuration: Any, **options: Any) -> Any:
+    def recorded_run(engine: SparkEngine, configuration: Any, **options: Any) -> Any:
         made.append(f"{configuration.model.name} {configuration.privacy.k}")
-        return run(spark, configuration, **options)
+        return run(engine, configuration, **options)
 
     monkeypatch.setattr(runner, "prepare", recorded_prepare)
     monkeypatch.setattr(runner, "run", recorded_run)
@@ -92,7 +93,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
-    spark: SparkSession, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: SparkEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     path = grid_file(tmp_path)
@@ -121,7 +122,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
         configuration = document(tmp_path) | {"privacy": {"k": k}}
         configuration["model"] = {"name": name, "rho": 2}
         configuration["output"] = {"path": str(single)}
-        run(spark, parse_configuration(configuration))
+        run(engine, parse_configuration(configuration))
         expected = summary(single)
         figures = set(expected) - OWN - {"output_fingerprint"}
         assert {key: row[key] for key in figures} == {key: expected[key] for key in figures}
@@ -157,19 +158,19 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
         {"model.name": ["smondrian"], "privacy.k": [20]},
     ]
     wider = load_grid(grid_file(tmp_path, axes=axes))
-    comparison = compare(spark, wider)
+    comparison = compare(engine, wider)
     assert calls == ["prepare", "smondrian 10", "smondrian 20"]
     assert (comparison.ran, comparison.reused, len(comparison.rows)) == (2, 3, 5)
 
     # Another input under the same path.
     people(tmp_path / "people.parquet", seed=8)
     with pytest.raises(ConfigurationError, match="figures of another input"):
-        compare(spark, wider)
+        compare(engine, wider)
     assert hidden(tmp_path) == []
 
 
 def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
-    spark: SparkSession, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: SparkEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     axes = {
@@ -187,24 +188,24 @@ def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
     assert table["done"]["rho"] == 1
     # It is not tried again.
     calls.clear()
-    assert compare(spark, load_grid(path, ["model.rho=1"])).reused == 2
+    assert compare(engine, load_grid(path, ["model.rho=1"])).reused == 2
     assert calls == ["prepare"]
     assert "l=60" not in done.err
 
 
 def test_what_is_refused_before_any_cell_is_run(
-    spark: SparkSession, tmp_path: Path, calls: list[str]
+    engine: SparkEngine, tmp_path: Path, calls: list[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     axes = {"privacy.k": [5, ROWS + 1]}
     with pytest.raises(DataError, match=f"{ROWS + 1} needs at least"):
-        compare(spark, load_grid(grid_file(tmp_path, axes=axes)))
+        compare(engine, load_grid(grid_file(tmp_path, axes=axes)))
     with pytest.raises(ConfigurationError, match="lie inside one another"):
-        compare(spark, load_grid(grid_file(tmp_path, output=str(tmp_path))))
+        compare(engine, load_grid(grid_file(tmp_path, output=str(tmp_path))))
     other = tmp_path / "other"
     (other / "metrics").mkdir(parents=True)
     with pytest.raises(ConfigurationError, match="is not a comparison"):
-        compare(spark, load_grid(grid_file(tmp_path, output=str(other))))
+        compare(engine, load_grid(grid_file(tmp_path, output=str(other))))
     assert calls == ["prepare"]
     assert hidden(tmp_path) == []
     assert [path.name for path in other.iterdir()] == ["metrics"]
@@ -227,7 +228,7 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
     monkeypatch.setattr(runner, "run", run_once)
     grid = load_grid(grid_file(tmp_path))
     with pytest.raises(KeyError):
-        compare(spark, grid)
+        compare(SparkEngine(spark), grid)
     assert modes == [0o700, 0o700]
     assert hidden(tmp_path) == []
     # What was measured before stays measured.

@@ -19,7 +19,7 @@ from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 NUMBERS = ADULT.quasi_identifiers
 
@@ -33,7 +33,7 @@ def few(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def release_of(
-    spark: SparkSession, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
+    engine: SparkEngine, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
 ) -> dict[str, Any]:
     document = {
         "input": {"path": str(table)},
@@ -44,26 +44,26 @@ def release_of(
         "output": {"path": str(path)},
         "execution": {"task_rows": task_rows},
     }
-    run(spark, parse_configuration(document))
+    run(engine, parse_configuration(document))
     manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
     return manifest
 
 
 @pytest.mark.parametrize("objective", ["gcp", "queries"])
 def test_the_best_of_all_is_chosen(
-    spark: SparkSession, few: Path, tmp_path: Path, objective: str
+    engine: SparkEngine, few: Path, tmp_path: Path, objective: str
 ) -> None:
     auto = {"name": "auto", "objective": objective}
-    chosen = release_of(spark, few, tmp_path / "auto", auto)["chosen_model"]
-    verify_release(SparkEngine(spark), str(tmp_path / "auto"))
+    chosen = release_of(engine, few, tmp_path / "auto", auto)["chosen_model"]
+    verify_release(engine, str(tmp_path / "auto"))
     assert (chosen["objective"], chosen["rows"]) == (objective, 2_000)
     assert len(chosen["tried"]) == 5
     best = min(chosen["tried"], key=lambda one: one["loss"])
     assert chosen["model"] == best["model"]
     # The release is that of the model named, and it is the same however it is cut into tasks.
     options = best["model"]
-    release_of(spark, few, tmp_path / "named", options)
-    again = release_of(spark, few, tmp_path / "again", auto, task_rows=500)
+    release_of(engine, few, tmp_path / "named", options)
+    again = release_of(engine, few, tmp_path / "again", auto, task_rows=500)
     assert again["chosen_model"] == chosen
     found = summary(tmp_path / "auto")
     for other in ("named", "again"):
@@ -72,24 +72,24 @@ def test_the_best_of_all_is_chosen(
     assert found["model"] == "auto"
 
 
-def test_losses_are_those_of_releases(spark: SparkSession, few: Path, tmp_path: Path) -> None:
+def test_losses_are_those_of_releases(engine: SparkEngine, few: Path, tmp_path: Path) -> None:
     """All records are tried, so each candidate is known to lose what its release loses."""
-    told = release_of(spark, few, tmp_path / "auto", {"name": "auto"})["chosen_model"]["tried"]
+    told = release_of(engine, few, tmp_path / "auto", {"name": "auto"})["chosen_model"]["tried"]
     assert summary(tmp_path / "auto")["gcp"] == pytest.approx(min(one["loss"] for one in told))
     for place, one in enumerate(told):
         if one["model"] in ({"name": "su-mondrian"}, {"name": "u-canon"}):
-            release_of(spark, few, tmp_path / str(place), one["model"])
+            release_of(engine, few, tmp_path / str(place), one["model"])
             assert summary(tmp_path / str(place))["gcp"] == pytest.approx(one["loss"], rel=1e-9)
 
 
 def test_a_table_larger_than_the_sample_is_drawn_from(
-    spark: SparkSession, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 1_000)
     shuffled = tmp_path / "shuffled.parquet"
     table = pq.read_table(few)
     pq.write_table(table.take(pa.array(range(table.num_rows - 1, -1, -1))), shuffled)
-    chosen = release_of(spark, few, tmp_path / "one", {"name": "auto"})["chosen_model"]
+    chosen = release_of(engine, few, tmp_path / "one", {"name": "auto"})["chosen_model"]
     assert 850 < chosen["rows"] < 1_150
-    other = release_of(spark, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=700)
+    other = release_of(engine, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=700)
     assert other["chosen_model"] == chosen

@@ -160,7 +160,7 @@ def release(spark_session: SparkSession, case: Case) -> Release:
     def run(model: str, criteria: str) -> Path:
         name = f"{model}-{criteria}"
         path = case.configure(name, CRITERIA.get(criteria, {}), model={"name": model})
-        run_pipeline(spark_session, load_configuration(path))
+        run_pipeline(SparkEngine(spark_session), load_configuration(path))
         return case.folder / name / "release"
 
     return run
@@ -254,7 +254,7 @@ def holds(row: Mapping[str, Any], figure: float) -> bool:
 @pytest.mark.parametrize("criteria", list(CRITERIA))
 @pytest.mark.parametrize("model", MODELS)
 def test_every_class_satisfies_the_criteria(
-    spark: SparkSession, release: Release, model: str, criteria: str
+    engine: SparkEngine, release: Release, model: str, criteria: str
 ) -> None:
     found = release(model, criteria)
     classes = classes_of(found / "data")
@@ -282,7 +282,7 @@ def test_every_class_satisfies_the_criteria(
         # It was not to be had for nothing.
         assert not holds(row, worst_figure(careless, row)), row
 
-    proven = verify_release(SparkEngine(spark), str(found))
+    proven = verify_release(engine, str(found))
     assert proven.published.smallest == size["measured"]
     assert [one.measured for one in proven.criteria] == [row["measured"] for row in beyond]
 
@@ -302,7 +302,7 @@ STRICTER: dict[str, dict[str, Any]] = {
 
 
 def test_verify_with_a_configuration(
-    spark: SparkSession, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
+    engine: SparkEngine, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = release("su-mondrian", "distinct-and-ordered")
     same = case.configure("same", CRITERIA["distinct-and-ordered"])
@@ -312,16 +312,13 @@ def test_verify_with_a_configuration(
     assert [one["required"] for one in criteria] == [3.0, 0.3]
     # A release may have more than was asked of it.
     weaker = case.configure("weaker", {"l_diversity": {"attribute": "disease", "l": 2}})
-    assert (
-        len(verify_release(SparkEngine(spark), str(found), load_configuration(weaker)).criteria)
-        == 1
-    )
+    assert len(verify_release(engine, str(found), load_configuration(weaker)).criteria) == 1
     for name, privacy in STRICTER.items():
         path = case.configure(f"stricter-{name}", privacy)
         with pytest.raises(
             GuaranteeError, match=r"classes of the release, with [\d,]+ records, violate"
         ) as refused:
-            verify_release(SparkEngine(spark), str(found), load_configuration(path))
+            verify_release(engine, str(found), load_configuration(path))
         (section,) = privacy.values()
         assert f"on attribute '{section['attribute']}'" in str(refused.value)
     # The last one again as a command, with all that it violates at once.
@@ -336,7 +333,7 @@ def test_verify_with_a_configuration(
 
 
 def test_sensitive_values_of_every_type(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: SparkEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A missing value is a value, and so is NaN; -0.0 and 0.0 are one."""
     generator = np.random.default_rng(3)
@@ -387,10 +384,7 @@ def test_sensitive_values_of_every_type(
             assert figures["measured"] == expected >= 2
         else:
             assert 0 < figures["measured"] <= 0.9
-    assert (
-        len(verify_release(SparkEngine(spark), str(tmp_path / "release")).criteria)
-        == 2 * len(values) - 1
-    )
+    assert len(verify_release(engine, str(tmp_path / "release")).criteria) == 2 * len(values) - 1
 
 
 # Tampering ----------------------------------------------------------------------------------------
@@ -453,7 +447,7 @@ def test_verify_notices_changed_sensitive_values(
 
 @pytest.mark.parametrize("model", ["su-mondrian", "u-canon"])
 def test_records_left_over_that_violate_a_criterion(
-    spark: SparkSession, tmp_path: Path, model: str
+    engine: SparkEngine, tmp_path: Path, model: str
 ) -> None:
     """Two places with three people each, and outliers beside them who have all the same."""
     case = Case(
@@ -473,7 +467,7 @@ def test_records_left_over_that_violate_a_criterion(
     for name, privacy in (("k", {}), ("l", {"l_diversity": diversity})):
         options = {"name": model, "separation": "always"}
         path = case.configure(name, privacy, model=options)
-        run_pipeline(spark, load_configuration(path))
+        run_pipeline(engine, load_configuration(path))
         found[name] = metrics(tmp_path / name / "release", "rounds")
     rounds = sorted(found["k"], key=lambda row: row["round"])
     assert [(row["normal_rows"], row["outlier_rows"]) for row in rounds] == [(6, 4), (4, 0)]

@@ -124,11 +124,11 @@ def labels_of(education: str) -> dict[str, dict[str, list[str]]]:
 # The thesis ---------------------------------------------------------------------------------------
 
 
-def test_k_alone(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
+def test_k_alone(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, {}, education="education-doctorate-apart")
     document["evaluate"] = {"information": True, "compare_baseline": True}
-    run_pipeline(spark, parse_configuration(document))
+    run_pipeline(engine, parse_configuration(document))
     # The third round of the thesis, 141 classes and 307 outliers, is no node of its hierarchies.
     assert rounds_of(release) == [(1817, 7549), (754, 1478), (140, 377)]
     assert levels_of(release)[:2] == [
@@ -139,7 +139,7 @@ def test_k_alone(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
     assert figures["rows_published"] == 30_162 - 377
     assert figures["rows_suppressed"] == figures["rows_left_out"] == 377
     assert figures["classes"] == figures["published_classes"] == 1817 + 754 + 140
-    assert verify_release(SparkEngine(spark), str(release)).published.smallest == 5
+    assert verify_release(engine, str(release)).published.smallest == 5
 
     # What the rounds are like, as the figures of the thesis tell (4-22 to 4-25).
     first, second, _ = metrics(release, "rounds")
@@ -211,17 +211,17 @@ def assert_figures_are_those_of_the_files(adult: Path, release: Path, education:
     assert figures["kl_divergence"] == pytest.approx(divergence / rows, rel=1e-9)
 
 
-def test_k_and_l(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
+def test_k_and_l(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, DIVERSE, education="education-doctorate-apart")
-    run_pipeline(spark, parse_configuration(document))
+    run_pipeline(engine, parse_configuration(document))
     assert rounds_of(release) == [(1032, 9587), (225, 5088), (44, 3506)]
     assert levels_of(release) == [
         {"age": 0, "sex": 0, "marital-status": 1, "occupation": 0, "salary-class": 0},
         {"age": 0, "education": 2, "occupation": 1, "salary-class": 0},
         {"age": 0, "sex": 0},
     ]
-    (criterion,) = verify_release(SparkEngine(spark), str(release)).criteria
+    (criterion,) = verify_release(engine, str(release)).criteria
     assert criterion.measured == 2
     risk = {(row["round"], row["attacker"]): row for row in metrics(release, "risk")}
     assert risk[3, "prosecutor"]["highest"] == pytest.approx(1 / 6)
@@ -229,7 +229,7 @@ def test_k_and_l(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
 
 
 def test_k_and_t_as_in_the_thesis_violates_t(
-    spark: SparkSession, adult: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: SparkEngine, adult: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     release = tmp_path / "release"
     # The thesis' own nodes; of the second round it is not the best (below).
@@ -239,37 +239,37 @@ def test_k_and_t_as_in_the_thesis_violates_t(
         node(age=0, occupation=1),
     ]
     document = adult_document(adult, release, CLOSE, rho=2, t_reference="round", levels=levels)
-    run_pipeline(spark, parse_configuration(document))
+    run_pipeline(engine, parse_configuration(document))
     # 16 classes with 172 records of the first two rounds, and 30 with 1,058 of the third.
     assert "with 1230 records, violate t-closeness" in caplog.text
     assert rounds_of(release) == [(1681, 9028), (608, 4331), (70, 2210)]
     with pytest.raises(GuaranteeError) as violated:
-        verify_release(SparkEngine(spark), str(release))
+        verify_release(engine, str(release))
     assert "46 of 2,359 classes" in str(violated.value)
     assert "1,230 records, violate t-closeness with t = 0.2" in str(violated.value)
     measured = {row["criterion"]: row["measured"] for row in metrics(release, "privacy")}
     assert measured["equal distance"] == pytest.approx(0.271, abs=5e-4)
 
 
-def test_k_and_t_of_the_best_nodes(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
+def test_k_and_t_of_the_best_nodes(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
     """The second round finds 648 classes where the thesis has 608."""
     release = tmp_path / "release"
     document = adult_document(adult, release, CLOSE, rho=1, t_reference="round")
-    run_pipeline(spark, parse_configuration(document))
+    run_pipeline(engine, parse_configuration(document))
     assert rounds_of(release) == [(1681, 9028), (648, 3259)]
     with pytest.raises(GuaranteeError, match="violate t-closeness"):
-        verify_release(SparkEngine(spark), str(release))
+        verify_release(engine, str(release))
 
 
 def test_k_and_t_against_the_whole_input_holds(
-    spark: SparkSession, adult: Path, tmp_path: Path
+    engine: SparkEngine, adult: Path, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
-    run_pipeline(spark, parse_configuration(adult_document(adult, release, CLOSE)))
+    run_pipeline(engine, parse_configuration(adult_document(adult, release, CLOSE)))
     first, *further = rounds_of(release)
     assert first == (1681, 9028)
     assert len(further) == 2
-    (criterion,) = verify_release(SparkEngine(spark), str(release)).criteria
+    (criterion,) = verify_release(engine, str(release)).criteria
     assert criterion.violating_classes == 0
     # By hand, against the input's distribution.
     table = pq.read_table(adult, columns=["native-country"])["native-country"].to_pylist()
@@ -336,8 +336,8 @@ def small_document(
     return document
 
 
-def run(spark: SparkSession, document: dict[str, Any]) -> Path:
-    run_pipeline(spark, parse_configuration(document))
+def run(engine: SparkEngine, document: dict[str, Any]) -> Path:
+    run_pipeline(engine, parse_configuration(document))
     return Path(document["output"]["path"])
 
 
@@ -346,8 +346,8 @@ def classes_of(release: Path, names: tuple[str, ...] = ("age", "city")) -> Count
     return Counter(zip(*(data[name].to_pylist() for name in names), strict=True))
 
 
-def test_suppressed_records_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    release = run(spark, small_document(tmp_path, model={"suppression_limit": 1.0}))
+def test_suppressed_records_are_left_out(engine: SparkEngine, tmp_path: Path) -> None:
+    release = run(engine, small_document(tmp_path, model={"suppression_limit": 1.0}))
     figures = summary(release)
     assert 0 < figures["rows_suppressed"] < 60
     assert figures["rows_published"] == 60 - figures["rows_suppressed"]
@@ -364,9 +364,9 @@ def test_suppressed_records_are_left_out(spark: SparkSession, tmp_path: Path) ->
     assert not (release / "left_out").exists()
 
 
-def test_suppressed_records_are_published_as_one_class(spark: SparkSession, tmp_path: Path) -> None:
+def test_suppressed_records_are_published_as_one_class(engine: SparkEngine, tmp_path: Path) -> None:
     options = {"suppression_limit": 1.0, "residual": "suppress"}
-    release = run(spark, small_document(tmp_path, model=options))
+    release = run(engine, small_document(tmp_path, model=options))
     figures = summary(release)
     assert figures["rows_published"] == 60
     assert figures["rows_left_out"] == 0
@@ -374,15 +374,15 @@ def test_suppressed_records_are_published_as_one_class(spark: SparkSession, tmp_
     assert figures["published_classes"] == figures["classes"] + 1
     # Sensitive and insensitive values are published with them.
     assert sorted(published(release)["record"].to_pylist()) == list(range(60))
-    verify_release(SparkEngine(spark), str(release))
+    verify_release(engine, str(release))
 
 
-def test_a_residual_that_is_no_class_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_residual_that_is_no_class_is_refused(engine: SparkEngine, tmp_path: Path) -> None:
     table = small_table().slice(0, 55)
     options = {"suppression_limit": 1.0, "residual": "suppress", "maximum_levels": {"city": 1}}
     document = small_document(tmp_path, table, model=options)
     with pytest.raises(GuaranteeError, match=r"model\.residual: the 1 records .* fewer than k = 4"):
-        run(spark, document)
+        run(engine, document)
     assert not (tmp_path / "release").exists()
     diverse = {"k": 4, "l_diversity": {"attribute": "disease", "l": 3}}
     table = small_table().to_pydict()
@@ -390,40 +390,40 @@ def test_a_residual_that_is_no_class_is_refused(spark: SparkSession, tmp_path: P
     document = small_document(tmp_path, pa.table(table), model=options, privacy=diverse)
     document["model"]["levels"] = [{"age": 1, "city": 1}]
     with pytest.raises(GuaranteeError, match="distinct l-diversity with l = 3 on attribute"):
-        run(spark, document)
+        run(engine, document)
 
 
-def test_the_limit_of_suppression(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_limit_of_suppression(engine: SparkEngine, tmp_path: Path) -> None:
     for limit in (0.0, 0.05, 0.2):
         document = small_document(tmp_path, model={"suppression_limit": limit})
         document["output"]["path"] += str(limit)
         # Fewer than k = 4 records are not counted; those published are.
-        assert summary(run(spark, document))["rows_published"] >= (1 - limit) * 60
+        assert summary(run(engine, document))["rows_published"] >= (1 - limit) * 60
     bounded = {"suppression_limit": 0.0, "maximum_levels": {"age": 1, "city": 1}}
     with pytest.raises(GuaranteeError, match="no recoding allowed has a class"):
-        run(spark, small_document(tmp_path, model=bounded))
+        run(engine, small_document(tmp_path, model=bounded))
 
 
-def test_levels_are_bounded(spark: SparkSession, tmp_path: Path) -> None:
+def test_levels_are_bounded(engine: SparkEngine, tmp_path: Path) -> None:
     bounds = {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 1, "city": 1}}
     document = small_document(tmp_path, model=bounds | {"suppression_limit": 1.0})
-    (row,) = metrics(run(spark, document), "rounds")
+    (row,) = metrics(run(engine, document), "rounds")
     assert row["levels"] in ("age=1, city=0", "age=1, city=1")
 
 
-def test_no_class_at_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_class_at_all(engine: SparkEngine, tmp_path: Path) -> None:
     table = pa.table({"age": range(30), "city": ["Ulm"] * 30, "disease": ["flu"] * 30})
     table = table.append_column("record", pa.array(range(30)))
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 0}}
     with pytest.raises(GuaranteeError, match="no recoding allowed has a class"):
-        run(spark, small_document(tmp_path, table, model=options))
+        run(engine, small_document(tmp_path, table, model=options))
     document = small_document(tmp_path, table, model={"levels": [{"age": 0, "city": 0}]})
     with pytest.raises(GuaranteeError):
-        run(spark, document)
+        run(engine, document)
     assert not (tmp_path / "release").exists()
 
 
-def test_rounds_end_where_nothing_more_can_be_made(spark: SparkSession, tmp_path: Path) -> None:
+def test_rounds_end_where_nothing_more_can_be_made(engine: SparkEngine, tmp_path: Path) -> None:
     random = np.random.default_rng(8)
     table = pa.table(
         {
@@ -434,7 +434,7 @@ def test_rounds_end_where_nothing_more_can_be_made(spark: SparkSession, tmp_path
         }
     )
     options = {"name": "rho-gain", "rho": 50, "maximum_levels": {"age": 1, "city": 1}}
-    release = run(spark, small_document(tmp_path, table, model=options))
+    release = run(engine, small_document(tmp_path, table, model=options))
     rounds = metrics(release, "rounds")
     assert 1 < len(rounds) < 10
     for before, after in pairwise(rounds):
@@ -443,19 +443,19 @@ def test_rounds_end_where_nothing_more_can_be_made(spark: SparkSession, tmp_path
     assert all(row["classes"] > 0 for row in rounds)
 
 
-def test_every_record_finds_a_class(spark: SparkSession, tmp_path: Path) -> None:
-    release = run(spark, small_document(tmp_path, model={"suppression_limit": 0.0}))
+def test_every_record_finds_a_class(engine: SparkEngine, tmp_path: Path) -> None:
+    release = run(engine, small_document(tmp_path, model={"suppression_limit": 0.0}))
     assert summary(release)["rows_suppressed"] == 0
     assert summary(release)["rows_published"] == 60
     (row,) = metrics(release, "rounds")
     assert row["mean_class_size"] == row["mean_class_size_with_outliers"]
 
 
-def test_missing_values(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_values(engine: SparkEngine, tmp_path: Path) -> None:
     table = small_table().to_pydict()
     table["city"][::7] = [None] * len(table["city"][::7])
     options = {"name": "rho-gain", "suppression_limit": 1.0}
-    release = run(spark, small_document(tmp_path, pa.table(table), model=options))
+    release = run(engine, small_document(tmp_path, pa.table(table), model=options))
     groups = {"Ulm": "Germany", "Bonn": "Germany", "Köln": "Germany"}
     seen = set()
     for row in published(release).to_pylist():
@@ -464,30 +464,30 @@ def test_missing_values(spark: SparkSession, tmp_path: Path) -> None:
         assert row["city"] in above | {"* or missing"}
         seen.add(row["city"])
     assert seen & {"missing", "* or missing"}
-    verify_release(SparkEngine(spark), str(release))
+    verify_release(engine, str(release))
 
 
-def test_an_attribute_all_of_whose_values_are_missing(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_attribute_all_of_whose_values_are_missing(engine: SparkEngine, tmp_path: Path) -> None:
     table = small_table().set_column(0, "age", pa.nulls(60, pa.int32()))
-    release = run(spark, small_document(tmp_path, table, model={"suppression_limit": 1.0}))
+    release = run(engine, small_document(tmp_path, table, model={"suppression_limit": 1.0}))
     assert set(published(release)["age"].to_pylist()) == {"missing"}
     (age, _) = metrics(release, "attributes")
     # The few records that are left out count as lost nowhere.
     assert (age["ncp_total"], summary(release)["rows_suppressed"]) == (0, None)
 
 
-def test_few_records_left_out_are_not_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_few_records_left_out_are_not_told(engine: SparkEngine, tmp_path: Path) -> None:
     """Whoever knew how the input was distributed would know the disease of the one left out."""
     table = small_table().slice(0, 55)
     close = {"k": 4, "t_closeness": {"attribute": "disease", "t": 0.45}}
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
     document = small_document(tmp_path, table, model=options, privacy=close)
     document["model"]["levels"] = [{"age": 1, "city": 1}]
-    release = run(spark, document)
+    release = run(engine, document)
     assert summary(release)["rows_left_out"] is None
     assert 55 - 4 < summary(release)["rows_published"] < 55
     assert not (release / "left_out").exists()
-    assert verify_release(SparkEngine(spark), str(release)).criteria[0].violating_classes == 0
+    assert verify_release(engine, str(release)).criteria[0].violating_classes == 0
 
 
 def gains_of(release: Path, everything: list[str]) -> float:
@@ -506,40 +506,40 @@ def gains_of(release: Path, everything: list[str]) -> float:
     )
 
 
-def test_no_disease_gains_more_than_beta(spark: SparkSession, tmp_path: Path) -> None:
+def test_no_disease_gains_more_than_beta(engine: SparkEngine, tmp_path: Path) -> None:
     everything = small_table()["disease"].to_pylist()
-    careless = gains_of(run(spark, small_document(tmp_path)), everything)
+    careless = gains_of(run(engine, small_document(tmp_path)), everything)
     likeness = {"beta_likeness": {"attribute": "disease", "beta": careless / 2}}
     document = small_document(
         tmp_path, privacy=likeness, model={"suppression_limit": 0.0}, output={"mode": "overwrite"}
     )
-    release = run(spark, document)
-    (measured,) = verify_release(SparkEngine(spark), str(release)).criteria
+    release = run(engine, document)
+    (measured,) = verify_release(engine, str(release)).criteria
     assert measured.measured == pytest.approx(gains_of(release, everything), abs=1e-12)
     assert measured.measured <= careless / 2
     assert measured.violating_classes == 0
 
 
-def test_beta_where_the_values_left_out_are_not_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_beta_where_the_values_left_out_are_not_told(engine: SparkEngine, tmp_path: Path) -> None:
     """A class holds where the release does not show the opposite: fewer than k may be anything."""
     table = small_table().slice(0, 55)
     likeness = {"k": 4, "beta_likeness": {"attribute": "disease", "beta": 2.0}}
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 1, "city": 1}}
     document = small_document(tmp_path, table, model=options, privacy=likeness)
     document["model"]["levels"] = [{"age": 1, "city": 1}]
-    release = run(spark, document)
+    release = run(engine, document)
     assert summary(release)["rows_left_out"] is None
     assert not (release / "left_out").exists()
-    (measured,) = verify_release(SparkEngine(spark), str(release)).criteria
+    (measured,) = verify_release(engine, str(release)).criteria
     told = published(release)["disease"].to_pylist()
     assert measured.violating_classes == 0
     assert measured.measured < gains_of(release, told)
 
 
-def test_precision_of_a_model_with_local_recoding(spark: SparkSession, tmp_path: Path) -> None:
+def test_precision_of_a_model_with_local_recoding(engine: SparkEngine, tmp_path: Path) -> None:
     document = small_document(tmp_path, model={"name": "smondrian"})
     document["evaluate"] = {"information": True}
-    release = run(spark, document)
+    release = run(engine, document)
     data = published(release)
     levels = {"*": 2, "Germany": 1, "Austria": 1}
     lifted = [levels.get(label, 0) / 2 for label in data["city"].to_pylist()]
@@ -561,7 +561,7 @@ def test_precision_of_a_model_with_local_recoding(spark: SparkSession, tmp_path:
     assert all(row["levels"] is None for row in metrics(release, "rounds"))
 
 
-def test_population_of_a_journalist(spark: SparkSession, tmp_path: Path) -> None:
+def test_population_of_a_journalist(engine: SparkEngine, tmp_path: Path) -> None:
     table = small_table()
     pq.write_table(pa.concat_tables([table, table, table]), tmp_path / "population.parquet")
     presence = {"population": str(tmp_path / "population.parquet"), "max": 1.0}
@@ -571,7 +571,7 @@ def test_population_of_a_journalist(spark: SparkSession, tmp_path: Path) -> None
         model={"suppression_limit": 0.0},
         evaluate={"risk": {"threshold": 0.1}},
     )
-    release = run(spark, document)
+    release = run(engine, document)
     risk = {row["attacker"]: row for row in metrics(release, "risk") if row["round"] is None}
     assert all(row["population"] for row in risk.values())
     assert risk["journalist"]["highest"] == pytest.approx(risk["prosecutor"]["highest"] / 3)
@@ -595,15 +595,15 @@ def test_tuples_too_many_for_the_driver(spark: SparkSession, tmp_path: Path, sea
     if search == "pruned":
         options |= {"suppression_limit": 0.3}
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
-    expected = of_any_run(run(spark, document))
+    expected = of_any_run(run(SparkEngine(spark), document))
     document["output"]["path"] += "-distributed"
     document["model"]["driver_tuples"] = 7
-    assert of_any_run(run(spark, document)) == expected
+    assert of_any_run(run(SparkEngine(spark), document)) == expected
     # Nothing stays on the cluster.
     assert not spark.sparkContext._jsc.getPersistentRDDs()
 
 
-def test_shuffled_records_in_many_files(spark: SparkSession, adult: Path, tmp_path: Path) -> None:
+def test_shuffled_records_in_many_files(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
     table = pq.read_table(adult).slice(0, 6_000)
     order = np.random.default_rng(3).permutation(table.num_rows)
     (tmp_path / "one").mkdir()
@@ -618,13 +618,13 @@ def test_shuffled_records_in_many_files(spark: SparkSession, adult: Path, tmp_pa
         )
         if name == "many":
             document["execution"] = {"task_rows": 500}
-        releases.append(of_any_run(run(spark, document)))
+        releases.append(of_any_run(run(engine, document)))
     assert releases[0] == releases[1]
 
 
 @pytest.mark.parametrize("residual", ["drop", "suppress"])
 def test_files_do_not_tell_where_records_came_from(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
+    engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
 ) -> None:
     """Nobody in a class may be known by the file that the input had the person in."""
     monkeypatch.setattr(division, "_FILE_ROWS", 12)
@@ -640,7 +640,7 @@ def test_files_do_not_tell_where_records_came_from(
             path = tmp_path / "input.parquet" / f"{number}.parquet"
             pq.write_table(table.take(rows), path)
         document["output"]["path"] = str(tmp_path / name)
-        release = run(spark, document)
+        release = run(engine, document)
         files = sorted((release / "data").glob("*.parquet"))
         releases.append({path.name: path.read_bytes() for path in files})
         for path in (tmp_path / "input.parquet").iterdir():
@@ -653,7 +653,7 @@ LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 
 
 def test_tasks_that_fail_and_are_run_again(
-    spark: SparkSession, quick_start: dict[str, str], tmp_path: Path
+    engine: SparkEngine, quick_start: dict[str, str], tmp_path: Path
 ) -> None:
     options = {
         "driver_tuples": 1,
@@ -661,7 +661,7 @@ def test_tasks_that_fail_and_are_run_again(
         "levels": [{"age": 1, "city": 0}],
     }
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
-    expected = of_any_run(run(spark, document))
+    expected = of_any_run(run(engine, document))
     document["output"]["path"] += "-again"
     (tmp_path / "configuration.yaml").write_text(yaml.safe_dump(document, allow_unicode=True))
     lattice = "layers.partition.lattice.distributed"
@@ -677,22 +677,22 @@ def test_tasks_that_fail_and_are_run_again(
 
 
 @pytest.mark.parametrize("key", ["minimum_levels", "maximum_levels"])
-def test_a_level_that_the_hierarchy_has_not(spark: SparkSession, tmp_path: Path, key: str) -> None:
+def test_a_level_that_the_hierarchy_has_not(engine: SparkEngine, tmp_path: Path, key: str) -> None:
     document = small_document(tmp_path, model={key: {"city": 3}})
     with pytest.raises(ConfigurationError, match=rf"model\.{key}\.city: found 3, .* levels 0 to 2"):
-        run(spark, document)
+        run(engine, document)
     with pytest.raises(ConfigurationError, match=rf"model\.{key}\.city"):
-        check_input(spark, parse_configuration(document))
+        check_input(engine, parse_configuration(document))
     assert not (tmp_path / "release").exists()
 
 
-def test_a_given_level_that_the_hierarchy_has_not(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_given_level_that_the_hierarchy_has_not(engine: SparkEngine, tmp_path: Path) -> None:
     document = small_document(tmp_path, model={"levels": [{"age": 0, "city": 9}]})
     with pytest.raises(ConfigurationError, match=r"model\.levels\.0\.city: found 9"):
-        run(spark, document)
+        run(engine, document)
 
 
-def test_a_lattice_too_large(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_lattice_too_large(engine: SparkEngine, tmp_path: Path) -> None:
     names = [f"q{index}" for index in range(20)]
     table = pa.table({name: ["a", "b"] * 10 for name in names})
     pq.write_table(table, tmp_path / "input.parquet")
@@ -706,7 +706,7 @@ def test_a_lattice_too_large(spark: SparkSession, tmp_path: Path) -> None:
         "output": {"path": str(tmp_path / "release")},
     }
     with pytest.raises(ConfigurationError, match="the lattice has 1,048,576 nodes"):
-        run(spark, document)
+        run(engine, document)
 
 
 def test_plan_and_commands(

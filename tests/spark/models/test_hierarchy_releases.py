@@ -21,7 +21,7 @@ from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -64,10 +64,10 @@ def adult_configuration(tmp_path: Path, data_directory: Path, **sections: Any) -
     )
 
 
-def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
+def test_adult(engine: SparkEngine, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", adult)
     path = adult_configuration(tmp_path, data_directory)
-    run(spark, load_configuration(path))
+    run(engine, load_configuration(path))
     release = tmp_path / "release"
     groups = {
         name: Groups(data_directory / "hierarchies" / f"adult_hierarchy_{name}.csv")
@@ -89,13 +89,8 @@ def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_p
         assert row["ncp_total"] == pytest.approx(lost[row["attribute"]], rel=1e-9)
         assert 0 < row["iloss"] <= row["ncp"] <= 1
 
-    assert verify_release(SparkEngine(spark), str(release)).published.smallest >= 5
-    assert (
-        verify_release(
-            SparkEngine(spark), str(release), load_configuration(path)
-        ).published.smallest
-        >= 5
-    )
+    assert verify_release(engine, str(release)).published.smallest >= 5
+    assert verify_release(engine, str(release), load_configuration(path)).published.smallest >= 5
     manifest = (release / "manifest.json").read_text()
     assert "Armed-Forces" not in manifest
     described = json.loads(manifest)["published"]["quasi_identifiers"]
@@ -108,7 +103,7 @@ def test_adult(spark: SparkSession, adult: pa.Table, data_directory: Path, tmp_p
         output={"path": str(tmp_path / "again")},
         execution={"task_rows": 4_000},
     )
-    run(spark, load_configuration(again))
+    run(engine, load_configuration(again))
     assert summary(tmp_path / "again")["output_fingerprint"] == figures["output_fingerprint"]
 
 
@@ -145,10 +140,10 @@ def rule_configuration(tmp_path: Path, rules: dict[str, Any] = RULES, **sections
     return configuration_file(tmp_path, attributes={**attributes, "row": "insensitive"}, **sections)
 
 
-def test_rules_where_everything_is_one_class(spark: SparkSession, tmp_path: Path) -> None:
+def test_rules_where_everything_is_one_class(engine: SparkEngine, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 48}))
-    run(spark, configuration)
+    run(engine, configuration)
     (labels,) = {tuple(row[name] for name in RULES) for row in published(
         tmp_path / "release").to_pylist()}  # fmt: skip
     assert labels == ("[20-40[", "*", "[0-0.5[", "061**", "2020", "[0-20[")
@@ -156,10 +151,10 @@ def test_rules_where_everything_is_one_class(spark: SparkSession, tmp_path: Path
     assert summary(tmp_path / "release")["gcp"] == 1
 
 
-def test_rules_where_nothing_is_generalized(spark: SparkSession, tmp_path: Path) -> None:
+def test_rules_where_nothing_is_generalized(engine: SparkEngine, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 1}))
-    run(spark, configuration)
+    run(engine, configuration)
     table = published(tmp_path / "release").sort_by("row")
     assert table["age"].to_pylist()[:4] == ["20", "25", "30", "35"]
     assert table["height"].to_pylist()[:3] == ["150", "150.5", "151"]
@@ -189,7 +184,7 @@ def test_rules_where_nothing_is_generalized(spark: SparkSession, tmp_path: Path)
     ],
 )
 def test_missing_values_are_told(
-    spark: SparkSession, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
+    engine: SparkEngine, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
 ) -> None:
     write_table(tmp_path / "input.parquet", {"age": ages, "row": list(range(len(ages)))})
     path = rule_configuration(
@@ -200,12 +195,12 @@ def test_missing_values_are_told(
         model={"name": "smondrian"},
         output={"style": style},
     )
-    run(spark, load_configuration(path))
+    run(engine, load_configuration(path))
     values = published(tmp_path / "release").sort_by("row")["age"].to_pylist()
     assert values == [expected[place >= 3] for place in range(len(ages))]
 
 
-def test_integers_are_matched_by_their_text(spark: SparkSession, tmp_path: Path) -> None:
+def test_integers_are_matched_by_their_text(engine: SparkEngine, tmp_path: Path) -> None:
     (tmp_path / "codes.csv").write_text("1,low,*\n2,low,*\n3,high,*\n", encoding="utf-8-sig")
     write_table(tmp_path / "input.parquet", {"code": [1, 2, 1, 3, 3, 3], "row": list(range(6))})
     path = rule_configuration(
@@ -214,7 +209,7 @@ def test_integers_are_matched_by_their_text(spark: SparkSession, tmp_path: Path)
         privacy={"k": 3},
         model={"name": "smondrian"},
     )
-    run(spark, load_configuration(path))
+    run(engine, load_configuration(path))
     values = published(tmp_path / "release").sort_by("row")["code"].to_pylist()
     assert values == ["low", "low", "low", "3", "3", "3"]
 

@@ -20,6 +20,7 @@ from data_sets import DATA_SETS
 from helpers import metrics, published, summary
 
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
             "output": {"path": str(path), "style": "bounds"},
             **sections,
         }
-        run_pipeline(spark_session, parse_configuration(document))
+        run_pipeline(SparkEngine(spark_session), parse_configuration(document))
         return path
 
     return run

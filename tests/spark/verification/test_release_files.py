@@ -40,7 +40,7 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     write_table(folder / "input.parquet", table)
     attributes = {"age": "quasi_identifier", "illness": "sensitive"}
     path = configuration_file(folder, attributes=attributes, model={"name": "su-mondrian"})
-    run(spark_session, load_configuration(str(path)), run_id="night")
+    run(SparkEngine(spark_session), load_configuration(str(path)), run_id="night")
     release = folder / "release"
     data = pq.read_table(release / "data")
     for place in range(3):
@@ -267,7 +267,7 @@ def test_verify_ends_with_4(release: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tables_of_other_tools(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: SparkEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = pa.table({"age": ["20-30"] * 4, "illness": ["flu"] * 4})
     for number in range(3):
@@ -276,7 +276,7 @@ def test_tables_of_other_tools(
         rewrite(tmp_path / "table" / name, b"{}")
     verify = ("verify", tmp_path / "table", "--quasi-identifier", "age", "--k", "2")
     assert command(capsys, *verify).code == 0
-    assert audit_table_files(SparkEngine(spark), str(tmp_path / "table" / "1.parquet")) == []
+    assert audit_table_files(engine, str(tmp_path / "table" / "1.parquet")) == []
     for name, content, told in (
         ("_raw/1.parquet", b"1", "_raw/1.parquet"),
         (".x", b"1", "pass over: .x"),

@@ -74,7 +74,7 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
         gates={"gcp": {"max": 0.9}},
         output={"style": "bounds"},
     )
-    run(spark_session, load_configuration(str(path)), run_id="night")
+    run(SparkEngine(spark_session), load_configuration(str(path)), run_id="night")
     files, release = FileSystem(spark_session), folder / "release"
     counted = audit_release(SparkEngine(spark_session), str(release))
     assert counted.failures == []
@@ -215,7 +215,7 @@ def test_metrics_that_say_something_else(made: Made, case: str) -> None:
 
 
 def test_metrics_of_other_columns_and_types(
-    made: Made, tmp_path: Path, spark: SparkSession
+    made: Made, tmp_path: Path, engine: SparkEngine
 ) -> None:
     """Neither a traceback nor silence: the table is named."""
     release = tmp_path / "release"
@@ -231,7 +231,7 @@ def test_metrics_of_other_columns_and_types(
         shutil.rmtree(release / "metrics" / name)
         write_table(release / "metrics" / name / "part-00000.parquet", table)
     said = read_statements(
-        SparkEngine(spark), str(release), made.said.manifest, made.said.privacy, made.said.risk
+        engine, str(release), made.said.manifest, made.said.privacy, made.said.risk
     )
     assert set(said.unread) == {"risk", "attributes", "rounds", "classes", "summary", "privacy"}
     assert sum("cannot be read" in problem for problem in said.contradictions()) == 6

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 import anonspark
 from anonspark.config import parse_configuration
+from anonspark.engine.spark.engine import SparkEngine
 from anonspark.errors import ConfigurationError
 from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.run import run
@@ -473,7 +474,7 @@ def test_one_value_written_in_two_ways(spark: SparkSession) -> None:
     assert found.sensitive[0].homogeneous_classes == 1
 
 
-def test_a_snapshot_of_something_else(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_snapshot_of_something_else(engine: SparkEngine, tmp_path: Path) -> None:
     path = write_table(tmp_path / "in.parquet", {"age": [1, 1, 2, 2]})
     document = {
         "input": {"path": str(path)},
@@ -481,9 +482,9 @@ def test_a_snapshot_of_something_else(spark: SparkSession, tmp_path: Path) -> No
         "privacy": {"k": 2},
         "output": {"path": str(tmp_path / "out")},
     }
-    snapshot = prepare(spark, parse_configuration(document), str(tmp_path / "staging"))
+    snapshot = prepare(engine, parse_configuration(document), str(tmp_path / "staging"))
     other = parse_configuration({**document, "missing": "category"})
     with pytest.raises(ConfigurationError, match="found others than those that the records were"):
-        run(spark, other, snapshot=snapshot)
+        run(engine, other, snapshot=snapshot)
     same = parse_configuration({**document, "model": {"name": "canon"}})
-    assert run(spark, same, snapshot=snapshot).summary["classes"] == 2
+    assert run(engine, same, snapshot=snapshot).summary["classes"] == 2
