@@ -1,4 +1,4 @@
-"""Writing the metrics tables."""
+"""Writing the metrics tables, and other small ones."""
 
 from __future__ import annotations
 
@@ -37,22 +37,34 @@ def write_rows(
     -------
     PublishedFile
     """
-    content = parquet_file(rows, schema)
+    return write_small_table(files, _table_of(rows, schema), release, directory)
+
+
+def write_small_table(files: Files, table: pa.Table, release: str, directory: str) -> PublishedFile:
+    """Write a small table as it is; parameters as :func:`write_rows`."""
+    content = _parquet(table)
     path = f"{directory}/part-00000.parquet"
     files.write_bytes(f"{release}/{path}", content)
-    return PublishedFile(path, len(content), len(rows), hashlib.sha256(content).hexdigest())
+    return PublishedFile(path, len(content), table.num_rows, hashlib.sha256(content).hexdigest())
 
 
 def parquet_file(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> bytes:
     """Return a small table as the content of a Parquet file; parameters as :func:`write_rows`."""
+    return _parquet(_table_of(rows, schema))
 
+
+def _parquet(table: pa.Table) -> bytes:
+    content = pa.BufferOutputStream()
+    parquet.write_table(table, content)
+    written: bytes = content.getvalue().to_pybytes()
+    return written
+
+
+def _table_of(rows: Sequence[Mapping[str, object]], schema: pa.Schema) -> pa.Table:
     def value(row: Mapping[str, object], field: pa.Field) -> object:
         found = redact_values(row.get(field.name))
         is_big = pa.types.is_decimal(field.type) and isinstance(found, int)
         return Decimal(found) if is_big else found
 
     columns = [pa.array([value(row, field) for row in rows], field.type) for field in schema]
-    content = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_arrays(columns, schema=schema), content)
-    written: bytes = content.getvalue().to_pybytes()
-    return written
+    return pa.Table.from_arrays(columns, schema=schema)

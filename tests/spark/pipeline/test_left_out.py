@@ -1,0 +1,63 @@
+"""What a release tells of the records that it leaves out: their sensitive values, as texts."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import command, configuration_file, write_table
+
+MOMENT = datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+
+# Of each attribute the values of two records, and their texts in order.
+VALUES = {
+    "score": (pa.float64(), [float("nan"), 1e7], ["1.0E7", "NaN"]),
+    "share": (pa.float32(), [-0.0, 0.1], ["-0.0", "0.1"]),
+    "price": (pa.decimal128(9, 2), [Decimal("0.00"), None], [None, "0.00"]),
+    "visits": (pa.int16(), [-3, 12], ["-3", "12"]),
+    "smokes": (pa.bool_(), [True, False], ["false", "true"]),
+    "since": (pa.date32(), [datetime.date(1969, 12, 31), None], [None, "-1"]),
+    "seen": (
+        pa.timestamp("us", "UTC"),
+        [MOMENT, MOMENT.replace(year=2020)],
+        ["-1", "1609459199999999"],
+    ),
+    "called": (pa.timestamp("us"), [MOMENT, MOMENT], ["-1"]),
+    "note": (pa.string(), [" flü", ""], ["", " flü"]),
+}
+
+
+@pytest.mark.usefixtures("spark")
+def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {
+        name: pa.array(values * 21, own_type) for name, (own_type, values, _) in VALUES.items()
+    }
+    write_table(tmp_path / "input.parquet", pa.table({"age": [30] * 40 + [89, 90], **columns}))
+    close = [{"attribute": name, "t": 1.0, "distance": "equal"} for name in VALUES]
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10]}},
+            **dict.fromkeys(VALUES, "sensitive"),
+        },
+        model={"name": "full-domain", "maximum_levels": {"age": 0}, "suppression_limit": 1.0},
+        privacy={"k": 2, "t_closeness": close},
+    )
+    outcome = command(capsys, "run", path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    (file,) = (tmp_path / "release" / "left_out").glob("*.parquet")
+    assert file.name == "part-00000.parquet"
+    told = pq.read_table(file)
+    assert told.schema.names == ["attribute", "value", "records"]
+    assert [str(field.type) for field in told.schema] == ["string", "string", "int64"]
+    assert [field.nullable for field in told.schema] == [False, True, False]
+    expected = [
+        {"attribute": name, "value": text, "records": 2 // len(texts)}
+        for name, (_, _, texts) in sorted(VALUES.items())
+        for text in texts
+    ]
+    assert told.to_pylist() == expected
