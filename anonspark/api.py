@@ -22,6 +22,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import require_classic
@@ -29,7 +30,6 @@ from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writin
 from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
-from anonspark.pipeline.warnings.identifiers import with_numbers_for_identifiers
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import Manifest, read_manifest

@@ -101,6 +101,16 @@ def is_plain(data_type: pa.DataType) -> bool:
     )
 
 
+def is_hashable(data_type: pa.DataType) -> bool:
+    """Return whether values can be told apart by hashes, which those of maps cannot."""
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return is_hashable(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(place) for place in range(data_type.num_fields))
+        return all(is_hashable(one.type) for one in fields)
+    return not (pa.types.is_map(data_type) or pa.types.is_null(data_type))
+
+
 def is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether values of one type can be read as another; see :class:`Reading`."""
     if is_text(wanted):

@@ -8,7 +8,6 @@ from anonspark.config import Configuration
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import Engine
-from anonspark.engine.spark.table import frame_of
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
@@ -107,7 +106,7 @@ def check_input(engine: Engine, configuration: Configuration) -> Checked:
     inspection, _, _ = _look(engine, configuration)
     with engine.reading(configuration.input.paths):
         warnings = warn_of_input(
-            frame_of(inspection.kept),
+            inspection.kept,
             configuration,
             inspection.rows,
             sensitive_values(inspection.criteria),

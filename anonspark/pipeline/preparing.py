@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.spark.table import frame_of
-from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
+from anonspark.pipeline.warnings.value_sizes import ValueSizes
 
 
 @dataclass(frozen=True)
@@ -99,9 +98,7 @@ def prepare_run(
         with context.engine.reading(configuration.input.paths):
             snapshot = require_criteria(snapshot, configuration)
             identified = snapshot.identified if context.warns else None
-            identifiers = count_identifiers(
-                None if identified is None else frame_of(identified), configuration, snapshot.rows
-            )
+            identifiers = count_identifiers(identified, configuration, snapshot.rows)
         warnings = identifier_warnings(identifiers, configuration.privacy.k)
         tell_warnings(warnings)
     return Prepared(snapshot, identifiers, warnings)

@@ -15,7 +15,6 @@ from anonspark.config.execution import ExecutionOptions
 from anonspark.config.metrics import MetricsOptions
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.spark.table import frame_of
 from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import commit
@@ -233,7 +232,7 @@ def _anonymize_and_publish(
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
     warnings = warnings + warn_of_staged(
-        context, frame_of(verified.table), prepared, basis, form.columns, measured.published
+        context, verified.table, prepared, basis, form.columns, measured.published
     )
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
     figures = make_figures(

@@ -76,7 +76,7 @@ def hashed_as(name: str, found: st.DataType, wanted: st.DataType) -> tuple[Colum
     """
     value = sf.col(quoted(name))
     if found.simpleString() == wanted.simpleString():
-        return _hashable(value, wanted), sf.lit(False)
+        return hashable(value, wanted), sf.lit(False)
     is_text, to_text = isinstance(found, TEXT_TYPES), isinstance(wanted, TEXT_TYPES)
     target = "string" if to_text else wanted.simpleString()
     text = f"trim({quoted(name)})" if is_text and not to_text else quoted(name)
@@ -85,10 +85,10 @@ def hashed_as(name: str, found: st.DataType, wanted: st.DataType) -> tuple[Colum
     if not (is_text or to_text or (isinstance(found, _FLOATS) and isinstance(wanted, _FLOATS))):
         back = sf.expr(f"try_cast(try_cast({text} AS {target}) AS {found.simpleString()})")
         changed |= ~back.eqNullSafe(value)
-    return _hashable(converted, wanted), changed
+    return hashable(converted, wanted), changed
 
 
-def _hashable(column: Column, data_type: st.DataType) -> Column:
+def hashable(column: Column, data_type: st.DataType) -> Column:
     """Return nested values as texts, for hashes skip the nulls in them."""
     if isinstance(data_type, _NESTED):
         return sf.to_json(sf.struct(column.alias("value")))

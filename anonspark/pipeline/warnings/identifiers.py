@@ -2,98 +2,57 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
+from collections.abc import Mapping, Sequence
 
 from anonspark.config import Configuration
-from anonspark.core.columns import HASH_KEY, identifier_column
-from anonspark.engine.spark.hidden import with_hidden_number
-from anonspark.engine.spark.types import TEXT_TYPES
-from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
+from anonspark.core.columns import identifier_column
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_hashable
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 
 _DIGITS = 3
 
 
-def identifier_hashes(
-    table: DataFrame, configuration: Configuration, *key: Column
-) -> dict[str, Column]:
-    """Return a hash of each identifier, null where it is missing.
+def read_identifiers(
+    table: Table, configuration: Configuration, carried: Sequence[str] = ()
+) -> tuple[Table, dict[str, CountedColumn]]:
+    """Return the identifiers of records, and which of them are missing; lazy.
 
     Parameters
     ----------
-    table : DataFrame
+    table : Table
         With the columns that :func:`anonspark.core.columns.identifier_column` names.
     configuration : Configuration
         Its ``input.missing_markers`` are no identifiers.
-    *key : Column
-        Hashed first.
-    """
-    markers = [marker.strip() for marker in configuration.input.missing_markers]
-    hashes = {}
-    for index, name in enumerate(configuration.identifiers):
-        value = sf.col(identifier_column(index))
-        data_type = table.schema[identifier_column(index)].dataType
-        if not _hashable(data_type):
-            continue
-        missing = value.isNull()
-        if isinstance(data_type, TEXT_TYPES):
-            value = value.cast("string")
-            missing = missing | sf.trim(value).isin(["", *markers])
-        elif isinstance(data_type, (st.FloatType, st.DoubleType)):
-            missing = missing | sf.isnan(value)
-        hashes[name] = sf.when(~missing, sf.xxhash64(*key, value))
-    return hashes
-
-
-def with_numbers_for_identifiers(table: DataFrame, configuration: Configuration) -> DataFrame:
-    """Return a table without identifiers that tells as well which of its records share one.
-
-    Parameters
-    ----------
-    table : DataFrame
-        See :func:`anonspark.engine.spark.reading.select_attributes`, with identifiers.
-    configuration : Configuration
+    carried : sequence of str
+        Columns to be taken along.
 
     Returns
     -------
-    DataFrame
-        The same columns. Identifiers are hashes with a key that is drawn here and kept nowhere, so
-        that nobody can try names against them; null where they are missing. Lazy, no shuffle.
+    table : Table
+    columns : dict of str to CountedColumn
+        Of each identifier; those of types that have no hash are passed over.
     """
-    names = {identifier_column(place): name for place, name in enumerate(configuration.identifiers)}
-    keyed = with_hidden_number(table, HASH_KEY, secrets.randbits(64) - 2**63)
-    hashes = identifier_hashes(table, configuration, sf.col(HASH_KEY))
-    nothing = sf.lit(None).cast("long")
-    return keyed.select(
-        *(
-            hashes.get(names[column], nothing).alias(column) if column in names else column
-            for column in table.columns
-        )
-    )
-
-
-def _hashable(data_type: st.DataType) -> bool:
-    """Return whether Spark can hash the values of a type."""
-    if isinstance(data_type, st.ArrayType):
-        return _hashable(data_type.elementType)
-    if isinstance(data_type, st.StructType):
-        return all(_hashable(field.dataType) for field in data_type)
-    return isinstance(data_type, (st.AtomicType, *TEXT_TYPES))
+    schema = table.schema
+    readings = {}
+    for index, name in enumerate(configuration.identifiers):
+        column = identifier_column(index)
+        if is_hashable(schema.field(column).type):
+            markers = ("", *configuration.input.missing_markers)
+            readings[name] = Reading(column, column, None, markers)
+    columns = {name: CountedColumn(one.name, one.missing) for name, one in readings.items()}
+    return table.read(list(readings.values()), carried), columns
 
 
 def count_identifiers(
-    identified: DataFrame | None, configuration: Configuration, records: int
+    identified: Table | None, configuration: Configuration, records: int
 ) -> dict[str, ValueSizes]:
     """Count how many records share each identifier.
 
     Parameters
     ----------
-    identified : DataFrame or None
+    identified : Table or None
         The identifiers of the records that are kept; None where there are none.
     configuration : Configuration
     records : int
@@ -101,13 +60,13 @@ def count_identifiers(
 
     Notes
     -----
-    The job of :func:`anonspark.engine.spark.value_sizes.count_value_sizes`. Nothing of an
+    The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. Nothing of an
     identifier is written anywhere but, hashed, in the files of the shuffle.
     """
     if identified is None:
         return {}
-    hashes = identifier_hashes(identified, configuration)
-    return count_value_sizes(identified, hashes, records, all_different=True)
+    table, columns = read_identifiers(identified, configuration)
+    return count_value_sizes(table, columns, records)
 
 
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[ReleaseWarning]:

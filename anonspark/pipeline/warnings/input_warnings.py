@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
-
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
-from anonspark.engine.spark.value_sizes import count_value_sizes
-from anonspark.pipeline.warnings.identifiers import identifier_hashes, identifier_warnings
-from anonspark.pipeline.warnings.published_values import (
-    published_value_hashes,
-    published_value_warnings,
-)
+from anonspark.engine.protocol import Table
+from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
+from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 from anonspark.verification.sensitive import SensitiveValues
 
 
 def warn_of_input(
-    kept: DataFrame,
+    kept: Table,
     configuration: Configuration,
     records: int,
     sensitive: Sequence[SensitiveValues],
@@ -30,7 +26,7 @@ def warn_of_input(
 
     Parameters
     ----------
-    kept : DataFrame
+    kept : Table
         The records that are kept: payload and identifiers, under the names of staged columns.
     configuration : Configuration
     records : int
@@ -41,16 +37,16 @@ def warn_of_input(
     Notes
     -----
     One job over identifiers and payload together, see
-    :func:`anonspark.engine.spark.value_sizes.count_value_sizes`, and the jobs of
+    :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, and the jobs of
     :func:`anonspark.pipeline.warnings.sensitive_values.sensitive_value_warnings`.
     """
     columns = {
-        name: payload_column(index) for index, name in enumerate(configuration.published_as_is)
+        name: CountedColumn(payload_column(index))
+        for index, name in enumerate(configuration.published_as_is)
     }
-    identifiers = identifier_hashes(kept, configuration)
-    sizes = count_value_sizes(
-        kept, {**published_value_hashes(kept, columns), **identifiers}, records
-    )
+    carried = [one.name for one in columns.values()]
+    table, identifiers = read_identifiers(kept, configuration, carried)
+    sizes = count_value_sizes(table, {**columns, **identifiers}, records)
     return [
         *seed_warnings(configuration),
         *identifier_warnings({name: sizes[name] for name in identifiers}, configuration.privacy.k),

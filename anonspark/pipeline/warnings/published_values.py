@@ -4,35 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
-
 from anonspark.config import Configuration
-from anonspark.engine.spark.fingerprints import content_hash
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.types import TEXT_TYPES
-from anonspark.engine.spark.value_sizes import ValueSizes, count_value_sizes
+from anonspark.engine.protocol import Table
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 
 # From this share of the records on a column tells who is who, as an identifier would.
 _IDENTIFIES = 0.5
-
-
-def published_value_hashes(table: DataFrame, columns: Mapping[str, str]) -> dict[str, Column]:
-    """Return a hash of each column's values; missing is a value like any other.
-
-    Parameters
-    ----------
-    table : DataFrame
-    columns : mapping of str to str
-        Attribute to the column that holds it.
-    """
-    return {name: content_hash([_plain(table, column)]) for name, column in columns.items()}
-
-
-def _plain(table: DataFrame, column: str) -> Column:
-    value = sf.col(quoted(column))
-    return value.cast("string") if isinstance(table.schema[column].dataType, TEXT_TYPES) else value
 
 
 def published_value_warnings(
@@ -96,13 +74,13 @@ def published_value_warnings(
 
 
 def count_published_values(
-    table: DataFrame, configuration: Configuration, records: int
+    table: Table, configuration: Configuration, records: int
 ) -> dict[str, ValueSizes]:
     """Count the values of the columns that are published as they are.
 
     Parameters
     ----------
-    table : DataFrame
+    table : Table
         Published records, read from their files.
     configuration : Configuration
     records : int
@@ -110,8 +88,8 @@ def count_published_values(
 
     Notes
     -----
-    The job of :func:`anonspark.engine.spark.value_sizes.count_value_sizes`, for all columns
+    The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`, for all columns
     together.
     """
-    columns = {name: name for name in configuration.published_as_is}
-    return count_value_sizes(table, published_value_hashes(table, columns), records)
+    columns = {name: CountedColumn(name) for name in configuration.published_as_is}
+    return count_value_sizes(table, columns, records)

@@ -6,15 +6,12 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
-
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
 from anonspark.engine.protocol import Table
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.types import TEXT_TYPES
-from anonspark.engine.spark.value_sizes import ValueSizes
+from anonspark.engine.raw_columns import is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
@@ -25,7 +22,7 @@ from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, descr
 
 
 def sensitive_value_warnings(
-    kept: DataFrame,
+    kept: Table,
     configuration: Configuration,
     sensitive: Sequence[SensitiveValues],
     sizes: Mapping[str, ValueSizes],
@@ -34,7 +31,7 @@ def sensitive_value_warnings(
 
     Parameters
     ----------
-    kept : DataFrame
+    kept : Table
         The records that are kept, under the names of staged columns.
     configuration : Configuration
     sensitive : sequence of SensitiveValues
@@ -53,7 +50,7 @@ def sensitive_value_warnings(
     }
     others = []
     for name in _others(kept, configuration, required, sizes, columns):
-        described = describe_values(_table(kept), columns[name])
+        described = describe_values(kept, columns[name])
         if described is not None:
             others.append(replace(described, name=name))
     for attribute in (*sensitive, *others):
@@ -84,24 +81,25 @@ def sensitive_value_warnings(
 
 
 def _others(
-    table: DataFrame,
+    table: Table,
     configuration: Configuration,
     required: Collection[str],
     sizes: Mapping[str, ValueSizes],
     columns: Mapping[str, str],
 ) -> list[str]:
     """Return the sensitive attributes without a criterion whose texts are few enough to be read."""
+    schema = table.schema
     return [
         name
         for name in configuration.sensitive
         if name not in required
-        and isinstance(table.schema[columns[name]].dataType, TEXT_TYPES)
+        and is_text(schema.field(columns[name]).type)
         and sizes[name].values <= MOST_VALUES
     ]
 
 
 def warn_of_sensitive_values(
-    table: DataFrame,
+    table: Table,
     quasi_identifiers: Sequence[str],
     configuration: Configuration,
     staged: Sequence[SensitiveValues],
@@ -111,7 +109,7 @@ def warn_of_sensitive_values(
 
     Parameters
     ----------
-    table : DataFrame
+    table : Table
         Published records, read from their files.
     quasi_identifiers : sequence of str
         Published columns that form the classes.
@@ -138,21 +136,17 @@ def warn_of_sensitive_values(
         *_others(table, configuration, required, sizes, columns),
     ):
         # What is told is about published records alone.
-        published = describe_values(_table(table), name, order=orders.get(name))
+        published = describe_values(table, name, order=orders.get(name))
         values = None if published is None else merge_values(published, markers)
         if values is None or values.is_plain:
             continue
         criteria = [one for one in configuration.privacy.criteria if one.attribute == name]
-        figures = measure_merged(_table(table), quasi_identifiers, criteria, values)
+        figures = measure_merged(table, quasi_identifiers, criteria, values)
         told = describe_merged(figures)
         if told is not None:
             code, text = told
             found.append(ReleaseWarning(code, text, name, _figures(figures)))
     return found
-
-
-def _table(frame: DataFrame) -> Table:
-    return SparkEngine(frame.sparkSession).wrap(frame)
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:

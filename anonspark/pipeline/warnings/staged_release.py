@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
+from anonspark.engine.protocol import Table
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
@@ -20,7 +19,7 @@ from anonspark.verification.classes import PublishedClasses
 
 def warn_of_staged(
     context: RunContext,
-    table: DataFrame,
+    table: Table,
     prepared: Prepared,
     basis: Basis,
     columns: list[str],
@@ -32,7 +31,7 @@ def warn_of_staged(
     ----------
     context : RunContext
         Of a comparison nothing is warned.
-    table : DataFrame
+    table : Table
         The staged release.
     prepared : Prepared
         Its warnings, which are in the log already, come first; of records that were left out they

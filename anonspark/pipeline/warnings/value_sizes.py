@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import numpy as np
+import pyarrow as pa
+
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 
 EXACT_ROWS = 20_000_000
-"""Different values of a column that are all counted; of more, some are drawn by their hashes."""
+"""Rows of a table whose values are all counted; of more rows, some values are drawn."""
+
+# Where fewer are drawn than one in so many of these rows, values are few enough to be all counted.
+_FEW = 200
+
+_SIZES = pa.schema([("column", pa.int32()), ("hash", pa.int64()), ("size", pa.int64())])
 
 
-# Fewer drawn values say little, and are few enough to be counted all.
-_FEWEST_DRAWN = 200
+@dataclass(frozen=True)
+class CountedColumn:
+    """A column whose values are counted.
+
+    Parameters
+    ----------
+    name : str
+        Of the table's column.
+    missing : str or None
+        Column of booleans that says which values do not count; without, missing is a value.
+    """
+
+    name: str
+    missing: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,27 +87,22 @@ class ValueSizes:
 
 
 def count_value_sizes(
-    table: DataFrame,
-    hashes: Mapping[str, Column],
+    table: Table,
+    columns: Mapping[str, CountedColumn],
     records: int,
     *,
     exact_rows: int = EXACT_ROWS,
-    all_different: bool = False,
 ) -> dict[str, ValueSizes]:
     """Count how many values of some columns occur how often.
 
     Parameters
     ----------
-    table : DataFrame
-    hashes : mapping of str to Column
-        Name to a 64-bit hash of the value; null where it does not count.
+    table : Table
+    columns : mapping of str to CountedColumn
     records : int
         Rows of the table.
     exact_rows : int
-        Different values of a column that are counted at most.
-    all_different : bool
-        Whether most values will be different, as those of identifiers are: then no pass is spent
-        on finding out how many there are.
+        Of a table with more, not all values are counted.
 
     Returns
     -------
@@ -96,28 +111,23 @@ def count_value_sizes(
     Notes
     -----
     One job: a shuffle of a row of 16 bytes a value and task, and one of a row a number of records.
-    A table of more than ``exact_rows`` rows takes a pass without a shuffle before, which estimates
-    the different values of each column: where there are more, only values whose hash is a multiple
-    of a power of two are counted. With ``all_different`` columns in which hardly any value was
-    drawn take a job of their own instead. What is collected is a row a column and number of
-    records.
+    In a table of more than ``exact_rows`` rows only values whose hash is a multiple of a power of
+    two are counted; columns of which few values were drawn take a job of their own, which counts
+    all of theirs. What is collected is a row a column and number of records.
     """
-    if not hashes or not records:
-        return {name: ValueSizes(records, {}) for name in hashes}
-    divisors = dict.fromkeys(hashes, 1)
-    if records > exact_rows and all_different:
-        divisors = dict.fromkeys(hashes, _divisor(records, exact_rows))
-    elif records > exact_rows:
-        divisors = _divisors(table, hashes, exact_rows)
-    found = _sizes(table, hashes, divisors)
+    if not columns or not records:
+        return {name: ValueSizes(records, {}) for name in columns}
+    divisor = 1 << max(0, (records - 1) // exact_rows).bit_length()
+    found = _sizes(table, columns, divisor)
+    divisors = dict.fromkeys(columns, divisor)
     few = {
-        name: value
-        for name, value in hashes.items()
-        if divisors[name] > 1 and sum(found[name].values()) < _FEWEST_DRAWN
+        name: column
+        for name, column in columns.items()
+        if divisor > 1 and sum(found[name].values()) < exact_rows // _FEW
     }
     if few:
         divisors |= dict.fromkeys(few, 1)
-        found |= _sizes(table, few, divisors)
+        found |= _sizes(table, few, 1)
     return {
         name: ValueSizes(
             records,
@@ -129,51 +139,64 @@ def count_value_sizes(
 
 
 def _sizes(
-    table: DataFrame, hashes: Mapping[str, Column], divisors: Mapping[str, int]
+    table: Table, columns: Mapping[str, CountedColumn], divisor: int
 ) -> dict[str, dict[int, int]]:
     """Return how many of the values that are drawn occur how often, in one job."""
-    own = [
-        sf.struct(
-            sf.lit(number).alias("column"),
-            _of_drawn(value, divisors[name]).alias("hash"),
-        )
-        for number, (name, value) in enumerate(hashes.items())
-    ]
-    rows = (
-        table.select(sf.explode(sf.array(*own)).alias("own"))
-        .filter(sf.col("own.hash").isNotNull())
-        .groupBy(sf.col("own.column").alias("column"), sf.col("own.hash").alias("hash"))
-        .agg(sf.count(sf.lit(1)).alias("size"))
-        .groupBy("column", "size")
-        .agg(sf.count(sf.lit(1)).alias("values"))
-        .collect()
-    )
-    found: list[dict[int, int]] = [{} for _ in hashes]
-    for row in rows:
-        found[row["column"]][row["size"]] = row["values"]
-    return dict(zip(hashes, found, strict=True))
-
-
-def _divisors(table: DataFrame, hashes: Mapping[str, Column], exact_rows: int) -> dict[str, int]:
-    """Return one in how many values of each column is counted: a power of two."""
-    columns = [
-        sf.approx_count_distinct(value).alias(str(number))
-        for number, value in enumerate(hashes.values())
-    ]
-    row = table.agg(*columns).first()
-    estimates = [0] * len(columns) if row is None else list(row)
-    return {
-        name: _divisor(int(estimate), exact_rows)
-        for name, estimate in zip(hashes, estimates, strict=True)
+    # By other names: an attribute may be called as a hash is.
+    named = {_value(number): one.name for number, one in enumerate(columns.values())}
+    flags = {
+        _flag(number): one.missing
+        for number, one in enumerate(columns.values())
+        if one.missing is not None
     }
+    table = table.select({**named, **flags})
+    schema = table.schema
+    hashes = [_hash(number) for number in range(len(named))]
+    for value, name in zip(named, hashes, strict=True):
+        # So texts are hashed without a collation, and lists with what is missing in them.
+        table = table.with_hash(name, [value], like=pa.schema([schema.field(value)]))
+    found: list[dict[int, int]] = [{} for _ in named]
+    for row in (
+        table.select([*hashes, *flags])
+        .map_batches(_CountHashes(len(named), divisor), _SIZES)
+        .add_up(["column", "hash"], sums=["size"])
+        .add_up(["column", "size"], count="values")
+        .gather()
+        .to_pylist()
+    ):
+        found[row["column"]][row["size"]] = row["values"]
+    return dict(zip(columns, found, strict=True))
 
 
-def _divisor(values: int, exact_rows: int) -> int:
-    return 1 << max(0, (values - 1) // exact_rows).bit_length()
+def _value(number: int) -> str:
+    return f"value_{number}"
 
 
-def _of_drawn(value: Column, divisor: int) -> Column:
-    """Return the hashes of the values that are counted."""
-    if divisor == 1:
-        return value
-    return sf.when(value.bitwiseAND(sf.lit(divisor - 1)) == sf.lit(0), value)
+def _flag(number: int) -> str:
+    return f"missing_{number}"
+
+
+def _hash(number: int) -> str:
+    return f"hash_{number}"
+
+
+@dataclass(frozen=True)
+class _CountHashes:
+    """Counts the different hashes of each column in each batch."""
+
+    columns: int
+    divisor: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for number in range(self.columns):
+                hashes = batch.column(_hash(number)).to_numpy()
+                if _flag(number) in batch.schema.names:
+                    missing = batch.column(_flag(number)).to_numpy(zero_copy_only=False)
+                    hashes = hashes[~missing]
+                if self.divisor > 1:
+                    hashes = hashes[hashes & (self.divisor - 1) == 0]
+                found, sizes = np.unique(hashes, return_counts=True)
+                columns = np.full(len(found), number, np.int32)
+                arrays = [pa.array(column) for column in (columns, found, sizes)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=_SIZES)

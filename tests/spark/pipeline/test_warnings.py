@@ -15,8 +15,12 @@ from helpers import command, configuration_file, published, summary, write_table
 from pyspark.sql import functions as sf
 
 import anonspark.api
+from anonspark.config import load_configuration
 from anonspark.config.seed import SEED_VARIABLE
-from anonspark.engine.spark.value_sizes import count_value_sizes
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
+from anonspark.pipeline.warnings.identifiers import read_identifiers
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -324,23 +328,88 @@ def test_nothing_is_told_of_records_that_were_left_out(
     ]
 
 
-def test_many_values_are_estimated_by_some_of_them(spark: SparkSession) -> None:
-    rows = spark.range(40_000).select(
-        sf.xxhash64("id").alias("unique"),
-        sf.xxhash64(sf.col("id") % 7).alias("few"),
-        sf.when(sf.col("id") < 30_000, sf.xxhash64(sf.floor(sf.col("id") / 3))).alias("triples"),
+def test_many_values_are_estimated_by_some_of_them(engine: SparkEngine) -> None:
+    rows = engine.session.range(40_000).select(
+        "id",
+        (sf.col("id") % 7).alias("few"),
+        sf.floor(sf.col("id") / 3).alias("triple"),
+        (sf.col("id") >= 30_000).alias("missing"),
     )
-    hashes = {name: sf.col(name) for name in rows.columns}
-    exact = count_value_sizes(rows, hashes, 40_000)
+    columns = {
+        "unique": CountedColumn("id"),
+        "few": CountedColumn("few"),
+        "triples": CountedColumn("triple", "missing"),
+    }
+    exact = count_value_sizes(engine.wrap(rows), columns, 40_000)
+    assert all(one.is_exact for one in exact.values())
     assert dict(exact["unique"].sizes) == {1: 40_000}
     assert sorted(exact["few"].sizes) == [5714, 5715]
     assert (exact["triples"].sizes, exact["triples"].counted) == ({3: 10_000}, 30_000)
-    drawn = count_value_sizes(rows, hashes, 40_000, exact_rows=1_000)
+    drawn = count_value_sizes(engine.wrap(rows), columns, 40_000, exact_rows=1_000)
     assert drawn["few"] == exact["few"]
-    identified = count_value_sizes(rows, hashes, 40_000, exact_rows=1_000, all_different=True)
-    assert identified["few"] == exact["few"]
-    assert not identified["unique"].is_exact
-    assert abs(identified["triples"].counted - 30_000) < 6_000
     assert not drawn["unique"].is_exact
     assert abs(drawn["unique"].values - 40_000) < 8_000
     assert set(drawn["triples"].sizes) == {3}
+    assert abs(drawn["triples"].counted - 30_000) < 6_000
+
+
+def test_values_are_told_apart_as_they_are_published(engine: SparkEngine, tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "text": ["a", "A", " a", None, "a", ""],
+            "list": pa.array([[1, None], [1], [None, 1], [1], None, []], pa.list_(pa.int64())),
+            "number": [0.5, float("nan"), None, float("nan"), 0.5, -1.0],
+            # As columns are called on the way.
+            "hash_0": pa.array([None] * 6, pa.string()),
+        }
+    )
+    names = table.column_names
+    columns = {name: CountedColumn(name) for name in names}
+    write_table(tmp_path / "rows.parquet", table)
+    rows = engine.published(str(tmp_path / "rows.parquet"), "parquet")
+    sizes = count_value_sizes(rows, columns, 6)
+    assert [dict(sizes[name].sizes) for name in names] == [
+        {1: 4, 2: 1},
+        {1: 4, 2: 1},
+        {1: 2, 2: 2},
+        {6: 1},
+    ]
+    assert count_value_sizes(rows, columns, 0)["text"].values == 0
+    assert count_value_sizes(rows, {}, 6) == {}
+
+
+def test_identifiers_of_any_type(engine: SparkEngine, tmp_path: Path) -> None:
+    frame = engine.session.sql(
+        """
+        SELECT col1 AS identifier_0, col2 AS identifier_1, col3 AS identifier_2,
+               map('a', 1) AS identifier_3, struct(col1, col2) AS identifier_4, 1 AS payload_0
+        FROM VALUES ('P-1', 1.5, array(1)), (' n/a ', double('nan'), array(2)),
+                    ('', 1.5, null), ('P-1', null, array(1, null)), (null, 2.5, array(1))
+        """
+    )
+    configuration = load_configuration(
+        configuration_file(
+            tmp_path,
+            input={"missing_markers": ["N/A", "n/a"]},
+            attributes={"age": "quasi_identifier", **{f"id_{i}": "identifier" for i in range(5)}},
+        )
+    )
+    table, columns = read_identifiers(engine.wrap(frame), configuration, ["payload_0"])
+    sizes = count_value_sizes(table, columns, 5)
+    assert {name: dict(one.sizes) for name, one in sizes.items()} == {
+        "id_0": {2: 1},
+        "id_1": {1: 1, 2: 1},
+        "id_2": {1: 2, 2: 1},
+        "id_4": {1: 5},
+    }
+    numbers = with_numbers_for_identifiers(frame, configuration)
+    assert numbers.columns == frame.columns
+    told = numbers.toPandas()
+    missing = {name: told[name].isna().tolist() for name in numbers.columns}
+    assert missing["identifier_0"] == [False, True, True, False, True]
+    assert missing["identifier_1"] == [False, True, False, True, False]
+    assert missing["identifier_2"] == [False, False, True, False, False]
+    assert all(missing["identifier_3"])
+    assert not any(missing["identifier_4"])
+    assert told["identifier_0"][0] == told["identifier_0"][3]
+    assert told["identifier_2"].nunique() == 3

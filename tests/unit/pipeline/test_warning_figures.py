@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
 from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.value_sizes import ValueSizes
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import share_of_records
 from anonspark.pipeline.warnings.seeds import seed_warnings
+from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.merged import (
     MergedFigures,
     MergedValues,
