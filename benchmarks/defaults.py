@@ -82,11 +82,12 @@ def _measured(
             "output": {"path": output, "mode": "overwrite"},
         }
     )
+    engine = SparkEngine(spark)
     start = time.monotonic()
-    release = run(SparkEngine(spark), configuration)
+    release = run(engine, configuration)
     seconds = time.monotonic() - start
     summary = release.summary
-    error = open_evaluation(spark, output, document["input"]["path"]).workload()
+    error = open_evaluation(engine, output, document["input"]["path"]).workload()
     yield {
         "k": str(k),
         "model": model,

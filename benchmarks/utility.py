@@ -64,7 +64,7 @@ def rows(
     spark: SparkSession, data: Path, attributes: dict[str, Any], models: Sequence[str], output: str
 ) -> Iterator[Row]:
     """Anonymize and evaluate; the original comes first, once."""
-    original = str(data / "adult.csv")
+    engine, original = SparkEngine(spark), str(data / "adult.csv")
     first = True
     for k in KS:
         for model in models:
@@ -81,9 +81,9 @@ def rows(
                     "output": {"path": output, "mode": "overwrite"},
                 }
             )
-            summary = run(SparkEngine(spark), configuration).summary
+            summary = run(engine, configuration).summary
             opened = open_evaluation(
-                spark, output, original, "income", str(data / "adult_test.csv")
+                engine, output, original, "income", str(data / "adult_test.csv")
             )
             if first:
                 learned = opened.learning(("original",))

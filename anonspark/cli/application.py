@@ -515,7 +515,7 @@ def evaluate(
         from anonspark.utility.evaluation import evaluate as measure_utility
 
         with progress.stage("evaluate"):
-            return measure_utility(engine.session, release, original, target, holdout)
+            return measure_utility(engine, release, original, target, holdout)
 
     utility = _on_spark(master, measure)
     if as_json:

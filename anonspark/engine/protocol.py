@@ -163,6 +163,7 @@ class Table(Protocol):
         columns: Sequence[str],
         key: int | None = None,
         *,
+        nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> Table:
         """Add a column of 64-bit hashes of other columns; no shuffle.
@@ -176,6 +177,9 @@ class Table(Protocol):
             them is null.
         key : int or None
             Of 64 bits, signed. It appears in no plan, log or event.
+        nulls : bool
+            Whether it is hashed which columns are null. Else a null is passed over: a value and a
+            null hash as a null and that value do. There is neither ``key`` nor ``like`` then.
         like : pyarrow.Schema or None
             Hashes of two tables can be compared if both are made with one schema, to whose types
             the values are cast. A value that this would change hashes as no value of that type
@@ -375,6 +379,24 @@ class Staged:
     fingerprint: str
 
 
+@dataclass(frozen=True)
+class Skill:
+    """How well one model predicts.
+
+    Parameters
+    ----------
+    accuracy : float
+    f1 : float
+        Of two classes that of number 1; of more the mean, weighted by their records.
+    roc_auc : float or None
+        Area under the curve; None for more than two classes.
+    """
+
+    accuracy: float
+    f1: float
+    roc_auc: float | None
+
+
 class Engine(Protocol):
     """What opens and makes tables."""
 
@@ -543,6 +565,36 @@ class Engine(Protocol):
             At least one.
         schema : pyarrow.Schema
             The columns to read; no file is asked for its own.
+        """
+        ...
+
+    def learn(
+        self, examples: Table, test: Table, classes: int, records: int
+    ) -> Mapping[str, Skill]:
+        """Train each learner of the engine, and score what it predicts of a test.
+
+        Parameters
+        ----------
+        examples, test : Table
+            ``features``, lists of float64 of one length, and ``label``, the number of a class from
+            0, as float64. The test should be kept.
+        classes : int
+            At least 2.
+        records : int
+            About how many examples there are: with them grows the number of tasks.
+
+        Returns
+        -------
+        mapping of str to Skill
+            Of each learner by its name: logistic regression, random forest and, for two classes,
+            gradient-boosted trees. Empty without examples. The same examples in any order give the
+            same models but for the last digits of sums.
+
+        Notes
+        -----
+        One shuffle of the examples, which are kept meanwhile. Many jobs: about 100 passes over the
+        examples for the regression, one for each level of the trees; three over the test for each
+        learner.
         """
         ...
 

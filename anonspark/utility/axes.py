@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
 from anonspark.core.spreads import Runs, Spread, joined_runs, spread_out
-from anonspark.errors import DataError
+from anonspark.release.raw_values import comparable
 from anonspark.release.regions import (
     CategoryRegion,
     Interval,
@@ -94,13 +94,14 @@ class Axis:
         Parameters
         ----------
         values : pyarrow.Array
-            As :func:`~anonspark.utility.values.value_of` gives them.
+            As they were read, see :func:`~anonspark.utility.values.reading_of`.
 
         Returns
         -------
         float64 ndarray
             NaN where missing, -1 for texts that the original lacks.
         """
+        values = comparable(values)
         if self.scale != "text":
             numbers: Figures = pc.fill_null(values, math.nan).to_numpy(zero_copy_only=False)
             return numbers
@@ -216,16 +217,3 @@ class Axis:
     @cached_property
     def _keys(self) -> list[str]:
         return [code_key(text) for text in self.texts]
-
-
-def require_columns(axes: Iterable[Axis], found: Sequence[str], what: str) -> None:
-    """Check that a table has the published columns of some axes.
-
-    Raises
-    ------
-    DataError
-        Naming those that are not there.
-    """
-    lacking = [column for axis in axes for column in axis.columns if column not in found]
-    if lacking:
-        raise DataError(f"{what}: lacks the columns {', '.join(map(repr, lacking))}")

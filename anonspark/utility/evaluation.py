@@ -5,35 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sf
-
 from anonspark.engine.hierarchies import read_hierarchy_files
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.errors import reading_input
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.table import frame_of
+from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.axes import Axis
-from anonspark.utility.features import FeatureSpace, published_features, raw_features
-from anonspark.utility.learning import (
-    LABEL,
-    Score,
-    Target,
-    describe_target,
-    in_order,
-    kept,
-    train_and_test,
-)
-from anonspark.utility.original import (
-    describe_original,
-    readable_values,
-    record_hash,
-    share_of_hashes,
-)
+from anonspark.utility.features import Examples, FeatureSpace
+from anonspark.utility.learning import LABEL, Score, Target, describe_target, train_and_test
+from anonspark.utility.original import describe_original
+from anonspark.utility.records import readings_of
 from anonspark.utility.workload import WorkloadError, measure_workload
 
 TEST_SHARE = 0.3
@@ -97,8 +79,8 @@ class Evaluation:
 
     Parameters
     ----------
-    release, original : DataFrame
-    holdout : DataFrame or None
+    release, original : Table
+    holdout : Table or None
         Records like the original's that were not anonymized.
     quasi_identifiers, others : tuple of Axis
         Of the release; the others are published as they are.
@@ -111,9 +93,9 @@ class Evaluation:
     missing_markers : tuple of str
     """
 
-    release: DataFrame
-    original: DataFrame
-    holdout: DataFrame | None
+    release: Table
+    original: Table
+    holdout: Table | None
     quasi_identifiers: tuple[Axis, ...]
     others: tuple[Axis, ...]
     sensitive: tuple[str, ...]
@@ -152,14 +134,13 @@ class Evaluation:
         """
         if self.target is None:
             return None
-        target, space = self.target, self._space()
-        test, trainings = self._examples(target, space)
-        with kept(test) as tested:
-            row = tested.agg(
-                sf.count(sf.lit(1)).alias("records"),
-                sf.sum((sf.col("label") == 0).cast("int")).alias("most_frequent"),
-            ).collect()[0]
-            if not row["records"]:
+        target = self.target
+        test, trainings = self._examples(target)
+        tested = test.keep()
+        try:
+            counted = tested.add_up([LABEL], count="records").gather().to_pylist()
+            records = {row[LABEL]: row["records"] for row in counted}
+            if not records:
                 where = "--original: its test part" if self.holdout is None else "--holdout: it"
                 raise DataError(f"{where} has no records with a value of {target.name!r}")
             scores = [
@@ -167,50 +148,39 @@ class Evaluation:
                 for name, examples in trainings.items()
                 if name in trained_on
                 for score in train_and_test(
-                    in_order(examples, self.records), tested, len(target.classes), name
+                    test.engine, examples, tested, target, self.records, name
                 )
             ]
+        finally:
+            tested.release()
+        test_records = sum(records.values())
         return Learning(
             target=target.name,
             classes=len(target.classes),
             held_out=self.holdout is not None,
-            test_records=row["records"],
-            majority=row["most_frequent"] / row["records"],
+            test_records=test_records,
+            majority=records.get(0.0, 0) / test_records,
             scores=scores,
         )
 
-    def _space(self) -> FeatureSpace:
-        name = self.target and self.target.name
-        return FeatureSpace(
-            self.quasi_identifiers, tuple(axis for axis in self.others if axis.name != name)
-        )
-
-    def _examples(
-        self, target: Target, space: FeatureSpace
-    ) -> tuple[DataFrame, dict[str, DataFrame]]:
+    def _examples(self, target: Target) -> tuple[Table, dict[str, Table]]:
         """Return what models are tested on and what they are trained on."""
-
-        def originals(table: DataFrame, what: str = "--original") -> DataFrame:
-            return raw_features(table, space, sf.col(LABEL), self.missing_markers, what)
-
-        trainings = {}
-        original = target.labelled(self.original)
+        others = tuple(axis for axis in self.others if axis.name != target.name)
+        space = FeatureSpace(self.quasi_identifiers, others)
+        examples = Examples(space, target, self.missing_markers)
+        everything = examples.of_records(self.original, "--original")
+        trainings = {"original": everything}
         if self.holdout is not None:
-            test = originals(target.labelled(self.holdout), "--holdout")
-            trainings["original"] = originals(original)
+            test = examples.of_records(self.holdout, "--holdout")
         else:
-            is_test = _in_test(original, space, self.missing_markers)
-            test = originals(original.where(is_test))
-            trainings["original"] = originals(original.where(~is_test))
-            trainings["original_with_test"] = originals(original)
-        trainings["release"] = published_features(
-            target.labelled(self.release), space, sf.col(LABEL), self.missing_markers
-        )
+            trainings["original"], test = examples.parts_of_original(self.original, TEST_SHARE)
+            trainings["original_with_test"] = everything
+        trainings["release"] = examples.of_release(self.release)
         return test, trainings
 
 
 def evaluate(
-    spark: SparkSession,
+    engine: Engine,
     release: str,
     original: str,
     target: str | None = None,
@@ -220,7 +190,7 @@ def evaluate(
 
     Parameters
     ----------
-    spark : SparkSession
+    engine : Engine
     release : str
         The directory that ``output.path`` named.
     original : str
@@ -251,13 +221,13 @@ def evaluate(
     :func:`~anonspark.utility.learning.train_and_test` for jobs and cost.
     """
     sources = (f"{release.rstrip('/')}/data", original, *([holdout] if holdout else []))
-    with reading_input(sources, key=""):
-        opened = open_evaluation(spark, release, original, target, holdout)
+    with engine.reading(sources, key=""):
+        opened = open_evaluation(engine, release, original, target, holdout)
         return Utility(opened.records, opened.workload(), opened.learning())
 
 
 def open_evaluation(
-    spark: SparkSession,
+    engine: Engine,
     release: str,
     original: str,
     target: str | None = None,
@@ -270,7 +240,7 @@ def open_evaluation(
     The jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
     """
     release = release.rstrip("/")
-    manifest = read_manifest(FileSystem(spark), release)
+    manifest = read_manifest(engine.files, release)
     if target is not None:
         _require_target(target, manifest)
     elif holdout is not None:
@@ -278,15 +248,15 @@ def open_evaluation(
     configured, markers = manifest.attributes, manifest.missing_markers
     generalized = published_attributes(manifest)
     hierarchies = read_hierarchy_files(
-        FileSystem(spark),
+        engine.files,
         {
             one.name: configured[one.name]["hierarchy"]
             for one in generalized
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
-    published = frame_of(SparkEngine(spark).published(f"{release}/data", manifest.data_format))
-    table = frame_of(open_original(SparkEngine(spark), original, manifest))
+    published = engine.published(f"{release}/data", manifest.data_format)
+    table = open_original(engine, original, manifest)
     quasi_identifiers, others, records = describe_original(
         table,
         generalized,
@@ -294,14 +264,11 @@ def open_evaluation(
         {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
         markers,
     )
-    held_out = (
-        None
-        if holdout is None
-        else frame_of(open_original(SparkEngine(spark), holdout, manifest, "--holdout"))
-    )
-    if held_out is not None:
+    held_out = None
+    if holdout is not None:
+        held_out = open_original(engine, holdout, manifest, "--holdout")
         # Refused now, not after a long measurement.
-        readable_values(held_out, [*quasi_identifiers, *others], markers, "--holdout")
+        readings_of(held_out, [*quasi_identifiers, *others], markers, "--holdout")
     return Evaluation(
         release=published,
         original=table,
@@ -325,10 +292,3 @@ def _require_target(target: str, manifest: Manifest) -> None:
             f"--target: {target!r} is not published as it is; expected a sensitive or insensitive "
             f"attribute of the release: {', '.join(map(repr, as_is)) or 'it has none'}"
         )
-
-
-def _in_test(original: DataFrame, space: FeatureSpace, markers: Sequence[str]) -> Column:
-    """Return whether a record of the original is one to test with: equal ones all or none."""
-    axes = sorted(space.axes, key=lambda axis: axis.name)
-    values = readable_values(original, axes, markers, "--original")
-    return record_hash([*values, sf.col(LABEL)]) < share_of_hashes(TEST_SHARE)

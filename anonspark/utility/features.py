@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.ml.functions import array_to_vector
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.tasks import map_batches
-from anonspark.utility.axes import Axis, require_columns
-from anonspark.utility.original import readable_values
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.utility.axes import Axis
+from anonspark.utility.learning import LABEL, Target
+from anonspark.utility.original import HASH, drawn, with_record_hash
+from anonspark.utility.records import (
+    MakeComparable,
+    published_columns,
+    read_published,
+    read_values,
+    readings_of,
+    value_column,
+)
 
 Figures = npt.NDArray[np.float64]
 
-_SCHEMA = "features array<double>, label double"
+_EXAMPLES = pa.schema([("features", pa.list_(pa.float64())), (LABEL, pa.float64())])
 
 
 @dataclass(frozen=True)
@@ -69,89 +76,123 @@ class FeatureSpace:
         return each[numbers]
 
 
-def raw_features(
-    table: DataFrame, space: FeatureSpace, label: Column, markers: Sequence[str], what: str
-) -> DataFrame:
-    """Return raw records as features.
+@dataclass(frozen=True)
+class Examples:
+    """Where examples to learn from, or to test on, come from.
 
     Parameters
     ----------
-    table : DataFrame
-        The original, or a table like it.
     space : FeatureSpace
-    label : Column
-        Number of the class to learn; records without one are left out.
-    markers : sequence of str
+    target : Target
+        What is learned; records without a class of it are left out.
+    missing_markers : tuple of str
         Texts that mean missing.
-    what : str
-        What the table is, for messages.
-
-    Returns
-    -------
-    DataFrame
-        ``features`` (vector) and ``label`` (double); lazy.
-
-    Raises
-    ------
-    DataError
-        If the table lacks columns, or their types have other values than the original's.
     """
-    columns = readable_values(table, space.axes, markers, what)
-    return _vectors(table.select(*columns, label.alias("label")), space, generalized=False)
 
+    space: FeatureSpace
+    target: Target
+    missing_markers: tuple[str, ...]
 
-def published_features(
-    release: DataFrame, space: FeatureSpace, label: Column, markers: Sequence[str]
-) -> DataFrame:
-    """Return published records as features; parameters and errors as :func:`raw_features`."""
-    require_columns(space.quasi_identifiers, release.columns, "release")
-    # Numbered, so that no published name clashes with ours.
-    columns = [
-        sf.col(quoted(name)).alias(f"published_{place}_{part}")
-        for place, axis in enumerate(space.quasi_identifiers)
-        for part, name in enumerate(axis.columns)
-    ]
-    d = len(columns)
-    columns += readable_values(release, space.others, markers, "release")
-    renamed = release.select(
-        *columns[:d],
-        *(
-            column.alias(f"value_{len(space.quasi_identifiers) + place}")
-            for place, column in enumerate(columns[d:])
-        ),
-        label.alias("label"),
-    )
-    return _vectors(renamed, space, generalized=True)
+    def of_records(self, table: Table, what: str) -> Table:
+        """Return raw records as examples for :meth:`anonspark.engine.protocol.Engine.learn`.
 
+        Parameters
+        ----------
+        table : Table
+            The original, or a table like it.
+        what : str
+            What the table is, for messages.
 
-def _vectors(table: DataFrame, space: FeatureSpace, *, generalized: bool) -> DataFrame:
-    labelled = table.where("label IS NOT NULL")
-    encoded = map_batches(labelled, _Encode(space, generalized), _SCHEMA)
-    return encoded.select(array_to_vector(sf.col("features")).alias("features"), "label")
+        Returns
+        -------
+        Table
+            Lazy; no shuffle.
+
+        Raises
+        ------
+        DataError
+            If the table lacks columns, or their types have other values than the original's.
+        """
+        return self._encode(self._read(table, what))
+
+    def parts_of_original(self, original: Table, test_share: float) -> tuple[Table, Table]:
+        """Divide the original into examples to learn from, and about a share of them to test on.
+
+        Equal records are in one part. Costs and errors: :meth:`of_records`.
+        """
+        in_order = sorted(enumerate(self.space.axes), key=lambda pair: pair[1].name)
+        schema = pa.schema(
+            [
+                *(
+                    (value_column(place), pa.string() if axis.scale == "text" else pa.float64())
+                    for place, axis in in_order
+                ),
+                (LABEL, pa.float64()),
+            ]
+        )
+        records = self._read(original, "--original")
+        numbers = records.map_batches(MakeComparable(schema, self.target), schema)
+        hashed = with_record_hash(numbers, schema.names)
+        learned = self._encode(hashed, test_share=test_share, test=False)
+        return learned, self._encode(hashed, test_share=test_share, test=True)
+
+    def of_release(self, release: Table) -> Table:
+        """Return published records as examples; costs and errors: :meth:`of_records`."""
+        own, others = self.space.quasi_identifiers, self.space.others
+        readings = readings_of(release, others, self.missing_markers, "release", len(own))
+        records = read_published(
+            release, [axis.columns for axis in own], [*readings, self.target.reading(release)]
+        )
+        return self._encode(records, published=len(own))
+
+    def _read(self, table: Table, what: str) -> Table:
+        readings = readings_of(table, self.space.axes, self.missing_markers, what)
+        return read_values(table, [*readings, self.target.reading(table)])
+
+    def _encode(self, records: Table, **options: Any) -> Table:
+        return records.map_batches(_Encode(self.space, self.target, **options), _EXAMPLES)
 
 
 @dataclass(frozen=True)
 class _Encode:
-    """Encodes a task's records."""
+    """Encodes a task's records.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    target : Target
+    published : int
+        How many of the space's attributes are told by what is published of them.
+    test_share : float or None
+        Share of the records that is for testing; None takes all records.
+    test : bool
+        Whether those are wanted, or the others.
+    """
 
     space: FeatureSpace
-    generalized: bool
+    target: Target
+    published: int = 0
+    test_share: float | None = None
+    test: bool = False
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            features = np.concatenate(list(self._features(batch)), axis=1)
+            labels = self.target.numbers(batch.column(LABEL))
+            chosen = np.asarray(labels.is_valid())
+            if self.test_share is not None:
+                chosen &= drawn(batch.column(HASH), self.test_share) == self.test
+            mask = pa.array(chosen)
+            features = np.concatenate(list(self._features(batch.filter(mask))), axis=1)
             offsets = np.arange(len(features) + 1, dtype=np.int32) * features.shape[1]
             lists = pa.ListArray.from_arrays(offsets, features.reshape(-1))
-            yield pa.RecordBatch.from_arrays(
-                [lists, batch.column("label")], names=["features", "label"]
-            )
+            yield pa.record_batch([lists, labels.filter(mask)], schema=_EXAMPLES)
 
     def _features(self, batch: pa.RecordBatch) -> Iterator[Figures]:
         for place, axis in enumerate(self.space.axes):
-            if self.generalized and place < len(self.space.quasi_identifiers):
+            if place < self.published:
                 columns = [
-                    batch.column(f"published_{place}_{part}") for part in range(len(axis.columns))
+                    batch.column(name) for name in published_columns(place, len(axis.columns))
                 ]
                 yield self.space.of_region(axis, columns)
             else:
-                yield self.space.of_value(axis, batch.column(f"value_{place}"))
+                yield self.space.of_value(axis, batch.column(value_column(place)))

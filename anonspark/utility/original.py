@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
-from anonspark.engine.spark.names import quoted
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_text
+from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
+from anonspark.release.raw_values import comparable
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.utility.axes import Axis
-from anonspark.utility.values import Scale, scale_of, value_of
+from anonspark.utility.records import (
+    MakeComparable,
+    lacking,
+    read_values,
+    unreadable,
+    value_column,
+)
+from anonspark.utility.values import Scale, reading_of, scale_of
 
 # Of the quantiles, between the smallest and the largest value.
 _STEPS = 1000
@@ -25,20 +35,22 @@ _DRAWN = 100_000
 _MOST_TEXTS = 1_000_000
 _MOST_FREQUENT = 100
 
+HASH = "record_hash"
+"""Column of the hashes by which records are drawn."""
+
 # Of the 64-bit hashes, those below a bound are drawn: as many bits decide.
 _BITS = 30
 
 
 @dataclass(frozen=True)
 class _Planned:
-    name: str
     scale: Scale
     published: PublishedAttribute | None
-    value: Column
+    reading: Reading
 
 
 def describe_original(
-    original: DataFrame,
+    original: Table,
     quasi_identifiers: Sequence[PublishedAttribute],
     others: Sequence[str],
     hierarchies: Mapping[str, Leaves],
@@ -48,7 +60,7 @@ def describe_original(
 
     Parameters
     ----------
-    original : DataFrame
+    original : Table
     quasi_identifiers : sequence of PublishedAttribute
     others : sequence of str
         Columns that are published as they are.
@@ -79,9 +91,10 @@ def describe_original(
     column of numbers 1,001 quantiles are: the extremes, and order statistics of about 100,000
     records, drawn by a hash of their content, or of all records where there are fewer.
     """
-    planned, problems = [], []
+    planned: list[_Planned] = []
+    problems = []
     for attribute in sorted(quasi_identifiers, key=lambda one: one.name):
-        plan = _plan(original, attribute.name, attribute, missing_markers)
+        plan = _plan(original, attribute.name, attribute, missing_markers, len(planned))
         if isinstance(plan, _Planned):
             planned.append(plan)
         else:
@@ -90,17 +103,14 @@ def describe_original(
         raise DataError(*problems)
     d = len(planned)
     for name in sorted(others):
-        plan = _plan(original, name, None, missing_markers)
+        plan = _plan(original, name, None, missing_markers, len(planned))
         if isinstance(plan, _Planned):
             planned.append(plan)
-        elif name not in original.columns:
+        elif name not in original.schema.names:
             problems.append(plan)
     if problems:
         raise DataError(*problems)
-    table = original.select(
-        *(plan.value.alias(f"value_{place}") for place, plan in enumerate(planned))
-    )
-    rows, axes = _axes(table, planned, hierarchies)
+    rows, axes = _axes(original, planned, hierarchies)
     too_many = [axis.name for axis in axes[:d] if len(axis.texts) > _MOST_TEXTS]
     if too_many:
         raise DataError(
@@ -110,129 +120,137 @@ def describe_original(
     return axes[:d], [axis for axis in axes[d:] if len(axis.texts) <= _MOST_TEXTS], rows
 
 
-def readable_values(
-    table: DataFrame, axes: Sequence[Axis], missing_markers: Sequence[str], what: str
-) -> list[Column]:
-    """Return raw values of a table: columns ``value_<i>``, one an axis.
+def with_record_hash(table: Table, columns: Sequence[str]) -> Table:
+    """Add a hash of some values of each record in column `HASH`, for :func:`drawn`.
 
     Parameters
     ----------
-    table : DataFrame
-        The original, another table like it, or a release's columns that are published as they are.
-    axes : sequence of Axis
-    missing_markers : sequence of str
-    what : str
-        What the table is, for messages.
-
-    Raises
-    ------
-    DataError
-        If it lacks columns, or their types have other values than the original's.
+    table : Table
+    columns : sequence of str
+        Of numbers as float64, or of texts, so that equal values of all types have one hash.
     """
-    columns, problems = [], []
-    found = {field.name: field.dataType for field in table.schema}
-    for place, axis in enumerate(axes):
-        if axis.name not in found:
-            problems.append(_lacking(what, axis.name, table))
-            continue
-        value = value_of(axis.name, found[axis.name], axis.scale, axis.published, missing_markers)
-        if value is None:
-            problems.append(_unreadable(what, axis.name, axis.scale))
-        else:
-            columns.append(value.alias(f"value_{place}"))
-    if problems:
-        raise DataError(*problems)
-    return columns
+    return table.with_hash(HASH, columns, nulls=False)
 
 
-def record_hash(columns: Iterable[Column]) -> Column:
-    """Return a hash of the values of a record, from 0 to 2**30 - 1."""
-    return sf.pmod(sf.xxhash64(*columns), sf.lit(1 << _BITS))
-
-
-def share_of_hashes(share: float) -> int:
-    """Return the bound below which that share of the hashes lies."""
-    return math.ceil(share * (1 << _BITS))
+def drawn(hashes: pa.Array, share: float) -> npt.NDArray[np.bool_]:
+    """Return which records belong to the share that is drawn by their hashes."""
+    numbers = hashes.to_numpy() & ((1 << _BITS) - 1)
+    return np.asarray(numbers < math.ceil(share * (1 << _BITS)))
 
 
 def _plan(
-    original: DataFrame,
+    original: Table,
     name: str,
     published: PublishedAttribute | None,
     missing_markers: Sequence[str],
+    place: int,
 ) -> _Planned | str:
-    found = {field.name: field.dataType for field in original.schema}
+    found = {field.name: field.type for field in original.schema}
     if name not in found:
-        return _lacking("--original", name, original)
+        return lacking("--original", name, original)
     scale = scale_of(found[name], published)
-    value = scale and value_of(name, found[name], scale, published, missing_markers)
-    if scale is None or value is None:
-        return _unreadable("--original", name, scale)
-    return _Planned(name, scale, published, value)
-
-
-def _lacking(what: str, name: str, table: DataFrame) -> str:
-    return (
-        f"{what}: lacks the column {name!r}, which the release publishes; found "
-        f"{', '.join(map(repr, table.columns)) or 'no columns'}"
+    reading = scale and reading_of(
+        name, value_column(place), found[name], scale, published, missing_markers
     )
+    if scale is None or reading is None:
+        return unreadable("--original", name, scale or "category")
+    return _Planned(scale, published, reading)
 
 
-def _unreadable(what: str, name: str, scale: Scale | None) -> str:
-    return (
-        f"{what}: the values of column {name!r} cannot be read as a {scale or 'category'}, which "
-        "they were when the release was made; give the table with the types that it had"
-    )
+_FACTS = pa.schema(
+    [
+        ("place", pa.int32()),
+        ("rows", pa.int64()),
+        ("present", pa.int64()),
+        ("broken", pa.int64()),
+        ("smallest", pa.float64()),
+        ("largest", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class _FindFacts:
+    """Counts and compares the values of a task's records: a row for each column and batch."""
+
+    columns: tuple[str, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            facts = [self._facts(batch, place) for place in range(len(self.columns))]
+            yield pa.RecordBatch.from_pylist(facts, _FACTS)
+
+    def _facts(self, batch: pa.RecordBatch, place: int) -> dict[str, object]:
+        values = comparable(batch.column(self.columns[place]))
+        found: dict[str, object] = {"place": place, "rows": batch.num_rows}
+        found["present"] = len(values) - values.null_count
+        if not is_text(values.type):
+            ends = pc.min_max(values)
+            found["smallest"], found["largest"] = ends["min"].as_py(), ends["max"].as_py()
+            broken = pc.not_equal(values, pc.round(values))
+            found["broken"] = pc.sum(broken, min_count=0).as_py()
+        return found
 
 
 def _axes(
-    table: DataFrame, planned: Sequence[_Planned], hierarchies: Mapping[str, Leaves]
+    original: Table, planned: Sequence[_Planned], hierarchies: Mapping[str, Leaves]
 ) -> tuple[int, list[Axis]]:
-    numbers = [place for place, plan in enumerate(planned) if plan.scale != "text"]
-    figures = [sf.count(sf.lit(1)).alias("rows")]
-    for place in range(len(planned)):
-        figures.append(sf.count(f"value_{place}").alias(f"present_{place}"))
-    for place in numbers:
-        value = sf.col(f"value_{place}")
-        figures += [
-            sf.bool_and(value == sf.rint(value)).alias(f"whole_{place}"),
-            sf.min(value).alias(f"smallest_{place}"),
-            sf.max(value).alias(f"largest_{place}"),
-        ]
-    row = table.agg(*figures).collect()[0]
-    rows = int(row["rows"])
+    readings = [plan.reading for plan in planned]
+    facts = _FindFacts(tuple(reading.name for reading in readings))
+    found = (
+        read_values(original, readings)
+        .map_batches(facts, _FACTS)
+        .add_up(
+            ["place"],
+            sums=["rows", "present", "broken"],
+            least=["smallest"],
+            most=["largest"],
+        )
+        .gather()
+        .to_pylist()
+    )
+    by_place = {row["place"]: row for row in found}
+    rows = max((row["rows"] for row in found), default=0)
     if not rows:
         raise DataError("--original: the table holds no records")
-    ends = {place: (row[f"smallest_{place}"], row[f"largest_{place}"]) for place in numbers}
-    domains = _number_domains(table, ends, rows)
+    ends = {
+        place: (by_place[place]["smallest"], by_place[place]["largest"])
+        for place, plan in enumerate(planned)
+        if plan.scale != "text"
+    }
+    domains = _number_domains(original, readings, ends, rows)
     axes = []
     for place, plan in enumerate(planned):
+        name, own = plan.reading.column, by_place[place]
         texts: list[str] = []
         frequent = np.empty(0)
         if plan.scale == "text":
-            texts, counts = _texts(table, f"value_{place}", plan.published)
+            texts, counts = _texts(original, plan)
             every = np.arange(len(texts), dtype=np.float64)
             domains[place] = Domain(every, counts / max(1, counts.sum()), evenly=True)
             # Of equally frequent ones the first.
             frequent = np.sort(np.argsort(-counts, kind="stable")[:_MOST_FREQUENT]).astype(float)
         axes.append(
             Axis(
-                name=plan.name,
+                name=name,
                 scale=plan.scale,
                 published=plan.published,
-                leaves=hierarchies.get(plan.name) if plan.published is not None else None,
-                whole=plan.scale == "text" or row[f"whole_{place}"] is not False,
+                leaves=hierarchies.get(name) if plan.published is not None else None,
+                whole=not own["broken"],
                 texts=tuple(texts),
                 domain=domains[place],
                 frequent=frequent,
-                missing=rows - row[f"present_{place}"],
+                missing=rows - own["present"],
             )
         )
     return rows, axes
 
 
 def _number_domains(
-    table: DataFrame, ends: Mapping[int, tuple[float | None, float | None]], rows: int
+    original: Table,
+    readings: Sequence[Reading],
+    ends: Mapping[int, tuple[float | None, float | None]],
+    rows: int,
 ) -> dict[int, Domain]:
     """Return the quantiles of some columns, without collecting more than them.
 
@@ -240,21 +258,28 @@ def _number_domains(
     """
     if not ends:
         return {}
-    drawn = table
-    if rows > _DRAWN:
-        everything = [sf.col(quoted(name)) for name in table.columns]
-        drawn = table.where(record_hash(everything) < share_of_hashes(_DRAWN / rows))
-    in_order = drawn.agg(
-        *(
-            sf.array_sort(sf.collect_list(f"value_{place}")).alias(f"sorted_{place}")
-            for place in ends
-        )
+    schema = pa.schema(
+        [
+            (reading.name, pa.float64() if place in ends else pa.string())
+            for place, reading in enumerate(readings)
+        ]
     )
-    picked = [_pick(f"sorted_{place}").alias(f"quantiles_{place}") for place in ends]
-    row = in_order.select(*picked).collect()[0]
+    numbers = [readings[place].name for place in ends]
+    table = read_values(original, readings)
+    if rows > _DRAWN:
+        hashed = with_record_hash(
+            table.map_batches(MakeComparable(schema), schema), schema.names
+        ).select([*numbers, HASH])
+        of_numbers = pa.schema([schema.field(name) for name in numbers])
+        table = hashed.map_batches(_Draw(of_numbers, _DRAWN / rows), of_numbers)
+    quantiles_of = (
+        table.select(numbers).group([], 1).map_batches(_FindQuantiles(tuple(ends)), _QUANTILES)
+    )
+    found = quantiles_of.gather().to_pylist()
+    by_place = {row["place"]: row["quantiles"] for row in found}
     domains = {}
     for place, (smallest, largest) in ends.items():
-        quantiles = np.array(row[f"quantiles_{place}"] or (), np.float64)
+        quantiles = np.array(by_place.get(place, ()), np.float64)
         if smallest is not None:
             quantiles = np.concatenate([[smallest], quantiles[1:-1], [largest]])
         values, counts = np.unique(quantiles, return_counts=True)
@@ -262,31 +287,56 @@ def _number_domains(
     return domains
 
 
-def _pick(column: str) -> Column:
-    """Return the values at even steps through a sorted array, null if that is empty."""
-    last = sf.size(column) - 1
-    steps = sf.sequence(sf.lit(0), sf.lit(_STEPS))
-    picked = sf.transform(
-        steps, lambda step: sf.element_at(column, (1 + sf.round(step * last / _STEPS)).cast("int"))
-    )
-    return sf.when(sf.size(column) > 0, picked)
+@dataclass(frozen=True)
+class _Draw:
+    """Draws a share of a task's records by their hashes."""
+
+    schema: pa.Schema
+    share: float
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            chosen = batch.filter(pa.array(drawn(batch.column(HASH), self.share)))
+            yield chosen.select(self.schema.names)
 
 
-def _texts(
-    table: DataFrame, column: str, published: PublishedAttribute | None
-) -> tuple[list[str], npt.NDArray[np.int64]]:
+_QUANTILES = pa.schema([("place", pa.int32()), ("quantiles", pa.list_(pa.float64()))])
+
+
+@dataclass(frozen=True)
+class _FindQuantiles:
+    """Returns the values at even steps through each sorted column of one task."""
+
+    places: tuple[int, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        found = list(batches)
+        for index, place in enumerate(self.places):
+            parts = [comparable(batch.column(index)).drop_null() for batch in found]
+            values = np.sort(np.concatenate([np.empty(0), *(part.to_numpy() for part in parts)]))
+            if not len(values):
+                continue
+            steps = np.arange(_STEPS + 1) * (len(values) - 1)
+            # Halves are rounded up.
+            quantiles = values[(2 * steps + _STEPS) // (2 * _STEPS)]
+            yield pa.record_batch(
+                [pa.array([place], pa.int32()), pa.array([quantiles], pa.list_(pa.float64()))],
+                schema=_QUANTILES,
+            )
+
+
+def _texts(original: Table, plan: _Planned) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Collect the different texts of a column, in order, and how often each occurs."""
-    value = sf.col(column)
-    keys = [value]
-    if published is not None and published.rule == "prefix":
+    name = plan.reading.name
+    counted = read_values(original, [plan.reading]).add_up([name], count="records")
+    # One more than are allowed, and missing.
+    found = counted.gather(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
+    texts = comparable(found.column(name).combine_chunks())
+    table = pa.table({"text": texts, "records": found.column("records")})
+    keys = [("text", "ascending")]
+    if plan.published is not None and plan.published.rule == "prefix":
         # The order of code_key.
-        keys = [sf.length(value), value]
-    counted = (
-        table.where(value.isNotNull())
-        .groupBy(column)
-        .agg(sf.count(sf.lit(1)).alias("records"))
-        .limit(_MOST_TEXTS + 1)
-        .orderBy(*keys)
-    )
-    found = counted.collect()
-    return [row[0] for row in found], np.array([row[1] for row in found], np.int64)
+        table = table.append_column("length", pc.utf8_length(texts))
+        keys = [("length", "ascending"), *keys]
+    in_order = table.take(pc.sort_indices(table, keys))
+    return in_order.column("text").to_pylist(), in_order.column("records").to_numpy()

@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pyspark.sql import Column
-from pyspark.sql import functions as sf
-from pyspark.sql import types as st
+import pyarrow as pa
 
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.types import TEXT_TYPES
+from anonspark.engine.raw_columns import Reading, is_number, is_readable, is_text
 from anonspark.release.regions import PublishedAttribute
 
 Scale = Literal["number", "date", "timestamp", "text"]
 """What an attribute's values are compared as: dates are days, timestamps microseconds."""
 
-_TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
-
-def scale_of(found: st.DataType, published: PublishedAttribute | None) -> Scale | None:
+def scale_of(found: pa.DataType, published: PublishedAttribute | None) -> Scale | None:
     """Return what the values of a column are compared as.
 
     Parameters
     ----------
-    found : DataType
+    found : pyarrow.DataType
         Of the original's column.
     published : PublishedAttribute or None
         Of a quasi-identifier; None for a column that is published as it is.
@@ -42,30 +37,33 @@ def scale_of(found: st.DataType, published: PublishedAttribute | None) -> Scale 
                 return published.kind
     elif published is not None:
         return "text"
-    if isinstance(found, st.NumericType):
+    if is_number(found):
         return "number"
-    if isinstance(found, st.DateType):
+    if pa.types.is_date(found):
         return "date"
-    if isinstance(found, st.TimestampType | st.TimestampNTZType):
+    if pa.types.is_timestamp(found):
         return "timestamp"
-    if isinstance(found, (*TEXT_TYPES, st.BooleanType)):
+    if is_text(found) or pa.types.is_boolean(found):
         return "text"
     return None
 
 
-def value_of(
+def reading_of(
+    column: str,
     name: str,
-    found: st.DataType,
+    found: pa.DataType,
     scale: Scale,
     published: PublishedAttribute | None,
     missing_markers: Sequence[str],
-) -> Column | None:
-    """Return a column's values as doubles, or as texts; null where missing or unreadable.
+) -> Reading | None:
+    """Return how a column is read, for :func:`anonspark.release.raw_values.comparable`.
 
     Parameters
     ----------
+    column : str
     name : str
-    found : DataType
+        Of the column with the values.
+    found : pyarrow.DataType
     scale : Scale
     published : PublishedAttribute or None
         See :func:`scale_of`.
@@ -74,38 +72,29 @@ def value_of(
 
     Returns
     -------
-    Column or None
+    Reading or None
         None where a column of this type has no values on this scale.
     """
-    raw = sf.col(quoted(name))
-    is_text = isinstance(found, TEXT_TYPES)
-    text = f"trim({quoted(name)})" if is_text else quoted(name)
+    wanted: pa.DataType
     match scale:
         case "text":
-            if isinstance(found, st.ArrayType | st.MapType | st.StructType | st.BinaryType):
-                return None
-            value = sf.trim(raw.cast("string"))
-            if published is not None and published.kind == "boolean":
-                value = sf.expr(f"try_cast({text} AS boolean)").cast("string")
+            is_boolean = published is not None and published.kind == "boolean"
+            wanted = pa.bool_() if is_boolean else pa.string()
         case "date":
-            if not isinstance(found, (*TEXT_TYPES, *_TIMES)):
-                return None
-            value = sf.expr(f"unix_date(try_cast({text} AS date))").cast("double")
+            wanted = pa.date32()
         case "timestamp":
-            if not isinstance(found, (*TEXT_TYPES, *_TIMES)):
-                return None
-            value = sf.expr(f"unix_micros(try_cast({text} AS timestamp))").cast("double")
+            wanted = pa.timestamp("us")
         case "number":
-            if not isinstance(found, (*TEXT_TYPES, st.NumericType)):
-                return None
-            if isinstance(found, st.DecimalType):
-                # By way of the text, which is rounded as the labels are.
-                text = f"CAST({quoted(name)} AS string)"
             single = published is not None and published.type == "float"
-            own = "float" if single else "double"
-            number = sf.expr(f"try_cast({text} AS {own})").cast("double")
-            value = sf.when(~sf.isnan(number) & (sf.abs(number) != float("inf")), number)
-    if is_text:
-        markers = [marker.strip() for marker in missing_markers]
-        value = sf.when(~sf.trim(raw).isin(markers), value)
-    return value
+            wanted = pa.float32() if single else pa.float64()
+    if not is_readable(found, wanted):
+        return None
+    return Reading(
+        column,
+        name,
+        wanted,
+        tuple(missing_markers),
+        blanks=" ",
+        # By way of the text, which is rounded as the labels are.
+        by_text=pa.types.is_decimal(found),
+    )

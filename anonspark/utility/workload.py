@@ -7,21 +7,25 @@ over the values that its published tuple covers, each attribute by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from anonspark.core.queries import Queries, draw_queries
-from anonspark.engine.spark.names import quoted
-from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.utility.axes import Axis, require_columns
-from anonspark.utility.original import readable_values
+from anonspark.utility.axes import Axis
+from anonspark.utility.records import (
+    published_columns,
+    read_published,
+    read_values,
+    readings_of,
+    value_column,
+)
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -40,7 +44,8 @@ _ROWS = 2048
 # Estimates are added up as whole multiples of this, exactly, so that their order does not matter.
 _UNIT = 2.0**-30
 
-_COUNTS = "query int, records bigint"
+# Sums of all tasks may be more than 64 bits hold.
+_COUNTS = pa.schema([("query", pa.int32()), ("records", pa.decimal128(38, 0))])
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,8 @@ class WorkloadError:
 
 
 def measure_workload(
-    release: DataFrame,
-    original: DataFrame,
+    release: Table,
+    original: Table,
     quasi_identifiers: Sequence[Axis],
     filters: Sequence[Axis],
     rows: int,
@@ -85,9 +90,9 @@ def measure_workload(
 
     Parameters
     ----------
-    release : DataFrame
+    release : Table
         Published records.
-    original : DataFrame
+    original : Table
     quasi_identifiers : sequence of Axis
     filters : sequence of Axis
         Sensitive attributes, of which each query asks for one.
@@ -142,7 +147,7 @@ def measure_workload(
 
 
 def count_queries(
-    original: DataFrame,
+    original: Table,
     quasi_identifiers: Sequence[Axis],
     filters: Sequence[Axis],
     queries: Queries,
@@ -152,7 +157,7 @@ def count_queries(
 
     Parameters
     ----------
-    original : DataFrame
+    original : Table
     quasi_identifiers, filters : sequence of Axis
         Those of the queries, in their order.
     queries : Queries
@@ -168,12 +173,12 @@ def count_queries(
     One job; one pass, all queries at once.
     """
     axes = [*quasi_identifiers, *filters]
-    values = original.select(*readable_values(original, axes, missing_markers, "--original"))
+    values = read_values(original, readings_of(original, axes, missing_markers, "--original"))
     return _sums(values, _CountSelected(tuple(axes), queries), queries).astype(np.int64)
 
 
 def estimate_queries(
-    release: DataFrame,
+    release: Table,
     quasi_identifiers: Sequence[Axis],
     filters: Sequence[Axis],
     queries: Queries,
@@ -193,30 +198,18 @@ def estimate_queries(
     DataError
         If the release lacks columns, or its labels cannot be read.
     """
-    require_columns(quasi_identifiers, release.columns, "release")
-    # Numbered, so that no published name clashes with ours.
-    columns = [
-        sf.col(quoted(name)).alias(f"published_{place}_{part}")
-        for place, axis in enumerate(quasi_identifiers)
-        for part, name in enumerate(axis.columns)
-    ]
-    columns += readable_values(release, filters, missing_markers, "release")
-    table = release.select(*columns)
-    classes = table.groupBy(*table.columns).agg(sf.count(sf.lit(1)).alias("records"))
+    readings = readings_of(release, filters, missing_markers, "release", len(quasi_identifiers))
+    table = read_published(release, [axis.columns for axis in quasi_identifiers], readings)
+    classes = table.add_up(table.schema.names, count="records")
     estimate = _EstimateSelected(tuple(quasi_identifiers), tuple(filters), queries)
     return _sums(classes, estimate, queries) * _UNIT
 
 
-def _sums(table: DataFrame, work: _CountSelected | _EstimateSelected, queries: Queries) -> Figures:
-    counted = (
-        map_batches(table, work, _COUNTS)
-        .groupBy("query")
-        .agg(sf.sum(sf.col("records").cast("decimal(38,0)")).alias("records"))
-        .collect()
-    )
+def _sums(table: Table, work: _CountSelected | _EstimateSelected, queries: Queries) -> Figures:
+    counted = table.map_batches(work, _COUNTS).add_up(["query"], sums=["records"]).gather()
     sums = np.zeros(len(queries))
     unreadable = []
-    for row in counted:
+    for row in counted.to_pylist():
         if row["query"] < 0:
             unreadable.append(-1 - row["query"])
         else:
@@ -234,9 +227,8 @@ def _sums(table: DataFrame, work: _CountSelected | _EstimateSelected, queries: Q
 
 
 def _batch_of(numbers: Integers, counts: Integers) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array(numbers.astype(np.int32)), pa.array(counts)], names=["query", "records"]
-    )
+    columns = [pa.array(numbers.astype(np.int32)), pa.array(counts).cast(_COUNTS.field(1).type)]
+    return pa.record_batch(columns, schema=_COUNTS)
 
 
 def _selected(position: Figures, queries: Queries, place: int) -> npt.NDArray[np.bool_]:
@@ -254,7 +246,7 @@ class _CountSelected:
     axes: tuple[Axis, ...]
     queries: Queries
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         counts = np.zeros(len(self.queries), np.int64)
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS):
@@ -264,7 +256,7 @@ class _CountSelected:
     def _count(self, batch: pa.RecordBatch) -> Integers:
         chosen = np.ones((len(self.queries), batch.num_rows), bool)
         for place, axis in enumerate(self.axes):
-            position = axis.positions(batch.column(f"value_{place}"))
+            position = axis.positions(batch.column(value_column(place)))
             chosen[self.queries.asked[place]] &= _selected(position, self.queries, place)
         counts: Integers = chosen.sum(axis=1, dtype=np.int64)
         return counts
@@ -282,7 +274,7 @@ class _EstimateSelected:
     filters: tuple[Axis, ...]
     queries: Queries
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
         asked, d = len(self.queries), len(self.axes)
         for batch in batches:
             sums = np.zeros(asked + d, np.int64)
@@ -297,9 +289,7 @@ class _EstimateSelected:
         shares = np.ones((len(queries), batch.num_rows))
         for place, axis in enumerate(self.axes):
             asked = queries.asked[place]
-            columns = [
-                batch.column(f"published_{place}_{part}") for part in range(len(axis.columns))
-            ]
+            columns = [batch.column(name) for name in published_columns(place, len(axis.columns))]
             try:
                 spread, numbers = axis.spread(columns)
             except DataError:
@@ -307,8 +297,8 @@ class _EstimateSelected:
                 continue
             each = spread.shares(queries.low[place, asked], queries.high[place, asked])
             shares[asked] *= np.ascontiguousarray(each.T)[:, numbers]
-        for place, axis in enumerate(self.filters):
-            position = axis.positions(batch.column(f"value_{place}"))
-            shares[queries.asked[d + place]] *= _selected(position, queries, d + place)
+        for place, axis in enumerate(self.filters, start=d):
+            position = axis.positions(batch.column(value_column(place)))
+            shares[queries.asked[place]] *= _selected(position, queries, place)
         records = batch.column("records").to_numpy()
         estimates += np.rint(shares * records / _UNIT).astype(np.int64).sum(axis=1)

@@ -18,9 +18,9 @@ from unittest import mock
 from pyspark.ml.classification import LogisticRegression
 
 from anonspark.cli.application import main
+from anonspark.engine.spark import learning
 from anonspark.engine.spark.session import open_session
 from anonspark.models import blockwise
-from anonspark.utility import learning
 
 
 class FailingFinish(blockwise._FinishBlocks):

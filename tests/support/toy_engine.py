@@ -142,6 +142,7 @@ class ToyTable:
         columns: Sequence[str],
         key: int | None = None,
         *,
+        nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> ToyTable:
         """Hash as nobody else does: figures that depend on the hashes' values differ."""
@@ -150,7 +151,8 @@ class ToyTable:
             own = pa.Table.from_batches([batch.select(columns)])
             types = pa.schema([(like or batch.schema).field(column) for column in columns])
             rows = own.cast(types).to_pylist()
-            texts = (repr((key, list(row.values()))).encode() for row in rows)
+            content = ([one for one in row.values() if nulls or one is not None] for row in rows)
+            texts = (repr((key, own)).encode() for own in content)
             numbers = [
                 int.from_bytes(blake2b(one, digest_size=8).digest(), "big", signed=True)
                 for one in texts

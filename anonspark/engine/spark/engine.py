@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.protocol import Table
+from anonspark.engine.protocol import Skill, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
@@ -155,6 +155,13 @@ class SparkEngine:
         # The schema is said, so that nobody asks the files.
         reader = self.session.read.schema(spark_schema(schema))
         return self.wrap(reader.parquet(*paths))
+
+    def learn(self, examples: Table, test: Table, classes: int, records: int) -> dict[str, Skill]:
+        """Train each learner of Spark ML, and score what it predicts of a test."""
+        # Few sessions learn anything, and the learners take their time to load.
+        from anonspark.engine.spark.learning import train_and_test
+
+        return train_and_test(frame_of(examples), frame_of(test), classes, records)
 
     def table(self, rows: pa.Table) -> SparkTable:
         """Return a small table that is known already."""

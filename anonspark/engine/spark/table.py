@@ -163,6 +163,7 @@ class SparkTable:
         columns: Sequence[str],
         key: int | None = None,
         *,
+        nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> SparkTable:
         """Add a column of 64-bit hashes of other columns."""
@@ -174,6 +175,8 @@ class SparkTable:
             # Hashes skip nulls: the first value makes one of nothing at all.
             return self._of(self.frame.withColumn(name, content_hash(content, sf.lit(0))))
         content = [sf.col(quoted(column)) for column in columns]
+        if not nulls:
+            return self._of(self.frame.withColumn(name, sf.xxhash64(*content)))
         if key is None:
             return self._of(self.frame.withColumn(name, content_hash(content)))
         keyed = with_hidden_number(self.frame, HASH_KEY, key)

@@ -1,0 +1,135 @@
+"""Learners of Spark ML, trained and scored (:meth:`anonspark.engine.protocol.Engine.learn`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.ml import Transformer
+from pyspark.ml.classification import (
+    GBTClassifier,
+    LogisticRegression,
+    RandomForestClassifier,
+)
+from pyspark.ml.evaluation import (
+    BinaryClassificationEvaluator,
+    MulticlassClassificationEvaluator,
+)
+from pyspark.ml.functions import array_to_vector
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.engine.protocol import Skill
+
+# As Spark has them by default.
+LOGISTIC_ITERATIONS = 100
+FOREST_TREES = 20
+BOOSTED_TREES = 20
+DEPTH = 5
+
+SEED = 0
+
+# Of the training data; more for more records, so that the result depends on the records alone.
+_PARTITIONS = 4
+_RECORDS_OF_A_PARTITION = 100_000
+
+
+def train_and_test(
+    examples: DataFrame, test: DataFrame, classes: int, records: int
+) -> dict[str, Skill]:
+    """Train each learner and score it.
+
+    Parameters and result: :meth:`anonspark.engine.protocol.Engine.learn`.
+
+    Notes
+    -----
+    Spark's boosted trees know two classes only. Fixed seeds: about 100 passes over the training
+    data for the regression, one for each level of the forest and one for each level of each boosted
+    tree, all in memory if it fits; three passes over the test for each learner. What Spark adds up
+    in parallel may differ in the last digits from run to run.
+    """
+    # Both classes, even if the training data has one only.
+    metadata = {
+        "ml_attr": {"type": "nominal", "name": "label", "vals": list(map(str, range(classes)))}
+    }
+    label = sf.col("label").alias("label", metadata=metadata)
+    skills: dict[str, Skill] = {}
+    with _kept(_in_order(_vectors(examples), records).select("features", label)) as training:
+        if training.isEmpty():
+            return {}
+        for name, learner in _learners(classes):
+            predictions = _fit(learner, training).transform(_vectors(test))
+            columns = ["label", "prediction", "probability", "rawPrediction"]
+            with _kept(predictions.select(*columns)) as predicted:
+                skills[name] = _skill(predicted, classes)
+    return skills
+
+
+def _vectors(examples: DataFrame) -> DataFrame:
+    return examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
+
+
+def _in_order(examples: DataFrame, records: int) -> DataFrame:
+    """Return examples in parts and an order that depend on their content alone; one shuffle.
+
+    Spark's trees draw records by partition and place.
+    """
+    parts = max(_PARTITIONS, math.ceil(records / _RECORDS_OF_A_PARTITION))
+    key = sf.xxhash64("features", "label")
+    return examples.repartition(parts, key).sortWithinPartitions(key)
+
+
+@contextmanager
+def _kept(table: DataFrame) -> Iterator[DataFrame]:
+    """Keep a table in memory, or on the workers' disks, for a while: learners read it often."""
+    table.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield table
+    finally:
+        table.unpersist()
+
+
+_Learner = LogisticRegression | RandomForestClassifier | GBTClassifier
+
+
+def _learners(classes: int) -> Iterator[tuple[str, _Learner]]:
+    yield "logistic regression", LogisticRegression(maxIter=LOGISTIC_ITERATIONS)
+    yield (
+        "random forest",
+        RandomForestClassifier(numTrees=FOREST_TREES, maxDepth=DEPTH, seed=SEED),
+    )
+    if classes == 2:
+        yield (
+            "gradient-boosted trees",
+            GBTClassifier(maxIter=BOOSTED_TREES, maxDepth=DEPTH, seed=SEED),
+        )
+
+
+def _fit(learner: _Learner, examples: DataFrame) -> Transformer:
+    """Train, and drop the summary of the training: the model could not travel to the workers.
+
+    It holds the session, which cannot travel from the first Observation in it on. Spark's Python
+    interface has no way to drop it.
+    """
+    model: Any = learner.fit(examples)
+    if getattr(model, "hasSummary", False):
+        java: Any = examples.sparkSession._jvm
+        model._java_obj.setSummary(java.scala.Option.empty())
+    fitted: Transformer = model
+    return fitted
+
+
+def _skill(predicted: DataFrame, classes: int) -> Skill:
+    several = MulticlassClassificationEvaluator(metricName="accuracy")
+    accuracy = several.evaluate(predicted)
+    if classes > 2:
+        f1 = MulticlassClassificationEvaluator(metricName="f1").evaluate(predicted)
+        return Skill(accuracy, f1, None)
+    f1 = MulticlassClassificationEvaluator(metricName="fMeasureByLabel", metricLabel=1.0).evaluate(
+        predicted
+    )
+    area = BinaryClassificationEvaluator(metricName="areaUnderROC").evaluate(predicted)
+    return Skill(accuracy, f1, area)

@@ -1,0 +1,151 @@
+"""Raw and published records as columns of known names, whatever theirs are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+from anonspark.release.raw_values import comparable
+from anonspark.utility.axes import Axis
+from anonspark.utility.learning import LABEL, Target
+from anonspark.utility.values import reading_of
+
+
+def value_column(place: int) -> str:
+    """Name the column with the raw values of an attribute."""
+    return f"value_{place}"
+
+
+def published_columns(place: int, columns: int) -> tuple[str, ...]:
+    """Name the columns with what is published of a quasi-identifier, as many as it has."""
+    return tuple(f"published_{place}_{part}" for part in range(columns))
+
+
+def readings_of(
+    table: Table, axes: Sequence[Axis], missing_markers: Sequence[str], what: str, first: int = 0
+) -> list[Reading]:
+    """Return how raw values of a table are read, one reading an axis.
+
+    Parameters
+    ----------
+    table : Table
+        The original, another table like it, or a release's columns that are published as they are.
+    axes : sequence of Axis
+    missing_markers : sequence of str
+    what : str
+        What the table is, for messages.
+    first : int
+        The place of the first axis, for :func:`value_column`.
+
+    Raises
+    ------
+    DataError
+        If it lacks columns, or their types have other values than the original's.
+    """
+    readings, problems = [], []
+    found = {field.name: field.type for field in table.schema}
+    for place, axis in enumerate(axes, start=first):
+        name = axis.name
+        if name not in found:
+            problems.append(lacking(what, name, table))
+            continue
+        reading = reading_of(
+            name, value_column(place), found[name], axis.scale, axis.published, missing_markers
+        )
+        if reading is None:
+            problems.append(unreadable(what, name, axis.scale))
+        else:
+            readings.append(reading)
+    if problems:
+        raise DataError(*problems)
+    return readings
+
+
+def read_values(table: Table, readings: Sequence[Reading], carried: Sequence[str] = ()) -> Table:
+    """Return the values of some columns, by the names of the readings, and others; no shuffle."""
+    names = [*(reading.name for reading in readings), *carried]
+    return table.read(readings, carried).select(names)
+
+
+def read_published(
+    release: Table, published: Sequence[Sequence[str]], readings: Sequence[Reading]
+) -> Table:
+    """Return what a release publishes.
+
+    Parameters
+    ----------
+    release : Table
+    published : sequence of sequence of str
+        The columns of each quasi-identifier.
+    readings : sequence of Reading
+        Of columns that are published as they are.
+
+    Returns
+    -------
+    Table
+        The columns of the readings, then those that :func:`published_columns` names; no shuffle.
+
+    Raises
+    ------
+    DataError
+        If the release lacks columns.
+    """
+    found = release.schema.names
+    lacking = [name for columns in published for name in columns if name not in found]
+    if lacking:
+        raise DataError(f"release: lacks the columns {', '.join(map(repr, lacking))}")
+    # Numbered, so that no published name clashes with ours.
+    numbered = {
+        new: name
+        for place, columns in enumerate(published)
+        for new, name in zip(published_columns(place, len(columns)), columns, strict=True)
+    }
+    raw = {f"raw_{place}": reading.column for place, reading in enumerate(readings)}
+    renamed = [replace(one, column=name) for one, name in zip(readings, raw, strict=True)]
+    return read_values(release.select(numbered | raw), renamed, list(numbered))
+
+
+@dataclass(frozen=True)
+class MakeComparable:
+    """Turns the values of a task's records into numbers and texts, for hashes.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Names of the columns, and their types as float64 or text.
+    target : Target or None
+        Of what column `LABEL` holds, if that is among them.
+    """
+
+    schema: pa.Schema
+    target: Target | None = None
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the batches of these columns."""
+        for batch in batches:
+            columns = {name: comparable(batch.column(name)) for name in self.schema.names}
+            if self.target is not None:
+                columns[LABEL] = self.target.numbers(columns[LABEL])
+            yield pa.record_batch(list(columns.values()), schema=self.schema)
+
+
+def lacking(what: str, name: str, table: Table) -> str:
+    """Say that a table lacks a column."""
+    return (
+        f"{what}: lacks the column {name!r}, which the release publishes; found "
+        f"{', '.join(map(repr, table.schema.names)) or 'no columns'}"
+    )
+
+
+def unreadable(what: str, column: str, kind: str) -> str:
+    """Say that a column of a table has values of another kind than the release was made of."""
+    return (
+        f"{what}: the values of column {column!r} cannot be read as a {kind}, which "
+        "they were when the release was made; give the table with the types that it had"
+    )
