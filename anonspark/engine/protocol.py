@@ -157,24 +157,21 @@ class Table(Protocol):
         """Return the rows in which none of some columns of booleans is true; no shuffle."""
         ...
 
-    def with_hash(
+    def with_hashes(
         self,
-        name: str,
-        columns: Sequence[str],
+        hashes: Mapping[str, Sequence[str]],
         key: int | None = None,
         *,
         nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> Table:
-        """Add a column of 64-bit hashes of other columns; no shuffle.
+        """Add columns of 64-bit hashes of other columns; no shuffle.
 
         Parameters
         ----------
-        name : str
-            Of the new column.
-        columns : sequence of str
-            What is hashed: xxHash64 as Spark has it, of the key, the columns and whether each of
-            them is null.
+        hashes : mapping of str to sequence of str
+            Of each new column what is hashed: xxHash64 as Spark has it, of the key, the columns and
+            whether each of them is null.
         key : int or None
             Of 64 bits, signed. It appears in no plan, log or event.
         nulls : bool

@@ -339,7 +339,7 @@ class FullDomain(Model):
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
         classes, few = self._classes(table, chosen, requirements)
         # Who knows the path knows the seed.
-        classes = classes.with_hash(CLASS_ID, _name_columns(levels), int(path.view(np.int64)))
+        classes = classes.with_hashes({CLASS_ID: _name_columns(levels)}, int(path.view(np.int64)))
         classes = classes.select([*names, "size", CLASS_ID])
         joined = self._with_published(table.records, levels).join(classes, names, small=few)
         staged = table.records.schema

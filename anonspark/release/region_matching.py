@@ -79,7 +79,7 @@ def collect_classes(release: Table, attributes: Sequence[PublishedAttribute]) ->
 
 def class_keys(published: Table, columns: Sequence[str]) -> Table:
     """Add a column ``key``: a 64-bit hash of the published tuple of a record."""
-    return published.with_hash("key", columns, like=published.schema)
+    return published.with_hashes({"key": columns}, like=published.schema)
 
 
 @dataclass(frozen=True)

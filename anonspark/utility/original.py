@@ -129,7 +129,7 @@ def with_record_hash(table: Table, columns: Sequence[str]) -> Table:
     columns : sequence of str
         Of numbers as float64, or of texts, so that equal values of all types have one hash.
     """
-    return table.with_hash(HASH, columns, nulls=False)
+    return table.with_hashes({HASH: columns}, nulls=False)
 
 
 def drawn(hashes: pa.Array, share: float) -> npt.NDArray[np.bool_]:

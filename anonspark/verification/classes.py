@@ -63,7 +63,7 @@ def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> Pu
     by = [published_column(names.index(name)) for name in quasi_identifiers]
     found = (
         data.select(numbered)
-        .with_hash("content", list(numbered))
+        .with_hashes({"content": list(numbered)})
         .select([*by, "content"])
         .add_up(by, count="size", hashes="content")
         .add_up(["size"], count="classes", sums=["content_sum"], hashes="content_xor")

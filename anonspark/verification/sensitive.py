@@ -166,7 +166,11 @@ def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
         told = told.cast(pa.int64())
     elif pa.types.is_date(wanted):
         told = told.cast(pa.int32())
-    more = pa.table([told.cast(wanted), left_out["records"].cast(pa.int64())], table.schema.names)
+    told = told.cast(wanted)
+    if pa.types.is_floating(wanted):
+        # -0.0 is the same value, and Arrow would tell it apart.
+        told = pc.add(told, pa.scalar(0.0, wanted))
+    more = pa.table([told, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")
     added = both.group_by("value").aggregate([("records", "sum")])
     return added.rename_columns(["value", "records"])

@@ -217,7 +217,7 @@ def measure_truthfulness(
     leaves = hierarchies or {}
     _require_comparable(original, release, payload)
     prepared = prepare_table(
-        original.with_hash(_PAYLOAD, payload, like=release.schema),
+        original.with_hashes({_PAYLOAD: payload}, like=release.schema),
         attributes,
         leaves,
         missing_markers=missing_markers,
@@ -277,7 +277,7 @@ def _published_counts(
 ) -> Table:
     """Return how many ``records`` of each class (``key``) have each ``payload``."""
     names = [name for attribute in attributes for name in attribute.columns]
-    hashed = release.with_hash(_PAYLOAD, payload, like=release.schema)
+    hashed = release.with_hashes({_PAYLOAD: payload}, like=release.schema)
     keyed = class_keys(hashed, names).select({"payload": _PAYLOAD, "key": "key"})
     return keyed.add_up(["payload", "key"], count="records")
 
@@ -427,7 +427,7 @@ def _match(
     )
     if parts:
         values = [name for name in records.schema.names if name.startswith("value_")]
-        records = records.with_hash(_CONTENT, values)
+        records = records.with_hashes({_CONTENT: values})
     both = records.map_batches(_EncodeOriginals(search, parts, schema), schema).union(
         published.map_batches(_SpreadPublished(parts, schema), schema)
     )

@@ -344,11 +344,11 @@ def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
     # The hashes of every column, record by record.
     own, published = table_of(original), table_of(release)
     like = published.schema
-    for number, name in enumerate(names):
-        own = own.with_hash(f"hash_{number}", [name], like=like)
-        published = published.with_hash(f"hash_{number}", [name], like=like)
-    hashes = [f"hash_{number}" for number in range(len(cases))]
-    ages_first = [one.select(["age", *hashes]).gather().to_pandas() for one in (own, published)]
+    hashes = {f"hash_{number}": [name] for number, name in enumerate(names)}
+    ages_first = [
+        one.with_hashes(hashes, like=like).select(["age", *hashes]).gather().to_pandas()
+        for one in (own, published)
+    ]
     left, right = (one.astype("int64").sort_values("age").to_numpy() for one in ages_first)
     assert (left != right).sum(axis=0).tolist() == [0, *(different for _, _, different in cases)]
     judged = measure_truthfulness(release, attributes, original, names[2:4])

@@ -136,10 +136,9 @@ class ToyTable:
 
         return self._each(kept) if flags else self
 
-    def with_hash(
+    def with_hashes(
         self,
-        name: str,
-        columns: Sequence[str],
+        hashes: Mapping[str, Sequence[str]],
         key: int | None = None,
         *,
         nulls: bool = True,
@@ -148,17 +147,15 @@ class ToyTable:
         """Hash as nobody else does: figures that depend on the hashes' values differ."""
 
         def hashed(batch: pa.RecordBatch) -> pa.Table:
-            own = pa.Table.from_batches([batch.select(columns)])
-            types = pa.schema([(like or batch.schema).field(column) for column in columns])
-            rows = own.cast(types).to_pylist()
-            content = ([one for one in row.values() if nulls or one is not None] for row in rows)
-            texts = (repr((key, own)).encode() for own in content)
-            numbers = [
-                int.from_bytes(blake2b(one, digest_size=8).digest(), "big", signed=True)
-                for one in texts
-            ]
             table = pa.Table.from_batches([batch])
-            return table.append_column(name, pa.array(numbers, pa.int64()))
+            for name, columns in hashes.items():
+                types = pa.schema([(like or batch.schema).field(column) for column in columns])
+                rows = table.select(columns).cast(types).to_pylist()
+                texts = (repr((key, nulls, list(row.values()))).encode() for row in rows)
+                digests = (blake2b(one, digest_size=8).digest() for one in texts)
+                numbers = [int.from_bytes(one, "big", signed=True) for one in digests]
+                table = table.append_column(name, pa.array(numbers, pa.int64()))
+            return table
 
         return self._each(hashed)
 

@@ -157,31 +157,35 @@ class SparkTable:
             frame = frame.where(~sf.col(quoted(name)))
         return self._of(frame)
 
-    def with_hash(
+    def with_hashes(
         self,
-        name: str,
-        columns: Sequence[str],
+        hashes: Mapping[str, Sequence[str]],
         key: int | None = None,
         *,
         nulls: bool = True,
         like: pa.Schema | None = None,
     ) -> SparkTable:
-        """Add a column of 64-bit hashes of other columns."""
+        """Add columns of 64-bit hashes of other columns."""
         if like is not None:
             types = {field.name: field.dataType for field in spark_schema(like)}
-            own = self.frame.schema
-            pairs = [hashed_as(one, own[one].dataType, types[one]) for one in columns]
-            content = [column for pair in pairs for column in pair]
-            # Hashes skip nulls: the first value makes one of nothing at all.
-            return self._of(self.frame.withColumn(name, content_hash(content, sf.lit(0))))
-        content = [sf.col(quoted(column)) for column in columns]
-        if not nulls:
-            return self._of(self.frame.withColumn(name, sf.xxhash64(*content)))
+            found = {field.name: field.dataType for field in self.frame.schema}
+
+            def hash_of(columns: Sequence[str]) -> Column:
+                pairs = [hashed_as(one, found[one], types[one]) for one in columns]
+                # Hashes skip nulls: the first value makes one of nothing at all.
+                return content_hash([column for pair in pairs for column in pair], sf.lit(0))
+
+            new = {name: hash_of(columns) for name, columns in hashes.items()}
+            return self._of(self.frame.withColumns(new))
+        keys = () if key is None else (sf.col(HASH_KEY),)
+        new = {}
+        for name, columns in hashes.items():
+            content = [sf.col(quoted(column)) for column in columns]
+            new[name] = content_hash(content, *keys) if nulls else sf.xxhash64(*content)
         if key is None:
-            return self._of(self.frame.withColumn(name, content_hash(content)))
+            return self._of(self.frame.withColumns(new))
         keyed = with_hidden_number(self.frame, HASH_KEY, key)
-        hashed = keyed.withColumn(name, content_hash(content, sf.col(HASH_KEY)))
-        return self._of(hashed.drop(HASH_KEY))
+        return self._of(keyed.withColumns(new).drop(HASH_KEY))
 
     def union(self, other: Table) -> SparkTable:
         """Return the rows of both tables."""

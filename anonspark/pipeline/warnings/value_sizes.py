@@ -150,11 +150,9 @@ def _sizes(
         if one.missing is not None
     }
     table = table.select({**named, **flags})
-    schema = table.schema
-    hashes = [_hash(number) for number in range(len(named))]
-    for value, name in zip(named, hashes, strict=True):
-        # So texts are hashed without a collation, and lists with what is missing in them.
-        table = table.with_hash(name, [value], like=pa.schema([schema.field(value)]))
+    hashes = {_hash(number): [value] for number, value in enumerate(named)}
+    # So texts are hashed without a collation, and lists with what is missing in them.
+    table = table.with_hashes(hashes, like=table.schema)
     found: list[dict[int, int]] = [{} for _ in named]
     for row in (
         table.select([*hashes, *flags])

@@ -61,3 +61,5 @@ def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[
         for text in texts
     ]
     assert told.to_pylist() == expected
+    outcome = command(capsys, "verify", tmp_path / "release")
+    assert outcome.code == 0, outcome.err
