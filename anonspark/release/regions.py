@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -468,6 +469,26 @@ def _intervals(
 def code_key(code: str) -> str:
     """Return what codes are ordered by, so that those with one mask are neighbours: the length."""
     return f"{len(code):06d}{code}"
+
+
+class CodeOrder:
+    """Codes in the order in which those with one mask are neighbours.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Different ones.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = sorted(texts, key=code_key)
+        self._keys = [code_key(text) for text in self.texts]
+
+    def run(self, interval: Interval) -> tuple[int, int]:
+        """Return where the codes of an interval of :func:`code_key` begin and end."""
+        return bisect_left(self._keys, str(interval.low)), bisect_right(
+            self._keys, str(interval.high)
+        )
 
 
 def _masked_code(label: str) -> Interval:

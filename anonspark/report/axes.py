@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,10 +12,10 @@ import pyarrow as pa
 
 from anonspark.release.regions import (
     CategoryRegion,
+    CodeOrder,
     Leaves,
     OrderedRegion,
     PublishedAttribute,
-    code_key,
     read_regions,
 )
 from anonspark.report.association import SCALE
@@ -83,31 +82,13 @@ class ValueSets:
     untold: npt.NDArray[np.bool_]
 
 
-class Codes:
-    """All codes of an attribute, in the order in which those with one mask are neighbours.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        Different ones.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = sorted(texts, key=code_key)
-        self._keys = [code_key(text) for text in self.texts]
-
-    def run(self, low: str, high: str) -> tuple[int, int]:
-        """Return where the codes between two keys, both included, begin and end."""
-        return bisect_left(self._keys, low), bisect_right(self._keys, high)
-
-
 @dataclass(frozen=True)
 class CodeRuns:
     """Published regions of a masked code.
 
     Parameters
     ----------
-    codes : Codes
+    codes : CodeOrder
         All that there are.
     owner : int64 ndarray of shape (runs,)
         Region of each run, ascending.
@@ -117,7 +98,7 @@ class CodeRuns:
         Whether the value may be missing; whether it may be anything.
     """
 
-    codes: Codes
+    codes: CodeOrder
     owner: Integers
     start: Integers
     stop: Integers
@@ -219,7 +200,7 @@ def read_sets(
 
 
 def read_codes(
-    columns: Sequence[pa.Array | pa.ChunkedArray], attribute: PublishedAttribute, codes: Codes
+    columns: Sequence[pa.Array | pa.ChunkedArray], attribute: PublishedAttribute, codes: CodeOrder
 ) -> tuple[CodeRuns, Integers]:
     """Read the published column of a masked code.
 
@@ -227,7 +208,7 @@ def read_codes(
     ----------
     columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
     attribute : PublishedAttribute
-    codes : Codes
+    codes : CodeOrder
         All that there are.
 
     Returns
@@ -244,7 +225,7 @@ def read_codes(
     """
     regions, numbers = read_regions(columns, attribute)
     runs = [
-        (number, *codes.run(str(interval.low), str(interval.high)))
+        (number, *codes.run(interval))
         for number, region in enumerate(regions)
         if isinstance(region, OrderedRegion)
         for interval in region.intervals or ()
@@ -350,12 +331,12 @@ class GroupAxis:
     Parameters
     ----------
     groups : Groups
-    codes : Codes or None
+    codes : CodeOrder or None
         Where they are masked by a rule.
     """
 
     groups: Groups
-    codes: Codes | None = None
+    codes: CodeOrder | None = None
 
     @property
     def width(self) -> int:

@@ -12,11 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.protocol import Table
-from anonspark.release.regions import PublishedAttribute
+from anonspark.release.regions import CodeOrder, PublishedAttribute
 from anonspark.report.attributes import Attribute
 from anonspark.report.axes import (
     CodeRuns,
-    Codes,
     GroupAxis,
     Intervals,
     OrderedAxis,
@@ -132,13 +131,13 @@ def category_marginal(
         raise TypeError(f"{attribute.name}: not a quasi-identifier")
     columns, counts = _labels(data, published)
     names, own, missing = ([], None, 0.0) if table is None else table.values(attribute.name)
-    codes: Codes | None = None
+    codes: CodeOrder | None = None
     regions: ValueSets | CodeRuns
     if published.rule == "prefix":
         if table is None:
             masks, _ = read_sets(columns, published)
             names = _finest([code for region in masks.values for code in region])
-        codes = Codes(names)
+        codes = CodeOrder(names)
         regions, numbers = read_codes(columns, published, codes)
     else:
         regions, numbers = read_sets(columns, published, attribute.leaves)

@@ -8,7 +8,6 @@ neighbours).
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,11 +22,11 @@ from anonspark.core.spreads import Runs, Spread, joined_runs, spread_out
 from anonspark.release.raw_values import comparable
 from anonspark.release.regions import (
     CategoryRegion,
+    CodeOrder,
     Interval,
     Leaves,
     OrderedRegion,
     PublishedAttribute,
-    code_key,
     read_day,
     read_moment,
     read_regions,
@@ -196,8 +195,8 @@ class Axis:
     def _ends(self, interval: Interval) -> tuple[float, float]:
         """Return first and last position of an interval, crossed if there is none between."""
         if isinstance(interval.low, str) or isinstance(interval.high, str):
-            first = bisect_left(self._keys, str(interval.low))
-            return float(first), float(bisect_right(self._keys, str(interval.high)) - 1)
+            first, stop = self._codes.run(interval)
+            return float(first), float(stop - 1)
         low, high = float(interval.low), float(interval.high)
         if not self.whole or low == high:
             return low, high
@@ -215,5 +214,5 @@ class Axis:
         return {text: float(place) for place, text in enumerate(self.texts)}
 
     @cached_property
-    def _keys(self) -> list[str]:
-        return [code_key(text) for text in self.texts]
+    def _codes(self) -> CodeOrder:
+        return CodeOrder(self.texts)

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
 from anonspark.release.manifest import Manifest
-from anonspark.release.regions import PublishedAttribute, leaves_by_label
+from anonspark.release.regions import CodeOrder, PublishedAttribute, leaves_by_label
 from anonspark.report import axes, figure_sections, proof_sections
 from anonspark.report.association import SCALE, Part, associations, weighted_products
 from anonspark.report.axes import (
-    Codes,
     GroupAxis,
     OrderedAxis,
     read_codes,
@@ -262,7 +261,7 @@ def test_sets_spread_evenly_over_their_values() -> None:
 
 
 def test_masked_codes_cover_the_codes_that_there_are() -> None:
-    codes = Codes(["07000", "06123", "9", "06100"])
+    codes = CodeOrder(["07000", "06123", "9", "06100"])
     labels = pa.array(["061**", "07000", "08***", "*****"])
     regions, numbers = read_codes([labels], attribute("category", rule="prefix"), codes)
     values = [("06100", "06123"), ("07000",), (), ("06100", "06123", "07000")]
