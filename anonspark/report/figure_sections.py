@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -189,36 +189,23 @@ def rounds(evidence: Evidence) -> Section | None:
     # Records left over at the end may be too few to tell of: then each round is told without them.
     last = int(rows[-1]["outlier_rows"])
     untold = last if rules.hides(last) else 0
-    normal = [int(row["normal_rows"]) for row in rows]
-    sent_on = [int(row["outlier_rows"]) - untold for row in rows]
-    shown = [[0 if rules.hides(one) else one for one in table] for table in (normal, sent_on)]
-    labels = [f"round {row['round']}" for row in rows]
-    weights = [float(row.get("weight") or 1.0) for row in evidence.attributes]
-    per_value = [
-        float(row["gcp_total"]) / (records * (sum(weights) or 1.0)) if records else 0.0
-        for row, records in zip(rows, normal, strict=True)
+    told = _rounds_told(evidence, untold)
+    labels, losses = [one.label for one in told], [one.loss for one in told]
+    shown = [
+        [0 if rules.hides(count) else count for count in counts]
+        for counts in ([one.finished for one in told], [one.left_over for one in told])
     ]
     cells = [
         [
-            label,
-            f"{here + there:,}",
-            rules.count(here),
-            rules.count(there),
-            f"{int(row['classes']):,}",
-            percent(loss),
+            one.label,
+            f"{one.finished + one.left_over:,}",
+            rules.count(one.finished),
+            rules.count(one.left_over),
+            f"{one.classes:,}",
+            percent(one.loss),
         ]
-        for label, row, here, there, loss in zip(
-            labels, rows, normal, sent_on, per_value, strict=True
-        )
+        for one in told
     ]
-    columns = (
-        "round",
-        "records",
-        "put into classes",
-        "left over",
-        "classes",
-        "certainty penalty",
-    )
     blocks: list[Block] = [
         Text("Each round puts records into classes and leaves the others to the next round: those "
              "far from their group, or those that found no class."),
@@ -233,20 +220,20 @@ def rounds(evidence: Evidence) -> Section | None:
                 stacked=True,
             ),
             f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
-            Table("Records of each round", columns, cells),
+            Table("Records of each round", _ROUND_COLUMNS, cells),
         ),
         bar_chart(
             "rounds-loss",
             Bars(
                 "Certainty penalty of each round's classes",
                 labels,
-                [Series("certainty penalty", [100 * one for one in per_value])],
+                [Series("certainty penalty", [100 * loss for loss in losses])],
                 "mean part of the range left open (%)",
                 "round",
             ),
             "Bar chart: mean certainty penalty of the classes of each round in percent. "
-            + _extremes(labels, per_value),
-            Table("Certainty penalty of each round", columns, cells),
+            + _extremes(labels, losses),
+            Table("Certainty penalty of each round", _ROUND_COLUMNS, cells),
         ),
     ]  # fmt: skip
     if untold or evidence.counts.get("rows_left_out", 0) is None:
@@ -254,6 +241,36 @@ def rounds(evidence: Evidence) -> Section | None:
             Text(f"In the end {rules.few} records were left over, which the figures leave out.")
         )
     return Section("rounds", "Rounds", blocks)
+
+
+_ROUND_COLUMNS = (
+    "round",
+    "records",
+    "put into classes",
+    "left over",
+    "classes",
+    "certainty penalty",
+)
+
+
+class _Round(NamedTuple):
+    label: str
+    finished: int
+    left_over: int
+    classes: int
+    loss: float
+
+
+def _rounds_told(evidence: Evidence, untold: int) -> list[_Round]:
+    """Return what is told of each round, some records that all of them left over left out."""
+    weights = sum(float(row.get("weight") or 1.0) for row in evidence.attributes) or 1.0
+    told = []
+    for row in evidence.rounds:
+        finished = int(row["normal_rows"])
+        loss = float(row["gcp_total"]) / (finished * weights) if finished else 0.0
+        left_over = int(row["outlier_rows"]) - untold
+        told.append(_Round(f"round {row['round']}", finished, left_over, int(row["classes"]), loss))
+    return told
 
 
 def marginals(evidence: Evidence) -> Section | None:

@@ -63,6 +63,7 @@ class MedianCut:
         left whole, ``balanced`` asks for the boundaries further out: about two or three passes for
         each attribute.
         """
+        # Undivided, for it reads as the published algorithm does.
         if node.rows < max(2 * self.criteria.k, 2):
             return None
         d = len(self.quasi_identifiers)
