@@ -38,10 +38,10 @@ from anonspark.pipeline.judging import require_gates, require_little_drift
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import run_rounds
+from anonspark.pipeline.staged_warnings import warn_of_staged
 from anonspark.pipeline.verifying import measure_information_kept, verify_staged
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.seeds import seed_warnings
-from anonspark.pipeline.warnings.staged_release import warn_of_staged
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.verification.population import require_population
