@@ -129,7 +129,7 @@ class SparkEngine:
             .select(
                 sf.col("path").substr(len(address) + 2, _LONGEST_PATH).alias("path"),
                 sf.sha2("content", 256).alias("sha256"),
-                sf.expr(f"substring(content, -{tail}, {tail})").alias("tail"),
+                sf.substring("content", -tail, tail).alias("tail"),
             )
         )
 
