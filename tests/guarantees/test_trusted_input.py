@@ -32,7 +32,7 @@ METHODS = {
 # What Spark parses as SQL, and the arguments whose text may stand in it: our own names of staged
 # columns and of types, and names in quotes.
 PARSED = {"expr", "selectExpr", "sql", "where", "filter"}
-OUR_OWN = {"column", "target", "own", "text", "found", "scale", "TAIL_BYTES", "_DECIMAL_DIGITS"}
+OUR_OWN = {"column", "target", "text", "found"}
 
 
 def used(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -47,17 +47,17 @@ def _value(reading: Reading, raw: Column, found: st.DataType) -> Column:
     if wanted is None:
         return raw
     if is_text(wanted):
-        text = raw.cast("string")
+        written = raw.cast("string")
         if reading.whole and isinstance(found, _FLOATS):
             whole = sf.when((sf.rint(raw) == raw) & (sf.abs(raw) < sf.lit(_WHOLE)), raw)
-            text = sf.coalesce(whole.cast("bigint").cast("string"), text)
-        return sf.btrim(text, sf.lit(reading.blanks)) if reading.blanks else text
-    own = quoted(reading.column)
+            written = sf.coalesce(whole.cast("bigint").cast("string"), written)
+        return sf.btrim(written, sf.lit(reading.blanks)) if reading.blanks else written
+    text, target = quoted(reading.column), _target(wanted, found)
     if isinstance(found, TEXT_TYPES):
-        own = f"trim({own})"
+        text = f"trim({text})"
     elif reading.by_text:
-        own = f"CAST({own} AS string)"
-    return sf.expr(f"try_cast({own} AS {_target(wanted, found)})")
+        text = f"CAST({text} AS string)"
+    return sf.expr(f"try_cast({text} AS {target})")
 
 
 def _target(wanted: pa.DataType, found: st.DataType) -> str:
