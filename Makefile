@@ -69,9 +69,8 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
-kernels: $(READY)  ## compile the kernels, which else the first process that needs them does
-	$(RUN)/python -c 'import anonspark.kernels, pkgutil; \
-	[pkgutil.resolve_name(one.name) for one in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels.")]'
+kernels: $(READY)  ## compile the kernels, which else the first process that calls them does
+	$(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
 
 # Other tables and sizes: benchmarks/bench.py --help.
 ROWS ?= 1000000

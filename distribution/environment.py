@@ -20,7 +20,6 @@ import hashlib
 import importlib
 import importlib.metadata
 import os
-import pkgutil
 import re
 import shutil
 import subprocess
@@ -163,9 +162,7 @@ def copy_machine_code(folder: Path) -> None:
     folder : Path
         The environment.
     """
-    kernels = importlib.import_module("anonspark.kernels")
-    for module in pkgutil.iter_modules(kernels.__path__):
-        importlib.import_module(f"anonspark.kernels.{module.name}")
+    importlib.import_module("anonspark.kernels.compiling").compile_all()
     machine_code = importlib.import_module("anonspark.kernels.machine_code")
     compiled = machine_code.folder_of_kernels()
     shutil.copytree(compiled, folder / "share" / "anonspark" / compiled.name)

@@ -1,7 +1,8 @@
 """Compiled kernels: NumPy arrays in, NumPy arrays out, and no Spark.
 
-Every kernel is compiled by Numba for one explicit type signature and cached on disk, so that a
-fresh Python worker loads machine code instead of compiling. None of them uses ``fastmath``: sums
+Every kernel is compiled by Numba for one explicit type signature when it is called for the first
+time, and cached on disk, so that a fresh Python worker loads machine code, of what it calls alone,
+instead of compiling. Kernels run without Python's lock. None of them uses ``fastmath``: sums
 are taken in a fixed order, so that every machine gets the same digits. A slow, obvious reference of
 each kernel lives in the tests.
 """

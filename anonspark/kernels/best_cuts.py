@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import float64, int64, types, void
+
+from anonspark.kernels.compiling import kernel
 
 # Smaller part of a cut, as a share of the groups that there will be: bounds the depth of the tree.
 _SMALLEST_SHARE = 0.1
@@ -15,7 +17,7 @@ _TRIED_AXES = 8
 _FEW_RECORDS = 96
 
 
-@njit(void(float64[::1], int64[::1]), cache=True)
+@kernel(void(float64[::1], int64[::1]))
 def _sort_along(axis, order):
     """Write the records in the order of an axis, ties in the order of their numbers."""
     n = axis.shape[0]
@@ -30,7 +32,7 @@ def _sort_along(axis, order):
         order[place] = i
 
 
-@njit(types.Tuple((float64, int64))(float64[:, ::1], int64[::1], int64, float64[::1]), cache=True)
+@kernel(types.Tuple((float64, int64))(float64[:, ::1], int64[::1], int64, float64[::1]))
 def _find_cut(axes, order, k, edges):
     """Find the place to cut an order of records in two at the lowest cost.
 
@@ -86,7 +88,7 @@ def _find_cut(axes, order, k, edges):
     return best, best_place
 
 
-@njit(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64), cache=True)
+@kernel(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64))
 def cut_where_best(axes, k):
     """Cut records in two where it costs least, and the parts again, down to groups of k.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint64
+from numba import boolean, float64, int64, types, uint64
 
 from anonspark.kernels.canonical_order import comes_before, sort_groups
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
 from anonspark.kernels.paths import child_path, priority
 from anonspark.kernels.selection import select
@@ -24,10 +25,7 @@ CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
 """What tells the salts of the two draws of a node, see :func:`child_path`."""
 
 
-@njit(
-    int64[::1](int64[:, ::1], int64[::1], int64[::1], int64, int64, uint64, int64),
-    cache=True,
-)
+@kernel(int64[::1](int64[:, ::1], int64[::1], int64[::1], int64, int64, uint64, int64))
 def _draw(codes, hashes, order, start, stop, salt, most):
     """Return the records with the smallest priorities, ascending, each hash once."""
     drawn = np.empty(most, np.int64)
@@ -55,7 +53,7 @@ def _draw(codes, hashes, order, start, stop, salt, most):
     return drawn[:count].copy()
 
 
-@njit(
+@kernel(
     int64(
         int64[:, ::1],
         float64[:, ::1],
@@ -67,8 +65,7 @@ def _draw(codes, hashes, order, start, stop, salt, most):
         int64,
         int64[::1],
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _halve(codes, normalized, hashes, order, start, stop, points, point, distances, moved):
     """Put the half of the records nearest to a point first, in place; return where it ends.
@@ -106,7 +103,7 @@ def _halve(codes, normalized, hashes, order, start, stop, points, point, distanc
     return start + half
 
 
-@njit(
+@kernel(
     types.Tuple((int64[::1], int64[::1], uint64[::1]))(
         int64[:, ::1],
         float64[:, ::1],
@@ -115,8 +112,7 @@ def _halve(codes, normalized, hashes, order, start, stop, points, point, distanc
         uint64,
         REQUIREMENTS,
         boolean,
-    ),
-    cache=True,
+    )
 )
 def cut_by_distance(codes, normalized, hashes, values, path, requirements, spread):
     """Cut a node into groups that satisfy all requirements, as it does itself.

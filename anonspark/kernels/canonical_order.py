@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, njit, void
+from numba import boolean, int64, void
+
+from anonspark.kernels.compiling import kernel
 
 
-@njit(boolean(int64[:, ::1], int64[::1], int64, int64), cache=True)
+@kernel(boolean(int64[:, ::1], int64[::1], int64, int64))
 def comes_before(codes, hashes, a, b):
     """Return whether record a stands before record b: by codes, then by hash."""
     for j in range(codes.shape[1]):
@@ -15,7 +17,7 @@ def comes_before(codes, hashes, a, b):
     return hashes[a] < hashes[b]
 
 
-@njit(void(int64[:, ::1], int64[::1], int64[::1], int64[::1]), cache=True)
+@kernel(void(int64[:, ::1], int64[::1], int64[::1], int64[::1]))
 def sort_groups(codes, hashes, order, starts):
     """Sort the records of each group canonically, in place.
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import boolean, float64, int64, njit, types, void
+from numba import boolean, float64, int64, types, void
+
+from anonspark.kernels.compiling import kernel
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
@@ -76,10 +78,7 @@ REQUIREMENTS = types.NamedTuple(
 """Numba's type of :class:`Requirements`."""
 
 
-@njit(
-    int64(int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1], int64),
-    cache=True,
-)
+@kernel(int64(int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1], int64))
 def count_values(values, order, start, stop, counts, present, distinct):
     """Add records to counts of sensitive values.
 
@@ -111,14 +110,14 @@ def count_values(values, order, start, stop, counts, present, distinct):
     return distinct
 
 
-@njit(void(int64[::1], int64[::1], int64), cache=True)
+@kernel(void(int64[::1], int64[::1], int64))
 def clear_counts(counts, present, distinct):
     """Set the counts of the present values back to 0."""
     for i in range(distinct):
         counts[present[i]] = 0
 
 
-@njit(float64(REQUIREMENTS, int64, int64[::1], int64), cache=True)
+@kernel(float64(REQUIREMENTS, int64, int64[::1], int64))
 def _hierarchical_distance(requirements, attribute, counts, size):
     first, stop = requirements.first_value[attribute], requirements.first_value[attribute + 1]
     start = requirements.first_node[attribute]
@@ -142,10 +141,7 @@ def _hierarchical_distance(requirements, attribute, counts, size):
     return distance
 
 
-@njit(
-    types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64),
-    cache=True,
-)
+@kernel(types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def judge(requirements, counts, present, distinct, size):
     """Return the first requirement beyond k that a group violates, and what it takes to mend that.
 
@@ -247,7 +243,7 @@ def judge(requirements, counts, present, distinct, size):
     return -1, 0
 
 
-@njit(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64), cache=True)
+@kernel(int64(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def first_unsatisfied(requirements, counts, present, distinct, size):
     """Return the first requirement beyond k that a group violates, -1 where it satisfies all.
 
@@ -256,10 +252,7 @@ def first_unsatisfied(requirements, counts, present, distinct, size):
     return judge(requirements, counts, present, distinct, size)[0]
 
 
-@njit(
-    boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1]),
-    cache=True,
-)
+@kernel(boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64[::1], int64[::1]))
 def group_satisfies(requirements, values, order, start, stop, counts, present):
     """Return whether ``order[start:stop]`` satisfies k and all other requirements.
 
@@ -283,9 +276,8 @@ def group_satisfies(requirements, values, order, start, stop, counts, present):
     return violated < 0
 
 
-@njit(
-    boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64, int64[::1], int64[::1]),
-    cache=True,
+@kernel(
+    boolean(REQUIREMENTS, int64[:, ::1], int64[::1], int64, int64, int64, int64[::1], int64[::1])
 )
 def both_sides_satisfy(requirements, values, order, start, middle, stop, counts, present):
     """Return whether a cut at ``middle`` is allowed; see :func:`group_satisfies`."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, types, uint64
+from numba import boolean, float64, int32, int64, types, uint64
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import priority
 from anonspark.kernels.vantage_points import distance_key
 
@@ -17,7 +18,7 @@ EQUAL, BEFORE, BEFORE_OR_EQUAL = 0, 1, 2
 """Which records a histogram counts: those at its boundary, before it, or both."""
 
 
-@njit(
+@kernel(
     int32[::1](
         int64[:, ::1],
         float64[:, ::1],
@@ -26,8 +27,7 @@ EQUAL, BEFORE, BEFORE_OR_EQUAL = 0, 1, 2
         float64[:, ::1],
         boolean[::1],
         int64[:, ::1],
-    ),
-    cache=True,
+    )
 )
 def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_left, children):
     """Walk every record down the tree.
@@ -80,7 +80,7 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
     return leaves
 
 
-@njit(
+@kernel(
     types.Tuple((int64[::1], int64[::1]))(
         int64[:, ::1],
         float64[:, ::1],
@@ -91,8 +91,7 @@ def find_leaves(keys, normalized, attributes, thresholds, points, equal_goes_lef
         int64[:, ::1],
         float64[:, ::1],
         int64[:, ::1],
-    ),
-    cache=True,
+    )
 )
 def accumulate_histograms(
     keys,
@@ -187,11 +186,10 @@ def accumulate_histograms(
     return listed_requests[:listed].copy(), listed_values[:listed].copy()
 
 
-@njit(
+@kernel(
     types.Tuple((int64[::1], int64[::1], uint64[::1]))(
         int64[::1], int32[::1], int64[::1], uint64[::1], uint64[::1]
-    ),
-    cache=True,
+    )
 )
 def draw_records(hashes, leaves, first_draw, salts, limits):
     """Return the records of a batch that are drawn.

@@ -6,10 +6,12 @@ The sum over all groups is ``gcp_total``, but for hierarchies, whose places stan
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64
+
+from anonspark.kernels.compiling import kernel
 
 
-@njit(float64[:, ::1](float64[:, ::1], int64[::1]), cache=True)
+@kernel(float64[:, ::1](float64[:, ::1], int64[::1]))
 def varying_axes(points, members):
     """Return the values of some points axis by axis, without the axes on which all are equal."""
     size, d = members.shape[0], points.shape[1]
@@ -25,7 +27,7 @@ def varying_axes(points, members):
     return axes[:count].copy()
 
 
-@njit(float64(float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(float64(float64[:, ::1], int64[::1], int64))
 def group_cost(axes, group_of, groups):
     """Return the sum over all groups of size times the sum of the box's edges."""
     d, n = axes.shape

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, void
+
+from anonspark.kernels.compiling import kernel
 
 _SWEEPS = 10
 
@@ -14,7 +16,7 @@ _EXCHANGES = 64
 _NOISE = 1e-9
 
 
-@njit(
+@kernel(
     float64(
         float64[:, ::1],
         int64[::1],
@@ -23,8 +25,7 @@ _NOISE = 1e-9
         float64[::1],
         float64[::1],
         float64[::1],
-    ),
-    cache=True,
+    )
 )
 def _measure_group(axes, members, size, low, second_low, high, second_high):
     """Find the two lowest and highest values of a group on each axis; return its box's edges."""
@@ -47,10 +48,7 @@ def _measure_group(axes, members, size, low, second_low, high, second_high):
     return edges
 
 
-@njit(
-    float64(float64[:, ::1], int64, float64[::1], float64[::1], float64[::1], float64[::1]),
-    cache=True,
-)
+@kernel(float64(float64[:, ::1], int64, float64[::1], float64[::1], float64[::1], float64[::1]))
 def _shrinkage(axes, record, low, second_low, high, second_high):
     """Return by how much a group's edges shrink when one of its records leaves."""
     total = 0.0
@@ -63,7 +61,7 @@ def _shrinkage(axes, record, low, second_low, high, second_high):
     return total
 
 
-@njit(void(float64[:, ::1], int64, int64[::1], int64), cache=True)
+@kernel(void(float64[:, ::1], int64, int64[::1], int64))
 def exchange_records(axes, k, group_of, groups):
     """Swap and move single records between groups as long as this lowers the cost, in place.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.selection import select_float
 
 # A group that grows takes this share of k at once, so that huge k stay linear.
@@ -12,7 +13,7 @@ _STEPS_A_GROUP = 128
 _SMALLEST_STEP = 8
 
 
-@njit(int64(float64[:, ::1], int64, float64[::1], int64[::1]), cache=True)
+@kernel(int64(float64[:, ::1], int64, float64[::1], int64[::1]))
 def grow_groups(original, k, scores, group_of):
     """Grow groups of k records one after the other; what remains joins where it costs least.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, void
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.nearest_neighbors import (
     build_tree,
     neighbor_distances,
@@ -22,7 +23,7 @@ _FEW_POINTS_A_NEIGHBOR = 16
 _DENSITY_OFFSET = 1e-10
 
 
-@njit(void(float64[:, ::1], int64, float64[::1]), cache=True)
+@kernel(void(float64[:, ::1], int64, float64[::1]))
 def _measure_from(axes, a, distances):
     """Fill in the distances of all points from one, given axis by axis.
 
@@ -39,7 +40,7 @@ def _measure_from(axes, a, distances):
         distances[b] = np.sqrt(distances[b])
 
 
-@njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(float64[::1](float64[:, ::1], int64[::1], int64))
 def _with_all_pairs(points, weights, neighbors):
     n = points.shape[0]
     axes = points.T.copy()
@@ -89,7 +90,7 @@ def _with_all_pairs(points, weights, neighbors):
     return factors
 
 
-@njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(float64[::1](float64[:, ::1], int64[::1], int64))
 def _with_tree(points, weights, neighbors):
     n = points.shape[0]
     members, nodes, splits = build_tree(points)
@@ -123,7 +124,7 @@ def _with_tree(points, weights, neighbors):
     return factors
 
 
-@njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(float64[::1](float64[:, ::1], int64[::1], int64))
 def local_outlier_factors(points, weights, neighbors):
     """Return the local outlier factor of each distinct point.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint64
+from numba import boolean, float64, int64, types, uint64
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import child_path
 
 # How far a varied tree strays from medians and true widths, so that no two trees have the same
@@ -13,10 +14,7 @@ _VARIED_FRACTION = 0.3
 _VARIED_WIDTH = 0.6
 
 
-@njit(
-    types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64, int64, boolean, uint64),
-    cache=True,
-)
+@kernel(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64, int64, boolean, uint64))
 def cut_cells(points, largest, unit, varied, state):
     """Cut points into cells of at most ``largest`` by a tree of cuts near the median.
 

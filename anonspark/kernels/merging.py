@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, uint64
+from numba import float64, int64, uint64
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
     REQUIREMENTS,
     clear_counts,
@@ -17,10 +18,7 @@ from anonspark.kernels.paths import child_path
 _FIRST_GROUP_SIDE = 4
 
 
-@njit(
-    int64[::1](float64[:, ::1], int64[:, ::1], int64[::1], int64[::1], REQUIREMENTS),
-    cache=True,
-)
+@kernel(int64[::1](float64[:, ::1], int64[:, ::1], int64[::1], int64[::1], REQUIREMENTS))
 def merge_unsatisfied(normalized, values, order, starts, requirements):
     """Merge groups with those before or behind them until all satisfy the requirements.
 
@@ -124,7 +122,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     return merged[: finished + 1].copy()
 
 
-@njit(uint64[::1](uint64, int64), cache=True)
+@kernel(uint64[::1](uint64, int64))
 def name_groups(path, groups):
     """Return the 64-bit names of a node's groups, which are numbered by content."""
     names = np.empty(groups, np.uint64)
@@ -133,7 +131,7 @@ def name_groups(path, groups):
     return names
 
 
-@njit(float64(float64[:, ::1], int64[::1], int64[::1]), cache=True)
+@kernel(float64(float64[:, ::1], int64[::1], int64[::1]))
 def total_penalty(normalized, order, starts):
     """Return the sum over groups of records times box edges, ``gcp_total`` but for hierarchies."""
     total = 0.0

@@ -8,10 +8,11 @@ and all searching is done inside cells of bounded size.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint64, void
+from numba import boolean, float64, int64, types, uint64, void
 
 from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.canonical_order import sort_groups
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.group_costs import group_cost, varying_axes
 from anonspark.kernels.group_exchange import exchange_records
 from anonspark.kernels.group_growing import grow_groups
@@ -53,7 +54,7 @@ _LAST_GROUPS = 12
 _NOISE = 1e-9
 
 
-@njit(int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64), cache=True)
+@kernel(int64(int64[::1], int64[::1], int64, int64[::1], int64[::1], int64))
 def _write_groups(members, group_of, groups, order, starts, written):
     """Append groups to ``order`` and ``starts``; return how many are there by now."""
     place = starts[written]
@@ -71,13 +72,13 @@ def _write_groups(members, group_of, groups, order, starts, written):
     return written + groups
 
 
-@njit(float64(uint64), cache=True)
+@kernel(float64(uint64))
 def _as_share(state):
     """Return a number from 0 to 1, 1 excluded."""
     return float64(state >> uint64(40)) / 2.0**24
 
 
-@njit(int64(float64[:, ::1], int64, int64[::1], int64, float64, uint64), cache=True)
+@kernel(int64(float64[:, ::1], int64, int64[::1], int64, float64, uint64))
 def _repair(axes, k, group_of, groups, tolerance, state):
     """Exchange records between a few neighbours, and put new groups in their place if it pays.
 
@@ -138,7 +139,7 @@ def _repair(axes, k, group_of, groups, tolerance, state):
     return groups
 
 
-@njit(void(float64[:, ::1], int64[::1], int64, float64[::1], float64[::1]), cache=True)
+@kernel(void(float64[:, ::1], int64[::1], int64, float64[::1], float64[::1]))
 def _measure_box(points, members, size, low, high):
     """Write the ends of a group's box."""
     low[:] = np.inf
@@ -150,7 +151,7 @@ def _measure_box(points, members, size, low, high):
             high[j] = max(high[j], value)
 
 
-@njit(void(float64[:, ::1], float64[:, ::1], int64, int64, int64[::1]), cache=True)
+@kernel(void(float64[:, ::1], float64[:, ::1], int64, int64, int64[::1]))
 def _find_neighbors(low, high, groups, group, neighbors):
     """Write a group and those of the others which it costs least to share a box with."""
     d = low.shape[1]
@@ -166,7 +167,7 @@ def _find_neighbors(low, high, groups, group, neighbors):
         costs[neighbors[place]] = np.inf
 
 
-@njit(
+@kernel(
     int64(
         float64[:, ::1],
         int64,
@@ -175,8 +176,7 @@ def _find_neighbors(low, high, groups, group, neighbors):
         int64,
         float64,
         uint64,
-    ),
-    cache=True,
+    )
 )
 def _repair_cell(points, k, members, sizes, groups, tolerance, state):
     """Repair the neighbourhoods of some groups of a cell, of bad ones rather than of good ones.
@@ -247,11 +247,10 @@ def _repair_cell(points, k, members, sizes, groups, tolerance, state):
     return groups
 
 
-@njit(
+@kernel(
     types.Tuple((int64[::1], int64[::1]))(
         float64[:, ::1], int64[::1], int64[::1], int64, int64, boolean, float64, uint64
-    ),
-    cache=True,
+    )
 )
 def _pass_over(points, order, starts, k, largest, regrow, tolerance, state):
     """Cut the groups into cells of neighbours, by their middles, and repair each cell.
@@ -309,7 +308,7 @@ def _pass_over(points, order, starts, k, largest, regrow, tolerance, state):
     return new_order, new_starts[: written + 1].copy()
 
 
-@njit(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64), cache=True)
+@kernel(types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64))
 def form_groups(points, k):
     """Put records into groups of k, or a few more.
 
@@ -377,9 +376,8 @@ def form_groups(points, k):
     return order, starts
 
 
-@njit(
-    types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64[::1], int64[::1], int64, int64),
-    cache=True,
+@kernel(
+    types.Tuple((int64[::1], int64[::1]))(float64[:, ::1], int64[::1], int64[::1], int64, int64)
 )
 def refine_groups(points, order, starts, k, passes):
     """Lower the cost of groups by making neighbours anew and by exchanging records.
@@ -429,9 +427,8 @@ def refine_groups(points, order, starts, k, passes):
     return own, own_starts
 
 
-@njit(
-    types.Tuple((int64[::1], int64[::1]))(int64[:, ::1], float64[:, ::1], int64[::1], int64, int64),
-    cache=True,
+@kernel(
+    types.Tuple((int64[::1], int64[::1]))(int64[:, ::1], float64[:, ::1], int64[::1], int64, int64)
 )
 def microaggregate(codes, normalized, hashes, k, passes):
     """Put the records of a block into groups of at least k at a low ``gcp_total``.

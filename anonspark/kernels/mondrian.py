@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, uint64, void
+from numba import boolean, float64, int64, types, uint64, void
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
     REQUIREMENTS,
     both_sides_satisfy,
@@ -24,7 +25,7 @@ _RESULT = types.Tuple((int64[::1], int64[::1], uint64[::1]))
 _BOUNDARY = types.Tuple((int64, boolean))
 
 
-@njit(types.UniTuple(_BOUNDARY, 2)(int64, int64, int64, int64, boolean), cache=True)
+@kernel(types.UniTuple(_BOUNDARY, 2)(int64, int64, int64, int64, boolean))
 def choose_boundaries(below, equal, size, k, balanced):
     """Choose where a strict cut at the lower median may go.
 
@@ -62,7 +63,7 @@ def choose_boundaries(below, equal, size, k, balanced):
     return from_above, from_below
 
 
-@njit(int64[::1](int64), cache=True)
+@kernel(int64[::1](int64))
 def further_ranks(size):
     """Return the ranks whose runs have the boundaries that are looked at after the median's.
 
@@ -88,7 +89,7 @@ def further_ranks(size):
     return ranks[:found].copy()
 
 
-@njit(
+@kernel(
     types.Tuple((int64, int64, int64))(
         int64[:, ::1],
         int64[::1],
@@ -99,8 +100,7 @@ def further_ranks(size):
         int64[::1],
         int64[::1],
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _find_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch, tied_records):
     """Find the record of rank floor(size / 2) by (attributes in ``tie_order``, hash).
@@ -142,7 +142,7 @@ def _find_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch
     return levels, threshold_hash, equal_hash_left
 
 
-@njit(
+@kernel(
     int64(
         int64[:, ::1],
         int64[::1],
@@ -155,8 +155,7 @@ def _find_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch
         int64,
         int64,
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _move(
     codes,
@@ -199,7 +198,7 @@ def _move(
     return left
 
 
-@njit(
+@kernel(
     void(
         int64[:, ::1],
         float64[:, ::1],
@@ -210,8 +209,7 @@ def _move(
         int64[::1],
         float64[::1],
         float64[::1],
-    ),
-    cache=True,
+    )
 )
 def _find_extremes(codes, positions, order, start, stop, minima, maxima, low, high):
     """Put the extremes of all attributes, as codes and as positions, into the last four arrays."""
@@ -234,11 +232,10 @@ def _find_extremes(codes, positions, order, start, stop, minima, maxima, low, hi
                 high[j] = positions[record, j]
 
 
-@njit(
+@kernel(
     types.Tuple((int64, int64, float64, float64))(
         int64[:, ::1], float64[:, ::1], int64[::1], int64, int64, int64
-    ),
-    cache=True,
+    )
 )
 def _extremes_of(codes, positions, order, start, stop, attribute):
     """Return the smallest and the largest code of one attribute, and their positions."""
@@ -258,7 +255,7 @@ def _extremes_of(codes, positions, order, start, stop, attribute):
     )
 
 
-@njit(int64(float64[::1], boolean[::1]), cache=True)
+@kernel(int64(float64[::1], boolean[::1]))
 def _take_widest(widths, waiting):
     """Return the widest attribute that waits, on a tie the first, which waits no more; or -1."""
     widest = -1
@@ -270,7 +267,7 @@ def _take_widest(widths, waiting):
     return widest
 
 
-@njit(void(int64, float64[::1], int64[::1]), cache=True)
+@kernel(void(int64, float64[::1], int64[::1]))
 def _order_ties(attribute, widths, tie_order):
     """Fill ``tie_order``: the chosen attribute, then the others from wide to narrow."""
     place = 1
@@ -281,7 +278,7 @@ def _order_ties(attribute, widths, tie_order):
             place += 1
 
 
-@njit(
+@kernel(
     int64(
         int64[:, ::1],
         int64[::1],
@@ -292,8 +289,7 @@ def _order_ties(attribute, widths, tie_order):
         int64[::1],
         int64[::1],
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scratch, moved):
     """Put the first half by ``tie_order`` and hash first; return where the second half begins."""
@@ -315,7 +311,7 @@ def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scrat
     )
 
 
-@njit(
+@kernel(
     int64(
         REQUIREMENTS,
         int64[:, ::1],
@@ -332,8 +328,7 @@ def _cut_at_half(codes, hashes, order, start, stop, tie_order, thresholds, scrat
         int64[::1],
         int64[::1],
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _cut_beside_median(
     requirements,
@@ -392,7 +387,7 @@ def _cut_beside_median(
     return start
 
 
-@njit(
+@kernel(
     int64(
         REQUIREMENTS,
         int64[:, ::1],
@@ -405,8 +400,7 @@ def _cut_beside_median(
         int64[::1],
         int64[::1],
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _cut_further_out(
     requirements, codes, values, order, start, stop, attribute, scratch, moved, counts, present
@@ -479,7 +473,7 @@ def _cut_further_out(
     return start + best
 
 
-@njit(
+@kernel(
     _RESULT(
         int64[:, ::1],
         float64[:, ::1],
@@ -493,8 +487,7 @@ def _cut_further_out(
         boolean,
         boolean,
         boolean,
-    ),
-    cache=True,
+    )
 )
 def cut_into_groups(
     codes,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, types
+from numba import float64, int64, types
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.selection import select_float
 
 _LEAF_POINTS = 16
@@ -12,7 +13,7 @@ _LEAF_POINTS = 16
 _TREE = types.Tuple((int64[::1], int64[:, ::1], float64[::1]))
 
 
-@njit(float64(float64[:, ::1], int64, int64), cache=True)
+@kernel(float64(float64[:, ::1], int64, int64))
 def distance(points, a, b):
     """Return the Euclidean distance of ``points[a]`` and ``points[b]``."""
     total = 0.0
@@ -22,7 +23,7 @@ def distance(points, a, b):
     return np.sqrt(total)
 
 
-@njit(_TREE(float64[:, ::1]), cache=True)
+@kernel(_TREE(float64[:, ::1]))
 def build_tree(points):
     """Build a KD-tree over points.
 
@@ -111,7 +112,7 @@ def build_tree(points):
     return members, nodes[:count].copy(), splits[:count].copy()
 
 
-@njit(
+@kernel(
     int64(
         float64[:, ::1],
         int64[::1],
@@ -121,8 +122,7 @@ def build_tree(points):
         float64,
         int64[::1],
         float64[::1],
-    ),
-    cache=True,
+    )
 )
 def points_within(points, members, nodes, splits, query, radius, found, distances):
     """Find all points within a radius of a point, itself among them.
@@ -174,10 +174,7 @@ def points_within(points, members, nodes, splits, query, radius, found, distance
     return count
 
 
-@njit(
-    float64[::1](float64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1], float64[::1]),
-    cache=True,
-)
+@kernel(float64[::1](float64[:, ::1], int64[::1], int64, int64[::1], int64[:, ::1], float64[::1]))
 def neighbor_distances(points, weights, neighbors, members, nodes, splits):
     """Return the distance of each point to its ``neighbors``-th nearest record.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, types
+from numba import float64, int64, types
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.space_filling_curve import hilbert_keys
 
 # Bits of a place on the curve, of which each axis has at most so many.
@@ -15,7 +16,7 @@ _CURVE_AXIS_BITS = 10
 _UNITS_A_GROUP = 32
 
 
-@njit(types.Tuple((int64[::1], float64))(float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(types.Tuple((int64[::1], float64))(float64[:, ::1], int64[::1], int64))
 def cut_order(axes, order, k):
     """Cut an order of records into groups at the lowest cost (Hansen and Mukherjee 2003).
 
@@ -90,7 +91,7 @@ def cut_order(axes, order, k):
     return starts, best[units]
 
 
-@njit(int64(float64[:, ::1], int64, int64[::1]), cache=True)
+@kernel(int64(float64[:, ::1], int64, int64[::1]))
 def cut_curve(axes, k, group_of):
     """Cut the Hilbert curve through all records into groups at the lowest cost.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from numba import int64, njit, uint64
+from numba import int64, uint64
+
+from anonspark.kernels.compiling import kernel
 
 
-@njit(uint64(uint64), cache=True)
+@kernel(uint64(uint64))
 def _mix(state):
     """Scramble 64 bits (the finalizer of SplitMix64, Steele et al. 2014)."""
     state = (state ^ (state >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -13,7 +15,7 @@ def _mix(state):
     return state ^ (state >> uint64(31))
 
 
-@njit(uint64(uint64, uint64), cache=True)
+@kernel(uint64(uint64, uint64))
 def root_path(seed, round_number):
     """Return the 64-bit name of the root of a round's tree.
 
@@ -27,7 +29,7 @@ def root_path(seed, round_number):
     return _mix(_mix(seed + uint64(0x9E3779B97F4A7C15)) + round_number)
 
 
-@njit(uint64(uint64, uint64), cache=True)
+@kernel(uint64(uint64, uint64))
 def child_path(path, side):
     """Return the 64-bit name of a child from its parent's name and the side (0 left, 1 right).
 
@@ -37,7 +39,7 @@ def child_path(path, side):
     return _mix(path * uint64(2) + side + uint64(0x9E3779B97F4A7C15))
 
 
-@njit(uint64(int64, uint64), cache=True)
+@kernel(uint64(int64, uint64))
 def priority(record_hash, salt):
     """Return a record's place in a draw: its content alone decides, anew for each salt.
 

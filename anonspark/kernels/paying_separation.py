@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import boolean, float64, int64, njit, types
+from numba import boolean, float64, int64, types
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, count_values, judge
 from anonspark.kernels.separation import distinct_points, nearest_to_reference, without_noise
 
@@ -61,17 +62,14 @@ SPANS = types.NamedTuple(
 """Numba's type of :class:`Spans`."""
 
 
-@njit(int64(SPANS, int64, int64, int64), cache=True)
+@kernel(int64(SPANS, int64, int64, int64))
 def _node(spans, attribute, level, code):
     """Return the node above a leaf on a level of an attribute's hierarchy."""
     return spans.nodes[spans.first_node[attribute] + level * spans.leaves[attribute] + code]
 
 
-@njit(
-    types.Tuple((float64[::1], int64[:, :, ::1]))(
-        int64[:, ::1], float64[:, ::1], SPANS, int64[::1]
-    ),
-    cache=True,
+@kernel(
+    types.Tuple((float64[::1], int64[:, :, ::1]))(int64[:, ::1], float64[:, ::1], SPANS, int64[::1])
 )
 def _boxes_of_prefixes(codes, normalized, spans, records):
     """Return the box of each prefix of some records, and what a record of it would lose.
@@ -137,7 +135,7 @@ def _boxes_of_prefixes(codes, normalized, spans, records):
     return penalties, boxes
 
 
-@njit(boolean(SPANS, int64[:, :, ::1], int64, int64, int64), cache=True)
+@kernel(boolean(SPANS, int64[:, :, ::1], int64, int64, int64))
 def _lies_inside(spans, boxes, prefix, attribute, code):
     """Return whether a value costs a prefix's box nothing."""
     low, high, level, held = boxes[prefix, attribute]
@@ -152,7 +150,7 @@ def _lies_inside(spans, boxes, prefix, attribute, code):
     return _node(spans, attribute, level, code) == _node(spans, attribute, level, low)
 
 
-@njit(int64[::1](int64[:, ::1], SPANS, int64[::1], int64[:, :, ::1]), cache=True)
+@kernel(int64[::1](int64[:, ::1], SPANS, int64[::1], int64[:, :, ::1]))
 def _first_boxes_around(codes, spans, records, boxes):
     """Return, for each record, the first prefix whose box it lies in; O(m d log m)."""
     m, d = records.shape[0], codes.shape[1]
@@ -174,7 +172,7 @@ def _first_boxes_around(codes, spans, records, boxes):
     return entries
 
 
-@njit(
+@kernel(
     boolean[::1](
         int64[:, ::1],
         float64[:, ::1],
@@ -186,8 +184,7 @@ def _first_boxes_around(codes, spans, records, boxes):
         int64,
         boolean,
         float64,
-    ),
-    cache=True,
+    )
 )
 def separate_where_paying(
     codes, normalized, values, order, starts, requirements, spans, neighbors, by_density, price

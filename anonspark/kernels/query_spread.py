@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, njit
+from numba import float64
+
+from anonspark.kernels.compiling import kernel
 
 # What a step over all records counts, beside 1 for a step over the whole range: with more of it
 # counts are estimated better and the certainty penalty grows.
 _SHARE_OF_RANKS = 0.08
 
 
-@njit(float64[:, ::1](float64[:, ::1], float64[::1]), cache=True)
+@kernel(float64[:, ::1](float64[:, ::1], float64[::1]))
 def spread_for_queries(normalized, weights):
     """Add to each value's position a share of its rank among the records.
 

@@ -10,7 +10,9 @@ points as its class has records.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, njit, types, void
+from numba import boolean, float64, int32, int64, types, void
+
+from anonspark.kernels.compiling import kernel
 
 _LEAF_REGIONS = 8
 
@@ -21,7 +23,7 @@ _CODES = int32[:, ::1]
 _TREE = types.Tuple((int64[::1], int64[:, ::1], int32[:, ::1], int32[:, ::1]))
 
 
-@njit(_TREE(_CODES, _CODES), cache=True)
+@kernel(_TREE(_CODES, _CODES))
 def build_region_tree(low, high):
     """Build a tree over boxes.
 
@@ -99,7 +101,7 @@ def build_region_tree(low, high):
     return members, nodes[:count].copy(), node_low[:count].copy(), node_high[:count].copy()
 
 
-@njit(boolean(_CODES, int64, _CODES, _CODES, int64), cache=True)
+@kernel(boolean(_CODES, int64, _CODES, _CODES, int64))
 def _in_box(points, point, low, high, box):
     for j in range(points.shape[1]):
         if points[point, j] < low[box, j] or points[point, j] > high[box, j]:
@@ -107,7 +109,7 @@ def _in_box(points, point, low, high, box):
     return True
 
 
-@njit(boolean(_CODES, int64, _CODES, int64[::1], _CODES, int64), cache=True)
+@kernel(boolean(_CODES, int64, _CODES, int64[::1], _CODES, int64))
 def _in_runs(points, point, gaps, offsets, runs, region):
     for j in range(points.shape[1]):
         listed = gaps[region, j]
@@ -127,7 +129,7 @@ def _in_runs(points, point, gaps, offsets, runs, region):
     return True
 
 
-@njit(
+@kernel(
     int64(
         _CODES,
         int64,
@@ -141,8 +143,7 @@ def _in_runs(points, point, gaps, offsets, runs, region):
         _CODES,
         _CODES,
         int64[::1],
-    ),
-    cache=True,
+    )
 )
 def _regions_of(
     points,
@@ -197,7 +198,7 @@ _REGIONS = (
 )
 
 
-@njit(void(*_REGIONS, int64[::1]), cache=True)
+@kernel(void(*_REGIONS, int64[::1]))
 def count_points(
     points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, counts
 ):
@@ -234,7 +235,7 @@ def count_points(
             counts[found[i]] += 1
 
 
-@njit(float64[::1](*_REGIONS, float64[::1]), cache=True)
+@kernel(float64[::1](*_REGIONS, float64[::1]))
 def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high, shares):
     """Add up a figure of all regions that hold each point.
 
@@ -264,7 +265,7 @@ def sum_shares(points, low, high, gaps, offsets, runs, members, nodes, node_low,
     return sums
 
 
-@njit(int64(int64[::1], int32[::1], int64[::1], int64[::1]), cache=True)
+@kernel(int64(int64[::1], int32[::1], int64[::1], int64[::1]))
 def _largest_matching(starts, pairs, room, held):
     """Return how many points can be given places, each one of those that hold it.
 
@@ -361,11 +362,10 @@ def _largest_matching(starts, pairs, room, held):
                         taken_over[depth] = slot
 
 
-@njit(
+@kernel(
     types.Tuple((int64[::1], int64[::1], int64[::1]))(
         _CODES, int64[::1], int64[::1], int64[::1], int64[::1], int64, *_REGIONS[1:]
-    ),
-    cache=True,
+    )
 )
 def match_groups(
     points,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from numba import float64, int64, njit
+from numba import float64, int64
+
+from anonspark.kernels.compiling import kernel
 
 
 def _select(values, start, stop, rank):
@@ -60,5 +62,5 @@ def _select(values, start, stop, rank):
     return values[target]
 
 
-select = njit(int64(int64[::1], int64, int64, int64), cache=True)(_select)
-select_float = njit(float64(float64[::1], int64, int64, int64), cache=True)(_select)
+select = kernel(int64(int64[::1], int64, int64, int64))(_select)
+select_float = kernel(float64(float64[::1], int64, int64, int64))(_select)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import boolean, float64, int64
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
     REQUIREMENTS,
     clear_counts,
@@ -20,7 +21,7 @@ from anonspark.kernels.nearest_neighbors import (
 )
 
 
-@njit(float64(float64), cache=True)
+@kernel(float64(float64))
 def without_noise(value):
     """Round to 33 significant bits, a relative precision of 1e-10 (Veltkamp 1968).
 
@@ -31,7 +32,7 @@ def without_noise(value):
     return shifted - (shifted - value)
 
 
-@njit(float64[::1](float64[:, ::1], int64[::1], int64), cache=True)
+@kernel(float64[::1](float64[:, ::1], int64[::1], int64))
 def neighbor_distance_sums(points, weights, neighbors):
     """Return the sum of the distances from each point to its nearest records.
 
@@ -71,7 +72,7 @@ def neighbor_distance_sums(points, weights, neighbors):
     return sums
 
 
-@njit(int64[::1](int64[:, ::1], int64[::1], int64, int64), cache=True)
+@kernel(int64[::1](int64[:, ::1], int64[::1], int64, int64))
 def distinct_points(codes, order, start, stop):
     """Return where each distinct point of a group begins.
 
@@ -105,7 +106,7 @@ def distinct_points(codes, order, start, stop):
     return first[: distinct + 1].copy()
 
 
-@njit(int64[::1](float64[:, ::1], int64[::1], int64[::1], int64, boolean), cache=True)
+@kernel(int64[::1](float64[:, ::1], int64[::1], int64[::1], int64, boolean))
 def nearest_to_reference(normalized, order, first, neighbors, by_density):
     """Return a group's points by their distance from its reference, which comes first.
 
@@ -156,7 +157,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
     return np.argsort(distances, kind="mergesort")
 
 
-@njit(
+@kernel(
     boolean[::1](
         int64[:, ::1],
         float64[:, ::1],
@@ -166,8 +167,7 @@ def nearest_to_reference(normalized, order, first, neighbors, by_density):
         REQUIREMENTS,
         int64,
         boolean,
-    ),
-    cache=True,
+    )
 )
 def separate_outliers(
     codes, normalized, values, order, starts, requirements, neighbors, by_density

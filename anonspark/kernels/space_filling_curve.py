@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, njit
+from numba import int64
+
+from anonspark.kernels.compiling import kernel
 
 
-@njit(int64[::1](int64[:, ::1], int64), cache=True)
+@kernel(int64[::1](int64[:, ::1], int64))
 def hilbert_keys(cells, bits):
     """Return how far along the Hilbert curve each cell of a grid is (Skilling 2004).
 

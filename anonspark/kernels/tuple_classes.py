@@ -10,12 +10,13 @@ are runs of rows, and nothing is ever sorted or hashed.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, njit, types, uint64, void
+from numba import boolean, int32, int64, types, uint64, void
 
+from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, first_unsatisfied
 
 
-@njit(boolean(int32[:, ::1], int64, int64, int64, int64), cache=True)
+@kernel(boolean(int32[:, ::1], int64, int64, int64, int64))
 def _equal(codes, one, other, start, stop):
     """Return whether two rows agree in the columns from ``start`` to ``stop``."""
     column = start
@@ -24,7 +25,7 @@ def _equal(codes, one, other, start, stop):
     return column >= stop
 
 
-@njit(boolean(int32[:, ::1], int64, int64, int64), cache=True)
+@kernel(boolean(int32[:, ::1], int64, int64, int64))
 def _comes_first(codes, one, other, start):
     """Return whether a row is not behind another one, by the columns from ``start`` on."""
     column = start
@@ -34,10 +35,7 @@ def _comes_first(codes, one, other, start):
     return codes[one, column] <= codes[other, column]
 
 
-@njit(
-    void(int32[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64),
-    cache=True,
-)
+@kernel(void(int32[:, ::1], int64, int64[::1], int64[::1], int64[::1], int64))
 def _merge_segments(codes, column, order, spare, bounds, segments):
     """Merge neighbouring segments, each in the order of the columns behind one, pair by pair."""
     while segments > 1:
@@ -63,10 +61,7 @@ def _merge_segments(codes, column, order, spare, bounds, segments):
         segments = merged
 
 
-@njit(
-    types.Tuple((int32[:, ::1], int64[::1]))(int32[:, ::1], int64[::1], int64, int32[::1]),
-    cache=True,
-)
+@kernel(types.Tuple((int32[:, ::1], int64[::1]))(int32[:, ::1], int64[::1], int64, int32[::1]))
 def raise_column(codes, counts, column, coarser):
     """Replace the groups of one column by coarser ones, and add up tuples that become equal.
 
@@ -129,7 +124,7 @@ def raise_column(codes, counts, column, coarser):
     return raised[:found].copy(), sums[:found].copy()
 
 
-@njit(int64(int32[:, ::1], int64, int64), cache=True)
+@kernel(int64(int32[:, ::1], int64, int64))
 def _end_of_class(codes, start, d):
     stop = start + 1
     if codes.shape[1] > d:
@@ -138,11 +133,10 @@ def _end_of_class(codes, start, d):
     return stop
 
 
-@njit(
+@kernel(
     boolean(
         int32[:, ::1], int64[::1], int64, int64, int64, int64, REQUIREMENTS, int64[::1], int64[::1]
-    ),
-    cache=True,
+    )
 )
 def _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present):
     """Return whether a class satisfies the requirements beyond k."""
@@ -159,11 +153,8 @@ def _satisfies(codes, counts, d, start, stop, size, requirements, tallies, prese
     return violated < 0
 
 
-@njit(
-    types.UniTuple(int64, 7)(
-        int32[:, ::1], int64[::1], int64, REQUIREMENTS, int64[::1], int64[::1]
-    ),
-    cache=True,
+@kernel(
+    types.UniTuple(int64, 7)(int32[:, ::1], int64[::1], int64, REQUIREMENTS, int64[::1], int64[::1])
 )
 def score_classes(codes, counts, d, requirements, first, groups):
     """Judge the classes that tuples form, and sum up what they are like.
@@ -229,10 +220,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
     return classes, satisfied, suppressed, low, high, satisfied_low, satisfied_high
 
 
-@njit(
-    types.Tuple((int64[::1], int64[::1]))(int32[:, ::1], int64[::1], int64, REQUIREMENTS),
-    cache=True,
-)
+@kernel(types.Tuple((int64[::1], int64[::1]))(int32[:, ::1], int64[::1], int64, REQUIREMENTS))
 def find_utility_classes(codes, counts, d, requirements):
     """Return the classes that satisfy the requirements.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit
+from numba import float64, int64
+
+from anonspark.kernels.compiling import kernel
 
 UNITS = 2.0**44
 """Units of a distance key in a distance of 1.
@@ -13,7 +15,7 @@ other key; so many fit that distances stay below 2^63 with any weights.
 """
 
 
-@njit(int64(float64[:, ::1], int64, float64[:, ::1], int64), cache=True)
+@kernel(int64(float64[:, ::1], int64, float64[:, ::1], int64))
 def distance_key(normalized, record, points, point):
     """Return a record's Euclidean distance to a point, in units of 2^-44, rounded down.
 
@@ -39,7 +41,7 @@ def distance_key(normalized, record, points, point):
     return int64(np.sqrt(total) * UNITS)
 
 
-@njit(int64[::1](float64[:, ::1], float64[:, ::1]), cache=True)
+@kernel(int64[::1](float64[:, ::1], float64[:, ::1]))
 def order_by_spread(candidates, samples):
     """Sort candidates for a vantage point by how much the distances from them vary.
 

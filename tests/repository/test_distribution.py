@@ -102,7 +102,8 @@ from anonspark.page.document import files
 from anonspark.kernels import machine_code, paths
 assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
 assert "<html" in files("anonspark.page").joinpath("page.html.j2").read_text("utf-8")
-compiled = (paths._mix, paths.root_path, paths.child_path, paths.priority)
+kernels = (paths._mix, paths.root_path, paths.child_path, paths.priority)
+compiled = [kernel.compiled() for kernel in kernels]
 print(machine_code.folder_of_kernels())
 print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
 """
