@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
@@ -57,6 +59,44 @@ class Entry:
     def name(self) -> str:
         """The last part of the path."""
         return self.path.rpartition("/")[2]
+
+
+def local_tree(directory: str, prefix: str = "") -> list[Entry]:
+    """Return all that lies in a directory of the local disk at any depth, links not followed.
+
+    Parameters
+    ----------
+    directory : str
+    prefix : str
+        Put before each path.
+
+    Returns
+    -------
+    list of Entry
+        None where no directory is there.
+
+    Raises
+    ------
+    OSError
+        If a directory cannot be listed.
+    """
+    found: list[Entry] = []
+    try:
+        inside = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    for entry in inside:
+        path, status = prefix + entry.name, entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            found.append(Entry(path, "link"))
+        elif stat.S_ISDIR(status.st_mode):
+            found.append(Entry(path, "directory"))
+            found += local_tree(entry.path, f"{path}/")
+        elif stat.S_ISREG(status.st_mode):
+            found.append(Entry(path, "file", status.st_size))
+        else:
+            found.append(Entry(path, "other"))
+    return found
 
 
 class Files(Protocol):
@@ -143,7 +183,7 @@ class Files(Protocol):
         ...
 
     def sha256(self, path: str) -> str:
-        """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
+        """Return the SHA-256 of a file in hexadecimal digits; it is read as a whole."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -228,6 +268,6 @@ class Files(Protocol):
         UnicodeDecodeError
             If it is not UTF-8.
         ConfigurationError
-            If Hadoop cannot reach the place.
+            If the place cannot be reached.
         """
         ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from anonspark.engine.files import Entry, FilesError
+from anonspark.engine.files import Entry, FilesError, local_tree
 from anonspark.errors import ConfigurationError
 
 _P = ParamSpec("_P")
@@ -39,26 +38,6 @@ def _reaching(path: str) -> Iterator[None]:
             f"path {path}: Hadoop cannot reach it; check scheme, host, spelling (a relative path "
             "has no colon) and permissions, and that Spark has the package of its file system"
         ) from error
-
-
-def _local_tree(directory: str, prefix: str) -> list[Entry]:
-    found: list[Entry] = []
-    try:
-        inside = sorted(os.scandir(directory), key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    for entry in inside:
-        path, status = prefix + entry.name, entry.stat(follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
-            found.append(Entry(path, "link"))
-        elif stat.S_ISDIR(status.st_mode):
-            found.append(Entry(path, "directory"))
-            found += _local_tree(entry.path, f"{path}/")
-        elif stat.S_ISREG(status.st_mode):
-            found.append(Entry(path, "file", status.st_size))
-        else:
-            found.append(Entry(path, "other"))
-    return found
 
 
 def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -163,7 +142,7 @@ class FileSystem:
         local = self.local_path(path)
         try:
             if local is not None:
-                found = _local_tree(local, "")
+                found = local_tree(local)
             else:
                 file_system, java_path = self._open(path)
                 found = self._remote_tree(file_system, java_path, "")

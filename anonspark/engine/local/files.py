@@ -1,0 +1,360 @@
+"""Files and directories of the local disk, by the addresses that Hadoop has for them."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from anonspark.engine.files import Entry, FilesError, local_tree
+from anonspark.engine.local.glob_patterns import is_checksum, matching_paths
+from anonspark.errors import ConfigurationError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# A colon in front of the first slash ends a scheme.
+_SCHEME = re.compile(r"([^/:]*):")
+
+# What a file system says that has no hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
+
+# What it says of a target that came into being meanwhile.
+_THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR)
+
+
+def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Translate what the system says where it refuses."""
+
+    @wraps(method)
+    def translated(*given: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return method(*given, **named)
+        except (FilesError, FileExistsError):
+            raise
+        except OSError as error:
+            raise FilesError(error.errno, error.strerror or str(error), error.filename) from error
+
+    return translated
+
+
+@contextmanager
+def _reaching(path: str) -> Iterator[None]:
+    """Translate what the system says of a path that it cannot look at.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the path.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"path {path}: it cannot be reached; check spelling and permissions"
+        ) from error
+
+
+def _place(address: str) -> Path:
+    """Return where an address is on the local disk.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is elsewhere, or no address.
+    """
+    if "\0" in address:
+        raise ConfigurationError(
+            f"path {address!r}: found the character NUL, which no file system has in names; "
+            "remove it"
+        )
+    scheme, path = _SCHEME.match(address), address
+    if scheme is not None:
+        path = address[scheme.end() :]
+        if scheme[1] != "file":
+            raise ConfigurationError(
+                f"path {address}: the local engine reads and writes local disks only; expected a "
+                f"path (a relative one has no colon) or the scheme file, found {scheme[1]!r}; "
+                "correct it, or set execution.engine to spark"
+            )
+    host = ""
+    if path.startswith("//"):
+        # Hadoop takes what follows two slashes for a host.
+        host, slash, rest = path[2:].partition("/")
+        path = slash + rest if path.strip("/") else "/"
+    if host or not path or (scheme is not None and not path.startswith("/")):
+        raise ConfigurationError(
+            f"path {address}: no place on the local disk; expected a path, or file: and an "
+            "absolute path, without a host; correct it"
+        )
+    # The system would follow links before it takes dots away.
+    normal = os.path.normpath(Path.cwd() / path)
+    return Path("/" + normal.lstrip("/"))
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """The local disk; :class:`anonspark.engine.files.Files` says more of each method.
+
+    An address is ``file:`` and an absolute path, as Hadoop writes it. No checksums are kept. Where
+    Hadoop left some beside a file, they go where the file goes, and go away when it changes.
+    """
+
+    def local_path(self, path: str) -> str:
+        """Return where a path is on the local disk, links not followed."""
+        return str(_place(path))
+
+    def qualified(self, path: str) -> str:
+        """Return the absolute address of a path, with scheme and without dots."""
+        return f"file:{self.local_path(path)}"
+
+    def resolved(self, path: str) -> str:
+        """Return the absolute address of a path, with symbolic links followed."""
+        return f"file:{os.path.realpath(self.local_path(path))}"
+
+    def is_link(self, path: str) -> bool:
+        """Return whether a path is a symbolic link itself, whether it leads anywhere or not."""
+        return _place(path).is_symlink()
+
+    def dangling_parent(self, path: str) -> str | None:
+        """Return the link above a path that leads nowhere, so that nothing can be made there."""
+        for above in _place(path).parents:
+            if _exists(above):
+                return None
+            if above.is_symlink():
+                return f"file:{above}"
+        return None
+
+    def tree(self, path: str) -> list[Entry]:
+        """Return all that lies in a directory at any depth, hidden files and checksums too."""
+        try:
+            found = local_tree(self.local_path(path))
+        except OSError as error:
+            raise ConfigurationError(
+                f"path {path}: not all of its directories can be listed; check permissions"
+            ) from error
+        return sorted(found, key=lambda entry: entry.path)
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file or directory is there."""
+        return _exists(_place(path))
+
+    def matches(self, pattern: str) -> list[str]:
+        """Return the addresses of all files and directories that a path or glob pattern names."""
+        try:
+            return [f"file:{path}" for path in matching_paths(self.local_path(pattern))]
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"path {pattern}: what it names cannot be found; check brackets, braces and "
+                "permissions"
+            ) from error
+
+    def parent(self, path: str) -> str:
+        """Return the address of the directory that holds a path."""
+        return f"file:{_place(path).parent}"
+
+    @_refused
+    def make_private_directory(self, path: str) -> None:
+        """Create a directory, readable by its owner only."""
+        place = _place(path)
+        _make_directory(place.parent)
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        if not place.is_dir():
+            raise FilesError(f"cannot create directory {path}")
+        place.chmod(0o700)
+
+    @_refused
+    def make_directory(self, path: str) -> None:
+        """Create a directory and its parents."""
+        _make_directory(_place(path))
+
+    def children(self, path: str) -> list[str]:
+        """Return the addresses of what a directory holds, sorted; none where it is not there."""
+        place = _place(path)
+        if not _exists(place):
+            return []
+        with _reaching(path):
+            inside = place.iterdir() if place.is_dir() else [place]
+            return sorted(f"file:{one}" for one in inside if _is_listed(one))
+
+    def files_below(self, path: str) -> list[tuple[str, int]]:
+        """Return every file of a directory at any depth, sorted: relative path, and bytes."""
+        with _reaching(path):
+            return sorted(_files_below(_place(path), ""))
+
+    def sha256(self, path: str) -> str:
+        """Return the SHA-256 of a file in hexadecimal digits."""
+        with _reaching(path), _place(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @_refused
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or directory; the target must not exist."""
+        old, new = _place(source), _place(target)
+        there = FilesError(f"cannot rename {source} to {target}: it is there already")
+        if _exists(new):
+            raise there
+        _make_directory(new.parent)
+        try:
+            _rename(old, new)
+        except OSError as error:
+            if error.errno in _THERE:
+                raise there from error
+            raise
+        with suppress(FileNotFoundError):
+            _checksum(old).replace(_checksum(new))
+
+    @_refused
+    def replace(self, path: str, content: bytes, temporary: str) -> None:
+        """Write a small file aside and rename it, so that readers never see half of it."""
+        place = _place(path)
+        aside = place.with_name(temporary)
+        try:
+            _make_directory(place.parent)
+            aside.write_bytes(content)
+            # Before the file is there, whose content they would not fit.
+            _checksum(place).unlink(missing_ok=True)
+            aside.replace(place)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+
+    @_refused
+    def delete(self, path: str) -> None:
+        """Delete a file or a directory with all that is in it; nothing happens where none is."""
+        place = _place(path)
+        if not _exists(place):
+            return
+        try:
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink()
+                _checksum(place).unlink(missing_ok=True)
+        except FileNotFoundError:
+            # Somebody else deletes it, too.
+            if _exists(place):
+                raise
+
+    @_refused
+    def delete_if_empty(self, path: str) -> None:
+        """Delete a directory that holds no file at any depth."""
+        place = _place(path)
+        if place.is_dir() and not any(_files_below(place, "")):
+            shutil.rmtree(place)
+
+    @_refused
+    def create_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
+        place = _place(path)
+        _make_directory(place.parent)
+        try:
+            file = place.open("xb")
+        except FileExistsError as error:
+            raise FileExistsError(path) from error
+        with file:
+            file.write(text.encode())
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file."""
+        self.write_bytes(path, text.encode())
+
+    @_refused
+    def write_atomically(self, path: str, text: str) -> None:
+        """Write a small UTF-8 file that is there as a whole or not at all; replaces none."""
+        directory, _, name = path.rpartition("/")
+        hidden = f"{directory}/.{name}.writing"
+        self.write_text(hidden, text)
+        self.rename(hidden, path)
+
+    @_refused
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Write a small file."""
+        place = _place(path)
+        _make_directory(place.parent)
+        _checksum(place).unlink(missing_ok=True)
+        place.write_bytes(content)
+
+    @_refused
+    def read_text(self, path: str) -> str:
+        """Read a small UTF-8 file."""
+        return _place(path).read_bytes().decode()
+
+    @_refused
+    def read_part(self, path: str, offset: int, length: int) -> bytes:
+        """Read some bytes of a file that has as many there."""
+        with _place(path).open("rb") as file:
+            file.seek(offset)
+            content = file.read(length)
+        if len(content) != length:
+            raise FilesError(f"{path} has {len(content)} bytes from {offset} on, not {length}")
+        return content
+
+    @_refused
+    def size(self, path: str) -> int:
+        """Return the bytes of a file."""
+        return _place(path).stat().st_size
+
+    def read_document(self, path: str) -> str:
+        """Read a file that a user named, and say what is wrong as the local disk does."""
+        if not self.exists(path):
+            raise FileNotFoundError(path)
+        try:
+            return self.read_text(path).removeprefix("\ufeff")
+        except FilesError as error:
+            raise OSError(errno.EIO, "it cannot be opened as a file", path) from error
+
+
+def _exists(place: Path) -> bool:
+    # Where it cannot be looked at, nothing is; pathlib would fail.
+    return os.path.exists(place)  # noqa: PTH110
+
+
+def _make_directory(place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise FilesError(f"cannot create directory file:{place}") from error
+
+
+def _checksum(place: Path) -> Path:
+    """Return where Hadoop keeps the checksums of a file."""
+    return place.with_name(f".{place.name}.crc")
+
+
+def _is_listed(place: Path) -> bool:
+    """Return whether Hadoop lists it, which it does no link that leads nowhere."""
+    return not is_checksum(place.name) and _exists(place)
+
+
+def _rename(old: Path, new: Path) -> None:
+    """Rename to a place where nothing is, which the system itself makes sure of."""
+    if old.is_file() and not old.is_symlink():
+        # A file takes the place of another one without a word; a second name does not.
+        try:
+            new.hardlink_to(old)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            old.unlink()
+            return
+    # A directory takes the place of an empty one only.
+    old.rename(new)
+
+
+def _files_below(directory: Path, prefix: str) -> Iterator[tuple[str, int]]:
+    for place in directory.iterdir():
+        if place.is_dir():
+            yield from _files_below(place, f"{prefix}{place.name}/")
+        elif _is_listed(place):
+            yield prefix + place.name, place.stat().st_size

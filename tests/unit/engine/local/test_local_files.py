@@ -1,0 +1,170 @@
+"""The local disk as an engine sees it; that Hadoop sees it so, too, a test with Spark shows."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonspark.engine.files import FilesError
+from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.local.glob_patterns import has_pattern, matching_paths
+from anonspark.errors import ConfigurationError
+
+FILES = LocalFiles()
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/a/b", "/a/b"),
+        ("/a//b/", "/a/b"),
+        ("file:/a/../b/./c", "/b/c"),
+        ("file:///a b", "/a b"),
+        ("/a%20b/c:d?e#f", "/a%20b/c:d?e#f"),
+        ("///a", "/a"),
+        ("/", "/"),
+    ],
+)
+def test_addresses(path: str, place: str) -> None:
+    assert FILES.local_path(path) == place
+    assert FILES.qualified(path) == f"file:{place}"
+    assert FILES.qualified(FILES.qualified(path)) == f"file:{place}"
+
+
+def test_relative_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert FILES.qualified("a/../b") == f"file:{tmp_path}/b"
+    assert FILES.parent("b") == f"file:{tmp_path}"
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    assert FILES.qualified("link/x") == f"file:{tmp_path}/link/x"
+    assert FILES.resolved("link/x") == f"file:{tmp_path}/there/x"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("s3://bucket/x", "found 's3'; correct it, or set execution.engine to spark"),
+        ("a:b", "a relative one has no colon"),
+        ("file:a", "no place on the local disk"),
+        ("file://host/a", "without a host"),
+        ("//host/a", "without a host"),
+        ("", "no place on the local disk"),
+        ("a\0b", "the character NUL"),
+    ],
+)
+def test_what_is_no_address(path: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        FILES.exists(path)
+
+
+def test_of_several_writers_one_succeeds(tmp_path: Path) -> None:
+    made: list[str] = []
+    begin = threading.Barrier(8)
+
+    def create(number: int) -> None:
+        begin.wait()
+        try:
+            FILES.create_text(f"{tmp_path}/state/one", str(number))
+        except FileExistsError:
+            return
+        made.append(str(number))
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [FILES.read_text(f"{tmp_path}/state/one")] == made
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_target_that_comes_into_being_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    if kind == "file":
+        source.write_text("new")
+        target.write_text("old")
+    else:
+        (source / "x").mkdir(parents=True)
+        (target / "y").mkdir(parents=True)
+    monkeypatch.setattr("anonspark.engine.local.files._exists", lambda _: False)
+    with pytest.raises(FilesError, match="it is there already"):
+        FILES.rename(str(source), str(target))
+    assert source.exists()
+    assert (target.read_text() == "old") if kind == "file" else (target / "y").is_dir()
+
+
+def test_file_systems_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    FILES.write_text(f"{tmp_path}/old", "content")
+    FILES.rename(f"{tmp_path}/old", f"{tmp_path}/new")
+    assert FILES.read_text(f"{tmp_path}/new") == "content"
+    assert FILES.children(str(tmp_path)) == [f"file:{tmp_path}/new"]
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    FILES.write_text(f"{tmp_path}/one", "old")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(FilesError, match="No space left on device") as told:
+        FILES.replace(f"{tmp_path}/one", b"new", ".aside")
+    assert told.value.errno == errno.ENOSPC
+    assert FILES.files_below(str(tmp_path)) == [("one", 3)]
+    assert FILES.read_text(f"{tmp_path}/one") == "old"
+
+
+def test_a_private_directory(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir(mode=0o755)
+    for name in ("new/private", "there"):
+        FILES.make_private_directory(f"{tmp_path}/{name}")
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new").stat().st_mode & 0o077
+
+
+def test_checksums_of_hadoop_go_with_their_files(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        FILES.write_text(f"{tmp_path}/{name}", name)
+        (tmp_path / f".{name}.crc").write_text("of Hadoop")
+    assert FILES.files_below(str(tmp_path)) == [("a", 1), ("b", 1), ("c", 1)]
+    FILES.rename(f"{tmp_path}/a", f"{tmp_path}/d")
+    FILES.delete(f"{tmp_path}/b")
+    FILES.replace(f"{tmp_path}/c", b"new", ".aside")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".d.crc", "c", "d"]
+    FILES.write_bytes(f"{tmp_path}/d", b"new")
+    assert not (tmp_path / ".d.crc").exists()
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in ("year=2025/a.csv", "year=2026/a.csv", "year=2026/b.csv", "x,y", "z*"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    found = {
+        "year=*/a.csv": ["year=2025/a.csv", "year=2026/a.csv"],
+        "year=202[6-9]/?.csv": ["year=2026/a.csv", "year=2026/b.csv"],
+        "{year=2025/a,year=2026/b}.csv": ["year=2025/a.csv", "year=2026/b.csv"],
+        "year={2025,2024}": ["year=2025"],
+        "x,y": ["x,y"],
+        r"z\*": ["z*"],
+        "none*": [],
+        "x,y/*": [],
+    }
+    for pattern, names in found.items():
+        assert matching_paths(f"{tmp_path}/{pattern}") == [f"{tmp_path}/{name}" for name in names]
+        assert has_pattern(pattern) is (pattern[:3] != "x,y" or "*" in pattern)
+    assert matching_paths("/") == ["/"]
+    for pattern in ("[a", "{a", "a\\", "[z-a]"):
+        with pytest.raises(ValueError, match=r"brac|backslash|letters"):
+            matching_paths(f"{tmp_path}/{pattern}")
+        with pytest.raises(ConfigurationError, match="check brackets"):
+            FILES.matches(f"{tmp_path}/{pattern}")
