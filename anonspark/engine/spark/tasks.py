@@ -1,31 +1,22 @@
-"""Our functions in Spark's Python tasks, whose errors must not carry values of the data away.
+"""Our functions in Spark's Python tasks.
 
-What a failed task says goes to Spark's logs, its user interface and its event log, where other
-people read it than those who may see the data. The text of an error often quotes the value that
-caused it, so only its kind and its place leave the task.
+What a failed task says goes to Spark's logs, its user interface and its event log: only the kind
+and the place of an error leave the task.
 """
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
 from zipimport import zipimporter
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from anonspark.engine.tasks import Batches, enter_task
-from anonspark.errors import AnonsparkError
-
-
-class FailedTaskError(Exception):
-    """A task failed; the message names the kind of error and the calls that led to it."""
+from anonspark.engine.tasks import Batches, enter_task, run_guarded
 
 
 def map_batches(
@@ -58,18 +49,10 @@ class _Guarded:
         context = TaskContext.get()
         enter_task(context.partitionId() if context else 0)
         try:
-            yield from self.function(batches)
-        except AnonsparkError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, its text may quote a record
-            message = _without_text(error)
-        else:
-            return
+            yield from run_guarded(self.function, batches)
         finally:
             _forget_archives()
             _freeze_modules()
-        # Outside the handler, so that the traceback does not show the error that came first.
-        raise FailedTaskError(message)
 
 
 def _forget_archives() -> None:
@@ -99,15 +82,3 @@ def _freeze_modules() -> None:
     if len(sys.modules) > _frozen:
         _frozen = len(sys.modules)
         gc.freeze()
-
-
-def _without_text(error: Exception) -> str:
-    calls = "; ".join(
-        f"{PurePath(frame.filename).name}:{frame.lineno} in {frame.name}"
-        for frame in traceback.extract_tb(error.__traceback__)
-    )
-    kind = type(error).__name__
-    if isinstance(error, OSError) and error.errno is not None:
-        # The system's own words for it, such as that a disk is full.
-        kind += f" ({os.strerror(error.errno)})"
-    return f"{kind} at {calls} (its text is left out: it may hold data)"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from anonspark.engine.spark import tasks
-from anonspark.engine.spark.tasks import FailedTaskError, _Guarded
-from anonspark.engine.tasks import Batches
+from anonspark.engine.spark.tasks import _Guarded
+from anonspark.engine.tasks import Batches, FailedTaskError
 from anonspark.errors import DataError
 
 

@@ -1,0 +1,1 @@
+"""Values of Arrow's columns as every engine reads, judges and hashes them."""

@@ -1,0 +1,214 @@
+"""What is to be told of the values of the input, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.columns import quasi_identifier_column
+from anonspark.engine.columns.planning import PlannedColumn
+from anonspark.engine.columns.texts import parse
+from anonspark.engine.columns.values import convert, plain, read_values
+from anonspark.engine.raw_columns import Reading, is_text
+
+# More different texts are an error, and need not be told apart.
+_MOST_DISTINCT = 10_000_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The values of one quasi-identifier in a batch of n records.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        As they are read; null where they are missing, or cannot be read.
+    missing, invalid, infinite, numeric : bool ndarray of shape (n,)
+        Whether each is missing; is there but not of its declared type; is an infinite number; is
+        a text, of which nothing was declared, that reads as a number.
+    """
+
+    values: pa.Array
+    missing: np.ndarray
+    invalid: np.ndarray
+    infinite: np.ndarray
+    numeric: np.ndarray
+
+
+def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judged:
+    """Read the values of a quasi-identifier, and tell what is to be told of them.
+
+    Parameters
+    ----------
+    plan : PlannedColumn
+    column : pyarrow.Array
+        Of the input.
+    markers : sequence of str
+        Texts that mean missing.
+    """
+    raw = plain(column)
+    name = plan.column.name
+    reading = Reading(name, name, plan.read_as, tuple(markers))
+    values, gone = read_values(reading, raw)
+    missing = _flags(gone)
+    no = np.zeros(len(raw), bool)
+    invalid = ~missing & _flags(pc.is_null(values)) if plan.read_as is not None else no
+    infinite = no
+    if pa.types.is_floating(values.type):
+        infinite = _flags(pc.fill_null(pc.is_inf(values), False))
+    numeric = no
+    if plan.column.undeclared_text and is_text(raw.type):
+        numeric = ~missing & _flags(pc.is_valid(parse(pc.ascii_trim(raw, " "), pa.float64())))
+    if plan.in_text is not None:
+        values = convert(values, pa.string(), plan.in_text)
+    return Judged(values, missing, invalid, infinite, numeric)
+
+
+def _flags(found: pa.Array) -> np.ndarray:
+    return np.asarray(found.to_numpy(zero_copy_only=False), bool)
+
+
+@dataclass
+class Found:
+    """What was found in the records of one task, or of all.
+
+    Parameters
+    ----------
+    rows, kept : int
+        Records, and those that stay under the policy for missing values.
+    counts : dict of str to int
+        By name; see :meth:`anonspark.engine.protocol.Input.inspect`.
+    texts : dict of int to set of str
+        Different values of the quasi-identifiers that are texts, by their places.
+    lowest, highest : dict of int to int, float or Decimal
+        Extremes of the others.
+    hash_sum, hash_xor : int
+        Of the records' hashes, where they are hashed.
+    """
+
+    rows: int = 0
+    kept: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    texts: dict[int, set[str]] = field(default_factory=dict)
+    lowest: dict[int, Any] = field(default_factory=dict)
+    highest: dict[int, Any] = field(default_factory=dict)
+    hash_sum: int = 0
+    hash_xor: int = 0
+
+    def add(
+        self, plans: Sequence[PlannedColumn], judged: Sequence[Judged], kept: np.ndarray
+    ) -> None:
+        """Count the records of a batch.
+
+        Parameters
+        ----------
+        plans : sequence of PlannedColumn
+        judged : sequence of Judged
+        kept : bool ndarray of shape (n,)
+        """
+        self.rows += len(kept)
+        self.kept += int(kept.sum())
+        stays = None if kept.all() else pa.array(kept)
+        for index, (plan, one) in enumerate(zip(plans, judged, strict=True)):
+            for name in ("missing", "invalid", "infinite"):
+                self._count(f"{name}_{index}", int(getattr(one, name).sum()))
+            own = one.values if stays is None else one.values.filter(stays)
+            if plan.column.kind == "category":
+                self._count(f"numeric_{index}", int((one.numeric & kept).sum()))
+                seen = self.texts.setdefault(index, set())
+                if len(seen) <= _MOST_DISTINCT:
+                    seen.update(own.unique().drop_null().to_pylist())
+                continue
+            numbers = _plain_numbers(own)
+            self._extremes(index, numbers)
+            if plan.column.kind == "decimal":
+                places = max(map(_places, numbers.unique().drop_null().to_pylist()), default=None)
+                known = self.counts.get(f"places_{index}")
+                if places is not None:
+                    self.counts[f"places_{index}"] = max(places, known or 0)
+
+    def _count(self, name: str, number: int) -> None:
+        self.counts[name] = self.counts.get(name, 0) + number
+
+    def _extremes(self, index: int, numbers: pa.Array) -> None:
+        found = pc.min_max(numbers).as_py()
+        for kept, name, better in ((self.lowest, "min", min), (self.highest, "max", max)):
+            if found[name] is not None:
+                kept[index] = better(kept.get(index, found[name]), found[name])
+
+    def add_hashes(self, hashes: np.ndarray) -> None:
+        """Add hashes of records, int64 ndarray of shape (n,), to their sum."""
+        high, low = hashes >> 32, hashes & 0xFFFFFFFF
+        self.hash_sum += (int(high.sum()) << 32) + int(low.sum())
+        self.hash_xor ^= int(np.bitwise_xor.reduce(hashes)) if len(hashes) else 0
+
+    def merge(self, other: Found) -> None:
+        """Add what was found in other records."""
+        self.rows += other.rows
+        self.kept += other.kept
+        self.hash_sum += other.hash_sum
+        self.hash_xor ^= other.hash_xor
+        for name, number in other.counts.items():
+            if name.startswith("places_"):
+                self.counts[name] = max(self.counts.get(name, 0), number)
+            else:
+                self._count(name, number)
+        for index, seen in other.texts.items():
+            self.texts.setdefault(index, set()).update(seen)
+        for own, others, better in (
+            (self.lowest, other.lowest, min),
+            (self.highest, other.highest, max),
+        ):
+            for index, value in others.items():
+                own[index] = better(own.get(index, value), value)
+
+    def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, Any]:
+        """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
+        told: dict[str, Any] = {"rows": self.rows, "kept": self.kept}
+        for index, plan in enumerate(plans):
+            for name in ("missing", "invalid", "infinite"):
+                told[f"{name}_{index}"] = self.counts.get(f"{name}_{index}", 0)
+            if plan.column.kind == "category":
+                told[f"numeric_{index}"] = self.counts.get(f"numeric_{index}", 0)
+                told[f"distinct_{index}"] = len(self.texts.get(index, ()))
+                continue
+            exact = plan.column.kind == "decimal"
+            if exact:
+                told[f"places_{index}"] = self.counts.get(f"places_{index}")
+            for name, found in (("lowest", self.lowest), ("highest", self.highest)):
+                value = found.get(index)
+                told[f"{name}_{index}"] = (
+                    format(value, "f") if exact and value is not None else value
+                )
+        return told
+
+
+def _plain_numbers(values: pa.Array) -> pa.Array:
+    """Return values as plain 64-bit numbers; decimals stay what they are."""
+    own = values.type
+    if pa.types.is_decimal(own):
+        return values
+    if pa.types.is_floating(own):
+        return values.cast(pa.float64())
+    if pa.types.is_date(own):
+        return values.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
+    if pa.types.is_timestamp(own):
+        return values.cast(pa.timestamp("us", own.tz)).view(pa.int64())
+    return values.cast(pa.int64())
+
+
+def _places(value: Decimal) -> int:
+    """Return how many decimal places a number needs."""
+    exponent = value.normalize().as_tuple().exponent
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+def judged_names(plans: Sequence[PlannedColumn]) -> list[str]:
+    """Return the staged names of the quasi-identifiers."""
+    return [quasi_identifier_column(index) for index in range(len(plans))]

@@ -1,0 +1,243 @@
+"""Finding each attribute's column, and how its values are read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from anonspark.config import Attribute, Configuration
+from anonspark.core.hierarchies.files import BLANKS
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.kinds import Kind
+from anonspark.engine.protocol import InputColumn
+from anonspark.engine.raw_columns import Reading, is_plain, is_text, type_name
+from anonspark.errors import DataError
+
+_IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}
+
+_TYPES_OF_KIND: dict[Kind, tuple[str, ...]] = {
+    "integer": ("number",),
+    "float": ("number",),
+    "decimal": ("number",),
+    "date": ("date",),
+    "timestamp": ("timestamp",),
+    "boolean": ("boolean",),
+    "category": ("text",),
+}
+
+_READ_AS: Mapping[str, tuple[pa.DataType, Kind]] = {
+    "number": (pa.float64(), "float"),
+    "date": (pa.date32(), "date"),
+    "timestamp": (pa.timestamp("us", "UTC"), "timestamp"),
+    "boolean": (pa.bool_(), "boolean"),
+}
+
+_KINDS: tuple[tuple[Callable[[pa.DataType], bool], Kind], ...] = (
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_floating, "float"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "timestamp"),
+    (pa.types.is_boolean, "boolean"),
+    (is_text, "category"),
+)
+
+
+@dataclass(frozen=True)
+class PlannedColumn:
+    """How one quasi-identifier is read.
+
+    Parameters
+    ----------
+    column : InputColumn
+        What layers know of it.
+    read_as : pyarrow.DataType or None
+        The type that its texts are read as; None leaves values as they are.
+    in_text : Reading or None
+        How values become the texts that a hierarchy, or the declared type, has; ``column`` and
+        ``name`` are the attribute's.
+    """
+
+    column: InputColumn
+    read_as: pa.DataType | None
+    in_text: Reading | None
+
+
+def kind_of(data_type: pa.DataType) -> Kind | None:
+    """Return what the values of a type are; None where no quasi-identifier can have it."""
+    return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)
+
+
+def plan_column(
+    name: str, attribute: Attribute, found: pa.DataType, hierarchy: Hierarchy | None
+) -> PlannedColumn | str:
+    """Decide how a quasi-identifier is read from its column's type and its declaration.
+
+    Parameters
+    ----------
+    name : str
+        Of the attribute.
+    attribute : Attribute
+    found : pyarrow.DataType
+    hierarchy : Hierarchy or None
+        What its hierarchy's file says.
+
+    Returns
+    -------
+    PlannedColumn or str
+        In words, why the column's type and the declared one do not go together.
+    """
+    kind = kind_of(found)
+    if kind is None:
+        return unfit(type_name(found))
+    declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
+    if attribute.order:
+        declared = "text"
+    has_hierarchy = attribute.hierarchy is not None
+    texts = is_text(found)
+    if has_hierarchy and declared in _READ_AS:
+        if not texts and declared not in _TYPES_OF_KIND[kind]:
+            return (
+                f"its hierarchy needs a {declared}, but the column has type {type_name(found)}; "
+                f"correct attributes.{name}.hierarchy, or the column"
+            )
+    elif has_hierarchy:
+        declared = "text"
+    read_as = None
+    if texts and declared is not None and declared in _READ_AS:
+        read_as, kind = _READ_AS[declared]
+    elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
+        return (
+            f"declared as {declared}, but the column has type {type_name(found)}; correct "
+            f"attributes.{name}.type, or the column"
+        )
+    in_text = None
+    if has_hierarchy:
+        blanks = BLANKS if kind == "category" else ""
+        in_text = Reading(name, name, pa.string(), blanks=blanks, whole=kind == "float")
+        kind = "category"
+    elif not texts and declared == "text":
+        in_text, kind = Reading(name, name, pa.string()), "category"
+    undeclared = texts and declared is None
+    column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy)
+    return PlannedColumn(column, read_as, in_text)
+
+
+def plan_columns(
+    schema: pa.Schema, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
+) -> list[PlannedColumn]:
+    """Decide how each quasi-identifier is read.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the input.
+    configuration : Configuration
+    hierarchies : mapping
+        Attribute name to what its hierarchy's file says.
+
+    Raises
+    ------
+    DataError
+        If a column's type and the declared one do not go together.
+    """
+    plans, problems = [], []
+    for name in configuration.quasi_identifiers:
+        attribute, found = configuration.attributes[name], schema.field(name).type
+        plan = plan_column(name, attribute, found, hierarchies.get(name))
+        if isinstance(plan, str):
+            problems.append(f"attributes.{name}: {plan}")
+        else:
+            plans.append(plan)
+    if problems:
+        raise DataError(*problems)
+    return plans
+
+
+def require_columns(available: Sequence[str], configuration: Configuration) -> None:
+    """Check that there is a column for each attribute.
+
+    Raises
+    ------
+    DataError
+    """
+    lowered = {name.lower() for name in available}
+    if configuration.input.format == "csv" and lowered.isdisjoint(
+        name.lower() for name in configuration.attributes
+    ):
+        # Of a file without a header, its names are the values of the first record.
+        raise DataError(
+            f"attributes: the input has {len(available):,} columns, and none of them has the name "
+            "of an attribute; check input.options (header, sep, encoding), and that the first line "
+            "of the files holds the names of their columns"
+        )
+    problems = []
+    for name in configuration.attributes:
+        if name not in available:
+            near = difflib.get_close_matches(name, available, n=1, cutoff=0.5)
+            near = near or [other for other in available if other.lower() == name.lower()]
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            problems.append(
+                f"attributes.{name}: the input has no such column; {hint}"
+                f"it has {', '.join(repr(other) for other in available) or 'no columns'}"
+            )
+    if problems:
+        raise DataError(*problems)
+
+
+def require_types(schema: pa.Schema, configuration: Configuration) -> None:
+    """Check that the columns hold what attributes of their roles can be.
+
+    Raises
+    ------
+    DataError
+    """
+    problems = [
+        f"attributes.{name}: {unpublishable(type_name(schema.field(name).type))}"
+        for name in configuration.published_as_is
+        if not _is_publishable(schema.field(name).type)
+    ]
+    problems += [
+        f"attributes.{name}: {uncountable(type_name(schema.field(name).type))}"
+        for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
+        if not is_plain(schema.field(name).type)
+    ]
+    if problems:
+        raise DataError(*problems)
+
+
+def unfit(data_type: str) -> str:
+    """Say that a quasi-identifier cannot have a type."""
+    return (
+        f"a quasi-identifier cannot have type {data_type}; "
+        "use a number, date, timestamp, boolean or text column"
+    )
+
+
+def unpublishable(data_type: str) -> str:
+    """Say that a column of a type cannot be published as it is."""
+    return (
+        f"columns of type {data_type} cannot be published; convert it to an array or a text "
+        "first, or leave it out"
+    )
+
+
+def uncountable(data_type: str) -> str:
+    """Say that a criterion cannot be about a column of a type."""
+    return (
+        f"a criterion cannot be about a column of type {data_type}; use a number, date, "
+        "timestamp, boolean or text column"
+    )
+
+
+def _is_publishable(data_type: pa.DataType) -> bool:
+    """Return whether values of a type can be hashed, compared and written."""
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return _is_publishable(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(place) for place in range(data_type.num_fields))
+        return all(_is_publishable(one.type) for one in fields)
+    return is_plain(data_type) or pa.types.is_binary(data_type)

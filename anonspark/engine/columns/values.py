@@ -1,0 +1,149 @@
+"""Raw values as :class:`anonspark.engine.raw_columns.Reading` says they are read."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.columns.texts import parse, rounded, truncated, write
+from anonspark.engine.raw_columns import Reading, is_number, is_text
+
+
+def read_values(reading: Reading, column: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return values as they are read, null where they are missing, and which of them are missing.
+
+    Parameters
+    ----------
+    reading : Reading
+    column : pyarrow.Array
+        Of length n.
+
+    Returns
+    -------
+    values : pyarrow.Array
+        Of length n and the reading's type.
+    missing : pyarrow.BooleanArray
+        Of length n.
+    """
+    column = plain(column)
+    missing = pc.is_null(column)
+    if is_text(column.type):
+        if reading.markers:
+            markers = pa.array([marker.strip() for marker in reading.markers], pa.string())
+            missing = pc.or_(missing, pc.is_in(pc.ascii_trim(column, " "), markers))
+        if reading.type is not None and is_number(reading.type):
+            missing = pc.or_(missing, is_not_a_number(parse(column, pa.float64())))
+    elif pa.types.is_floating(column.type):
+        missing = pc.or_(missing, is_not_a_number(column))
+    value = column if reading.type is None else convert(column, reading.type, reading)
+    return pc.if_else(missing, pa.scalar(None, value.type), value), missing
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column whose values stand in it themselves."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def is_not_a_number(values: pa.Array) -> pa.Array:
+    """Return which floats are NaN; nulls are not."""
+    return pc.fill_null(pc.is_nan(values), False)
+
+
+def convert(column: pa.Array, target: pa.DataType, reading: Reading | None = None) -> pa.Array:
+    """Convert values to another type; what cannot be converted is null.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+    target : pyarrow.DataType
+    reading : Reading or None
+        Says how texts are written and numbers are read.
+    """
+    own = column.type
+    if is_text(target):
+        texts = write(column, whole=reading is not None and reading.whole)
+        blanks = "" if reading is None else reading.blanks
+        return pc.utf8_trim(texts, blanks) if blanks else texts
+    if pa.types.is_null(own):
+        return pa.nulls(len(column), target)
+    if is_text(own):
+        return parse(pc.ascii_trim(column, " "), target)
+    if own.equals(target):
+        return column
+    if reading is not None and reading.by_text:
+        return parse(write(column), target)
+    if is_number(own) and is_number(target):
+        return _number(column, target)
+    # Days and points in time.
+    if pa.types.is_date(target):
+        micros = column.cast(pa.timestamp("us", own.tz)).view(pa.int64())
+        days = pc.divide(pc.subtract(micros, _within_a_day(micros)), _A_DAY)
+        return days.cast(pa.int32()).view(pa.date32())
+    if pa.types.is_date(own):
+        days = column.cast(pa.date32()).view(pa.int32()).cast(pa.int64())
+        return pc.multiply(days, _A_DAY).view(target)
+    return column.cast(pa.timestamp("us", own.tz)).view(pa.int64()).view(target)
+
+
+_A_DAY = 86_400_000_000
+
+
+def _within_a_day(micros: pa.Array) -> pa.Array:
+    numbers = pc.fill_null(micros, 0).to_numpy(zero_copy_only=False)
+    return pa.array(np.mod(numbers, _A_DAY))
+
+
+def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
+    own = column.type
+    if pa.types.is_floating(target):
+        if pa.types.is_decimal(own):
+            # Arrow's own cast is wrong in the last digit at times.
+            floats = [None if one is None else float(one) for one in column.to_pylist()]
+            column = pa.array(floats, pa.float64())
+        return column.cast(target, safe=False)
+    if pa.types.is_integer(own) and pa.types.is_integer(target):
+        return column.cast(target)
+    values = [_exact(value) for value in column.to_pylist()]
+    if pa.types.is_integer(target):
+        return pa.array([None if one is None else truncated(one) for one in values], target)
+    return pa.array([None if one is None else rounded(one, target) for one in values], target)
+
+
+def _exact(value: object) -> Decimal | None:
+    if value is None or value != value or value in (float("inf"), float("-inf")):
+        return None
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return Decimal(str(value))
+
+
+def hashed_as(column: pa.Array, wanted: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    """Return values in another type, to be hashed, and which of them that changed.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+    wanted : pyarrow.DataType
+        Equal to the column's, or one that it can be read as.
+    """
+    column = plain(column)
+    own = column.type
+    if pa.types.is_nested(wanted):
+        texts = [None if value is None else repr(value) for value in column.to_pylist()]
+        return pa.array(texts, pa.string()), pa.array(np.zeros(len(column), bool))
+    if own.equals(wanted):
+        return column, pa.array(np.zeros(len(column), bool))
+    converted = convert(column, wanted)
+    changed = pc.and_(pc.is_null(converted), pc.is_valid(column))
+    floats = pa.types.is_floating(own) and pa.types.is_floating(wanted)
+    if not (is_text(own) or is_text(wanted) or floats):
+        back = convert(converted, own)
+        same = pc.fill_null(pc.equal(back, column), False)
+        both_null = pc.and_(pc.is_null(back), pc.is_null(column))
+        changed = pc.or_(changed, pc.invert(pc.or_(same, both_null)))
+    return converted, changed
