@@ -1,160 +1,213 @@
-"""xxHash64 of values of a column, each on top of what the columns before it gave.
+"""xxHash64 (Collet 2012) of the values of a record, one after the other, as Spark computes it.
 
-Spark hashes a row so: the hash of a column's value is the seed of the next column's, and a null
-leaves it as it is. Values of up to 32 bits are hashed as four bytes, longer numbers as eight.
+The hash of what comes first is the seed of what comes next, and a null leaves the hash as it is.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, types, uint8, uint64, void
+from numba import boolean, int32, int64, types, uint8, uint64, void
 
 from anonspark.kernels.compiling import kernel
 
-# Arrow's memory must not be written to.
-_INTEGERS = types.Array(int64, 1, "C", readonly=True)
+# What Arrow's buffers are.
+_INT32 = types.Array(int32, 1, "C", readonly=True)
+_INT64 = types.Array(int64, 1, "C", readonly=True)
 _BYTES = types.Array(uint8, 1, "C", readonly=True)
-_WORDS = types.Array(uint8, 2, "C", readonly=True)
+_NUMBERS_OF_BYTES = types.Array(uint8, 2, "C", readonly=True)
+_FLAGS = types.Array(boolean, 1, "C", readonly=True)
 
-_PRIME_1 = np.uint64(0x9E3779B185EBCA87)
-_PRIME_2 = np.uint64(0xC2B2AE3D27D4EB4F)
-_PRIME_3 = np.uint64(0x165667B19E3779F9)
-_PRIME_4 = np.uint64(0x85EBCA77C2B2AE63)
-_PRIME_5 = np.uint64(0x27D4EB2F165667C5)
+_PRIME_1 = 0x9E3779B185EBCA87
+_PRIME_2 = 0xC2B2AE3D27D4EB4F
+_PRIME_3 = 0x165667B19E3779F9
+_PRIME_4 = 0x85EBCA77C2B2AE63
+_PRIME_5 = 0x27D4EB2F165667C5
 
 
-@kernel(uint64(uint64, int64))
-def _rotated(value, bits):
-    return (value << np.uint64(bits)) | (value >> np.uint64(64 - bits))
+@kernel(uint64(uint64, uint64))
+def _rotate(value, bits):
+    return (value << bits) | (value >> (uint64(64) - bits))
 
 
 @kernel(uint64(uint64))
-def _mixed(value):
-    value ^= value >> np.uint64(33)
-    value *= _PRIME_2
-    value ^= value >> np.uint64(29)
-    value *= _PRIME_3
-    return value ^ (value >> np.uint64(32))
+def _finish(state):
+    state = (state ^ (state >> uint64(33))) * uint64(_PRIME_2)
+    state = (state ^ (state >> uint64(29))) * uint64(_PRIME_3)
+    return state ^ (state >> uint64(32))
 
 
 @kernel(uint64(uint64, uint64))
-def _with_word(state, word):
-    state ^= _rotated(word * _PRIME_2, 31) * _PRIME_1
-    return _rotated(state, 27) * _PRIME_1 + _PRIME_4
-
-
-@kernel(uint64(_BYTES, int64))
-def _word_at(content, place):
-    word = np.uint64(0)
-    for byte in range(8):
-        word |= np.uint64(content[place + byte]) << np.uint64(8 * byte)
-    return word
+def _add_word(state, word):
+    """Take in 64 bits."""
+    word = _rotate(word * uint64(_PRIME_2), uint64(31)) * uint64(_PRIME_1)
+    return _rotate(state ^ word, uint64(27)) * uint64(_PRIME_1) + uint64(_PRIME_4)
 
 
 @kernel(uint64(uint64, uint64))
-def _lane(state, word):
-    return _rotated(state + word * _PRIME_2, 31) * _PRIME_1
+def _add_half_word(state, half):
+    """Take in 32 bits."""
+    state ^= half * uint64(_PRIME_1)
+    return _rotate(state, uint64(23)) * uint64(_PRIME_2) + uint64(_PRIME_3)
 
 
-@kernel(uint64(_BYTES, int64, int64, uint64))
-def _of_bytes(content, start, end, seed):
-    place = start
-    if end - start >= 32:
-        first = seed + _PRIME_1 + _PRIME_2
-        second = seed + _PRIME_2
-        third = seed
-        fourth = seed - _PRIME_1
-        while place <= end - 32:
-            first = _lane(first, _word_at(content, place))
-            second = _lane(second, _word_at(content, place + 8))
-            third = _lane(third, _word_at(content, place + 16))
-            fourth = _lane(fourth, _word_at(content, place + 24))
-            place += 32
-        state = (
-            _rotated(first, 1) + _rotated(second, 7) + _rotated(third, 12) + _rotated(fourth, 18)
-        )
-        for lane in (first, second, third, fourth):
-            state ^= _rotated(lane * _PRIME_2, 31) * _PRIME_1
-            state = state * _PRIME_1 + _PRIME_4
+@kernel(uint64(uint64, uint64))
+def _add_lane(lane, word):
+    """Take 64 bits into one of the four lanes of a long text."""
+    return _rotate(lane + word * uint64(_PRIME_2), uint64(31)) * uint64(_PRIME_1)
+
+
+@kernel(uint64(uint64, uint64))
+def _merge_lane(state, lane):
+    state ^= _add_lane(uint64(0), lane)
+    return state * uint64(_PRIME_1) + uint64(_PRIME_4)
+
+
+@kernel(uint64(_BYTES, uint64))
+def _half_word(data, at):
+    return (
+        uint64(data[at])
+        | (uint64(data[at + uint64(1)]) << uint64(8))
+        | (uint64(data[at + uint64(2)]) << uint64(16))
+        | (uint64(data[at + uint64(3)]) << uint64(24))
+    )
+
+
+@kernel(uint64(_BYTES, uint64))
+def _word(data, at):
+    return _half_word(data, at) | (_half_word(data, at + uint64(4)) << uint64(32))
+
+
+@kernel(uint64(_BYTES, uint64, uint64, uint64))
+def _hash_of_bytes(data, at, stop, seed):
+    """Return the hash of the bytes from one place up to before another."""
+    size = stop - at
+    if size >= uint64(32):
+        lane_1 = seed + uint64(_PRIME_1) + uint64(_PRIME_2)
+        lane_2 = seed + uint64(_PRIME_2)
+        lane_3 = seed
+        lane_4 = seed - uint64(_PRIME_1)
+        while at + uint64(32) <= stop:
+            lane_1 = _add_lane(lane_1, _word(data, at))
+            lane_2 = _add_lane(lane_2, _word(data, at + uint64(8)))
+            lane_3 = _add_lane(lane_3, _word(data, at + uint64(16)))
+            lane_4 = _add_lane(lane_4, _word(data, at + uint64(24)))
+            at += uint64(32)
+        state = _rotate(lane_1, uint64(1)) + _rotate(lane_2, uint64(7))
+        state += _rotate(lane_3, uint64(12)) + _rotate(lane_4, uint64(18))
+        state = _merge_lane(_merge_lane(state, lane_1), lane_2)
+        state = _merge_lane(_merge_lane(state, lane_3), lane_4)
     else:
-        state = seed + _PRIME_5
-    state += np.uint64(end - start)
-    while place <= end - 8:
-        state = _with_word(state, _word_at(content, place))
-        place += 8
-    if place <= end - 4:
-        half = np.uint64(0)
-        for byte in range(4):
-            half |= np.uint64(content[place + byte]) << np.uint64(8 * byte)
-        state = _rotated(state ^ (half * _PRIME_1), 23) * _PRIME_2 + _PRIME_3
-        place += 4
-    while place < end:
-        state = _rotated(state ^ (np.uint64(content[place]) * _PRIME_5), 11) * _PRIME_1
-        place += 1
-    return _mixed(state)
+        state = seed + uint64(_PRIME_5)
+    state += size
+    while at + uint64(8) <= stop:
+        state = _add_word(state, _word(data, at))
+        at += uint64(8)
+    if at + uint64(4) <= stop:
+        state = _add_half_word(state, _half_word(data, at))
+        at += uint64(4)
+    while at < stop:
+        state ^= uint64(data[at]) * uint64(_PRIME_5)
+        state = _rotate(state, uint64(11)) * uint64(_PRIME_1)
+        at += uint64(1)
+    return _finish(state)
 
 
-@kernel(void(_INTEGERS, boolean[::1], uint64[::1]))
-def hash_ints(values, valid, hashes):
-    """Hash values of up to 32 bits.
+@kernel(uint64(uint64, uint64))
+def _hash_of_half_word(half, seed):
+    return _finish(_add_half_word(seed + uint64(_PRIME_5) + uint64(4), half))
+
+
+@kernel(void(_INT32, _FLAGS, uint64[::1]))
+def hash_half_words(values, valid, hashes):
+    """Take 32-bit values into hashes, in place.
+
+    Parameters
+    ----------
+    values : int32 ndarray of shape (n,)
+    valid : bool ndarray of shape (n,) or (0,)
+        Whether each value is there; empty if all are.
+    hashes : uint64 ndarray of shape (n,)
+    """
+    for row in range(values.shape[0]):
+        if valid.shape[0] == 0 or valid[row]:
+            half = uint64(values[row]) & uint64(0xFFFFFFFF)
+            hashes[row] = _hash_of_half_word(half, hashes[row])
+
+
+@kernel(void(_INT64, _FLAGS, uint64[::1]))
+def hash_words(values, valid, hashes):
+    """Take 64-bit values into hashes, in place.
 
     Parameters
     ----------
     values : int64 ndarray of shape (n,)
-        Of each the lower 32 bits count.
-    valid : bool ndarray of shape (n,)
-        Whether each is there.
+    valid : bool ndarray of shape (n,) or (0,)
+        Whether each value is there; empty if all are.
     hashes : uint64 ndarray of shape (n,)
-        Seeds; replaced by the hashes, but for nulls.
     """
-    for row in range(len(values)):
-        if valid[row]:
-            word = np.uint64(values[row]) & np.uint64(0xFFFFFFFF)
-            state = (hashes[row] + _PRIME_5 + np.uint64(4)) ^ (word * _PRIME_1)
-            hashes[row] = _mixed(_rotated(state, 23) * _PRIME_2 + _PRIME_3)
+    for row in range(values.shape[0]):
+        if valid.shape[0] == 0 or valid[row]:
+            seed = hashes[row] + uint64(_PRIME_5) + uint64(8)
+            hashes[row] = _finish(_add_word(seed, uint64(values[row])))
 
 
-@kernel(void(_INTEGERS, boolean[::1], uint64[::1]))
-def hash_longs(values, valid, hashes):
-    """Hash values of 64 bits; as :func:`hash_ints`."""
-    for row in range(len(values)):
-        if valid[row]:
-            state = hashes[row] + _PRIME_5 + np.uint64(8)
-            hashes[row] = _mixed(_with_word(state, np.uint64(values[row])))
-
-
-@kernel(void(_BYTES, _INTEGERS, _INTEGERS, boolean[::1], uint64[::1]))
-def hash_bytes(content, starts, ends, valid, hashes):
-    """Hash runs of bytes; as :func:`hash_ints`.
+@kernel(void(_INT64, _BYTES, _INT32, _FLAGS, uint64[::1]))
+def hash_texts(offsets, data, codes, valid, hashes):
+    """Take texts, or bytes, into hashes, in place.
 
     Parameters
     ----------
-    content : uint8 ndarray
-    starts, ends : int64 ndarray of shape (n,)
-        Where each value begins and ends in it.
-    valid : bool ndarray of shape (n,)
+    offsets : int64 ndarray of shape (m + 1,)
+        Where each text begins in ``data``, and where the last one ends.
+    data : uint8 ndarray
+    codes : int32 ndarray of shape (n,) or (0,)
+        The text of each row; empty if row i has text i.
+    valid : bool ndarray of shape (n,) or (0,)
+        Whether each row has a text; empty if all have.
     hashes : uint64 ndarray of shape (n,)
     """
-    for row in range(len(starts)):
-        if valid[row]:
-            hashes[row] = _of_bytes(content, starts[row], ends[row], hashes[row])
+    for row in range(hashes.shape[0]):
+        if valid.shape[0] == 0 or valid[row]:
+            text = row if codes.shape[0] == 0 else int64(codes[row])
+            start, stop = uint64(offsets[text]), uint64(offsets[text + 1])
+            hashes[row] = _hash_of_bytes(data, start, stop, hashes[row])
 
 
-@kernel(void(_WORDS, boolean[::1], uint64[::1]))
+@kernel(void(int64, int64, uint64[::1]))
+def hash_one_value(value, times, hashes):
+    """Take one 32-bit value into all hashes, some times over, in place.
+
+    Parameters
+    ----------
+    value : int
+        From 0 on.
+    times : int
+    hashes : uint64 ndarray of shape (n,)
+    """
+    half = uint64(value)
+    for row in range(hashes.shape[0]):
+        state = hashes[row]
+        for _ in range(times):
+            state = _hash_of_half_word(half, state)
+        hashes[row] = state
+
+
+@kernel(void(_NUMBERS_OF_BYTES, _FLAGS, uint64[::1]))
 def hash_large_decimals(values, valid, hashes):
-    """Hash decimals of more than 18 digits; as :func:`hash_ints`.
+    """Take decimals of more than 18 digits into hashes, in place.
 
     Parameters
     ----------
     values : uint8 ndarray of shape (n, 16)
-        The unscaled number, little-endian. Hashed are as many of its bytes as it needs,
-        big-endian, as Java has them.
-    valid : bool ndarray of shape (n,)
+        The numbers without their points, little-endian. Hashed are as many of the bytes as each
+        needs, big-endian, as Java's ``BigInteger`` has them.
+    valid : bool ndarray of shape (n,) or (0,)
+        Whether each is there; empty if all are.
     hashes : uint64 ndarray of shape (n,)
     """
     content = np.empty(16, np.uint8)
-    for row in range(len(values)):
-        if not valid[row]:
+    for row in range(values.shape[0]):
+        if valid.shape[0] and not valid[row]:
             continue
         for byte in range(16):
             content[byte] = values[row, 15 - byte]
@@ -165,4 +218,4 @@ def hash_large_decimals(values, valid, hashes):
             or (content[start] == 255 and content[start + 1] >= 128)
         ):
             start += 1
-        hashes[row] = _of_bytes(content, start, 16, hashes[row])
+        hashes[row] = _hash_of_bytes(content, uint64(start), uint64(16), hashes[row])

@@ -733,3 +733,42 @@ def slow_matching(choices: list[list[int]], room: list[int]) -> int:
         return False
 
     return sum(find_place(point, set()) for point in range(len(choices)))
+
+
+def xxhash64_of_bytes(data: bytes, seed: int) -> int:
+    """Return the xxHash64 of bytes, as its specification has it."""
+    whole = 2**64 - 1
+    prime_1, prime_2, prime_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+    prime_4, prime_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+
+    def rotated(value: int, bits: int) -> int:
+        value &= whole
+        return (value << bits | value >> (64 - bits)) & whole
+
+    def mixed(lane: int, word: int) -> int:
+        return rotated(lane + word * prime_2, 31) * prime_1 & whole
+
+    rest, state = data, seed + prime_5
+    if len(data) >= 32:
+        lanes = [seed + prime_1 + prime_2, seed + prime_2, seed, seed - prime_1]
+        while len(rest) >= 32:
+            words = [int.from_bytes(rest[8 * i : 8 * i + 8], "little") for i in range(4)]
+            lanes = [mixed(lane, word) for lane, word in zip(lanes, words, strict=True)]
+            rest = rest[32:]
+        state = sum(rotated(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True))
+        for lane in lanes:
+            state = (state & whole ^ mixed(0, lane)) * prime_1 + prime_4
+    state = state + len(data) & whole
+    while len(rest) >= 8:
+        word = int.from_bytes(rest[:8], "little")
+        state = rotated(state ^ mixed(0, word), 27) * prime_1 + prime_4 & whole
+        rest = rest[8:]
+    if len(rest) >= 4:
+        half = int.from_bytes(rest[:4], "little")
+        state = rotated(state ^ half * prime_1, 23) * prime_2 + prime_3 & whole
+        rest = rest[4:]
+    for byte in rest:
+        state = rotated(state ^ byte * prime_5, 11) * prime_1 & whole
+    state = (state ^ state >> 33) * prime_2 & whole
+    state = (state ^ state >> 29) * prime_3 & whole
+    return state ^ state >> 32

@@ -1,214 +1,258 @@
-"""Hashes of rows over Arrow's columns, equal to Spark's ``xxhash64``."""
+"""Hashes of the values in columns of Arrow, equal to those of Spark's ``xxhash64``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonspark.kernels.xxhash import hash_bytes, hash_ints, hash_large_decimals, hash_longs
+from anonspark.engine.raw_columns import type_name
+from anonspark.kernels.xxhash import (
+    hash_half_words,
+    hash_large_decimals,
+    hash_one_value,
+    hash_texts,
+    hash_words,
+)
 
-Hashes = npt.NDArray[np.uint64]
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+Hashes: TypeAlias = npt.NDArray[np.int64]
+_State: TypeAlias = npt.NDArray[np.uint64]
 
 _SEED = 42
 
-# Decimals of up to so many digits are hashed as a number of 64 bits.
-_DIGITS_OF_LONG = 18
+_ALL_VALID = np.empty(0, np.bool_)
+_NO_CODES = np.empty(0, np.int32)
+
+# Of a decimal that Spark has as one number of 64 bits.
+_DIGITS_OF_A_WORD = 18
 
 
-def xxhash64(
-    columns: Sequence[pa.Array | pa.ChunkedArray], seed: int = _SEED
-) -> npt.NDArray[np.int64]:
-    """Hash rows.
+def xxhash64(columns: Sequence[Column], seed: int = _SEED, *, rows: int | None = None) -> Hashes:
+    """Return the hash of each row, as Spark's function of this name does.
 
     Parameters
     ----------
-    columns : sequence of pyarrow.Array
-        At least one, of one length n. Nulls are passed over, also inside of nested values.
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        Of one length. Texts may be dictionaries. Nulls are passed over.
     seed : int
+        Of 64 bits, signed: what rows without a value hash as.
+    rows : int or None
+        Their number, needed only if there are no columns.
 
     Returns
     -------
-    int64 ndarray of shape (n,)
-        As Spark's ``xxhash64`` has them. Zeros are one, whatever their sign, and so are all NaN.
+    int64 ndarray of shape (rows,)
+
+    Raises
+    ------
+    TypeError
+        If Spark has no such type.
+
+    Notes
+    -----
+    One pass over each column; of nested values one over the first of each row, one over the second,
+    and so on.
     """
-    hashes = np.full(len(columns[0]), seed, np.int64).view(np.uint64)
+    hashes = _start(columns, seed, rows)
     for column in columns:
         _add(_whole(column), hashes)
     return hashes.view(np.int64)
 
 
 def content_hash(
-    columns: Sequence[pa.Array | pa.ChunkedArray],
-    key: int | None = None,
-    *,
-    rows: int | None = None,
-) -> npt.NDArray[np.int64]:
-    """Hash the whole content of rows, and which values are null.
+    columns: Sequence[Column], key: int | None = None, *, rows: int | None = None
+) -> Hashes:
+    """Return a 64-bit hash of each record's whole content.
 
     Parameters
     ----------
-    columns : sequence of pyarrow.Array
-        Of one length n.
+    columns : sequence of pyarrow.Array or pyarrow.ChunkedArray
+        The content. A hash passes over nulls, so which values are null is hashed, too.
     key : int or None
-        Hashed first, so that only who knows it can compute the hashes.
+        Of 64 bits, signed. Hashed first, so that only who knows it can compute the hash.
     rows : int or None
-        The length n, where there may be no column; with a key.
+        Their number, needed only if there are no columns.
 
     Returns
     -------
-    int64 ndarray of shape (n,)
+    int64 ndarray of shape (rows,)
     """
-    rows = len(columns[0]) if rows is None else rows
-    nulls = [pc.is_null(column) for column in columns]
-    # As a literal of SQL: the hashes of a number in 32 bits and in 64 are not the same.
-    kind = np.int32 if key is not None and -(2**31) <= key < 2**31 else np.int64
-    keys = [] if key is None else [pa.array(np.full(rows, key, kind))]
-    return xxhash64([*keys, *columns, *nulls])
+    seed = np.full(1, _SEED, np.int64).view(np.uint64)
+    if key is not None:
+        # As Spark has a number that is written in a query: in 32 bits if it fits.
+        small = -(2**31) <= key < 2**31
+        _add(pa.array([key], pa.int32() if small else pa.int64()), seed)
+    hashes = _start(columns, int(seed.view(np.int64)[0]), rows)
+    for column in columns:
+        _add(_whole(column), hashes)
+    # Of columns without nulls, which are most, no array of flags is made.
+    plain = 0
+    for column in columns:
+        if column.null_count == 0:
+            plain += 1
+            continue
+        hash_one_value(0, plain, hashes)
+        hash_half_words(_flags(column.is_null()).astype(np.int32), _ALL_VALID, hashes)
+        plain = 0
+    hash_one_value(0, plain, hashes)
+    return hashes.view(np.int64)
 
 
-def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _start(columns: Sequence[Column], seed: int, rows: int | None) -> _State:
+    if rows is None:
+        if not columns:
+            raise ValueError("the number of rows is needed where there are no columns")
+        rows = len(columns[0])
+    return np.full(rows, seed, np.int64).view(np.uint64)
+
+
+def _whole(column: Column) -> pa.Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.combine_chunks()
 
 
-def _valid(values: pa.Array) -> npt.NDArray[np.bool_]:
-    if not values.null_count:
-        return np.ones(len(values), bool)
-    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), bool)
+def _flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
+    return np.asarray(booleans.to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _add(values: pa.Array, hashes: Hashes) -> None:
-    """Hash the values of a column on top of what the columns before it gave."""
-    own = values.type
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    if pa.types.is_null(own):
+def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    return _flags(column.is_valid()) if column.null_count else _ALL_VALID
+
+
+def _add(column: pa.Array, hashes: _State) -> None:
+    """Take the values of a column into hashes, in place."""
+    found = column.type
+    if pa.types.is_null(found):
         return
-    if isinstance(values, pa.ExtensionArray):
-        _add(values.storage, hashes)
-    elif pa.types.is_dictionary(own):
-        _add_texts(values, hashes)
-    elif pa.types.is_struct(own):
-        _add_nested(values, [values.field(place) for place in range(own.num_fields)], hashes)
-    elif pa.types.is_map(own) or pa.types.is_list(own) or pa.types.is_large_list(own):
-        _add_items(values, hashes)
-    elif _is_text(own) or _is_binary(own):
-        _add_texts(values, hashes)
-    elif pa.types.is_decimal(own):
-        _add_decimals(values, hashes)
+    if isinstance(column, pa.ExtensionArray):
+        _add(column.storage, hashes)
+    elif pa.types.is_dictionary(found):
+        _add_dictionary(column, hashes)
+    elif pa.types.is_fixed_size_binary(found):
+        _add(column.cast(pa.binary()), hashes)
+    elif _is_bytes(found):
+        offsets, data = _texts(column)
+        hash_texts(offsets, data, _NO_CODES, _valid(column), hashes)
+    elif pa.types.is_struct(found):
+        for field in column.flatten():
+            _add(field, hashes)
+    elif pa.types.is_list(found) or pa.types.is_large_list(found):
+        _add_lists(column, [column.values], hashes)
+    elif pa.types.is_map(found):
+        _add_lists(column, [column.keys, column.items], hashes)
+    elif pa.types.is_decimal(found) and found.precision > _DIGITS_OF_A_WORD:
+        hash_large_decimals(_decimals(column), _valid(column), hashes)
     else:
-        numbers, are_short = _numbers(values)
-        (hash_ints if are_short else hash_longs)(numbers, _valid(values), hashes)
+        _add_numbers(column, hashes)
 
 
-def _is_text(own: pa.DataType) -> bool:
-    return bool(pa.types.is_string(own) or pa.types.is_large_string(own))
-
-
-def _is_binary(own: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(own)
-        or pa.types.is_large_binary(own)
-        or pa.types.is_fixed_size_binary(own)
+def _is_bytes(found: pa.DataType) -> bool:
+    return any(
+        of(found)
+        for of in (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_binary,
+            pa.types.is_large_binary,
+        )
     )
 
 
-def _numbers(values: pa.Array) -> tuple[npt.NDArray[np.int64], bool]:
-    """Return values as integers, and whether they have 32 bits at most."""
-    own = values.type
-    if pa.types.is_timestamp(own):
-        return _filled(values.cast(pa.timestamp("us", own.tz)).view(pa.int64()), pa.int64()), False
-    if pa.types.is_date(own):
-        return _filled(values.cast(pa.date32()).view(pa.int32()), pa.int64()), True
-    if pa.types.is_boolean(own):
-        return _filled(values, pa.int64()), True
-    if pa.types.is_floating(own):
-        bits = np.int32 if own.bit_width <= 32 else np.int64
-        wide = pa.float32() if bits is np.int32 else pa.float64()
-        # Adding zero makes one of both zeros.
-        plain = np.asarray(pc.fill_null(values.cast(wide), 0).to_numpy(zero_copy_only=False)) + 0
-        plain = np.where(np.isnan(plain), np.array(np.nan, plain.dtype), plain)
-        return np.ascontiguousarray(plain).view(bits).astype(np.int64), bits is np.int32
-    if pa.types.is_integer(own):
-        return _filled(values, pa.int64()), own.bit_width <= 32
-    raise TypeError(f"values of type {own} cannot be hashed")
+def _add_dictionary(column: pa.DictionaryArray, hashes: _State) -> None:
+    if not _is_bytes(column.type.value_type) or column.dictionary.null_count:
+        _add(column.cast(column.type.value_type), hashes)
+        return
+    offsets, data = _texts(column.dictionary)
+    codes = _numbers(column.indices, pa.int32(), np.int32)
+    hash_texts(offsets, data, codes, _valid(column), hashes)
 
 
-def _filled(values: pa.Array, target: pa.DataType) -> npt.NDArray[np.int64]:
-    plain = values.cast(target)
-    plain = pc.fill_null(plain, 0) if plain.null_count else plain
-    return np.ascontiguousarray(plain.to_numpy(zero_copy_only=False))
+def _texts(column: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Return where texts begin in their bytes, with the end of the last one, and the bytes."""
+    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    _, places, content = column.buffers()
+    if len(column) == 0:
+        return np.zeros(1, np.int64), np.empty(0, np.uint8)
+    all_places = np.frombuffer(places, np.int64 if large else np.int32)
+    offsets = all_places[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    data = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
+    return offsets, data
 
 
-def _add_texts(values: pa.Array, hashes: Hashes) -> None:
-    valid = _valid(values)
-    if pa.types.is_dictionary(values.type):
-        content, starts, ends = _bytes_of(values.dictionary)
-        places = np.asarray(pc.fill_null(values.indices, 0).to_numpy(zero_copy_only=False))
-        # A null may stand in the dictionary, too.
-        valid &= _valid(values.dictionary)[places] if len(starts) else valid
-        starts, ends = (starts[places], ends[places]) if len(starts) else (places, places)
+def _add_lists(column: pa.Array, values: Sequence[pa.Array], hashes: _State) -> None:
+    """Take in the first value of each list, then the second, and so on."""
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    sizes = np.diff(offsets)
+    valid = _valid(column)
+    if len(valid):
+        # What stands behind a null does not count.
+        sizes = np.where(valid, sizes, 0)
+    rows = np.flatnonzero(sizes)
+    place = 0
+    while len(rows):
+        hashes_of_rows = hashes[rows]
+        for one in values:
+            _add(one.take(pa.array(offsets[rows] + place)), hashes_of_rows)
+        hashes[rows] = hashes_of_rows
+        place += 1
+        rows = rows[sizes[rows] > place]
+
+
+def _add_numbers(column: pa.Array, hashes: _State) -> None:
+    found, valid = column.type, _valid(column)
+    if pa.types.is_boolean(found) or pa.types.is_int8(found) or pa.types.is_int16(found):
+        hash_half_words(_numbers(column.cast(pa.int32()), pa.int32(), np.int32), valid, hashes)
+    elif pa.types.is_int32(found) or pa.types.is_date32(found):
+        hash_half_words(_numbers(column, pa.int32(), np.int32), valid, hashes)
+    elif pa.types.is_float32(found):
+        hash_half_words(_float_bits(_numbers(column, found, np.float32)), valid, hashes)
+    elif pa.types.is_float64(found):
+        hash_words(_float_bits(_numbers(column, found, np.float64)), valid, hashes)
+    elif pa.types.is_decimal(found):
+        words = _decimals(column).view(np.int64)[:, 0]
+        hash_words(np.ascontiguousarray(words), valid, hashes)
+    elif pa.types.is_timestamp(found):
+        micros = column.cast(pa.timestamp("us", found.tz))
+        hash_words(_numbers(micros, pa.int64(), np.int64), valid, hashes)
+    elif pa.types.is_int64(found):
+        hash_words(_numbers(column, pa.int64(), np.int64), valid, hashes)
     else:
-        content, starts, ends = _bytes_of(values)
-    hash_bytes(
-        content,
-        np.ascontiguousarray(starts, np.int64),
-        np.ascontiguousarray(ends, np.int64),
-        valid,
-        hashes,
-    )
+        raise TypeError(f"values of type {type_name(found)} cannot be hashed as Spark hashes them")
 
 
-def _bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], Any, Any]:
-    """Return the bytes of texts, and where each begins and ends."""
-    own = values.type
-    if pa.types.is_fixed_size_binary(own) or not (_is_text(own) or _is_binary(own)):
-        values = values.cast(pa.binary() if pa.types.is_fixed_size_binary(own) else pa.string())
-        own = values.type
-    wide = pa.types.is_large_string(own) or pa.types.is_large_binary(own)
-    _, offsets, data = values.buffers()
-    if offsets is None or not len(values):
-        none = np.zeros(len(values), np.int64)
-        return np.zeros(0, np.uint8), none, none
-    kind = np.dtype(np.int64 if wide else np.int32)
-    bounds = np.frombuffer(offsets, kind, len(values) + 1, values.offset * kind.itemsize)
-    content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return content, bounds[:-1], bounds[1:]
+def _numbers(column: pa.Array, storage: pa.DataType, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """Return numbers as they lie in memory; where nulls are stands anything."""
+    if column.type != storage:
+        is_index = pa.types.is_integer(column.type) and pa.types.is_integer(storage)
+        column = column.cast(storage) if is_index else column.view(storage)
+    if len(column) == 0:
+        return np.empty(0, dtype)
+    size = np.dtype(dtype).itemsize
+    values = np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * size)
+    return np.require(values, requirements="A")
 
 
-def _add_decimals(values: pa.Array, hashes: Hashes) -> None:
-    precision = values.type.precision
-    words = np.frombuffer(values.buffers()[1], np.uint8, 16 * len(values), 16 * values.offset)
-    if precision <= _DIGITS_OF_LONG:
-        low = np.ascontiguousarray(words.view(np.int64)[::2])
-        hash_longs(low, _valid(values), hashes)
-    else:
-        hash_large_decimals(np.ascontiguousarray(words.reshape(-1, 16)), _valid(values), hashes)
+def _float_bits(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the bits of floats, the same for equal ones and for all NaN."""
+    canonical: npt.NDArray[Any] = values + values.dtype.type(0)
+    odd = np.isnan(canonical)
+    if odd.any():
+        canonical[odd] = np.nan
+    return canonical.view(np.int32 if values.dtype == np.float32 else np.int64)
 
 
-def _add_nested(values: pa.Array, fields: Sequence[pa.Array], hashes: Hashes) -> None:
-    """Hash the fields of structures that are there, one after another."""
-    rows = np.flatnonzero(_valid(values))
-    own = hashes[rows]
-    for field in fields:
-        _add(field.take(pa.array(rows)), own)
-    hashes[rows] = own
-
-
-def _add_items(values: pa.Array, hashes: Hashes) -> None:
-    """Hash the items of lists, or the keys and values of maps, one after another."""
-    starts = values.offsets.to_numpy()
-    lengths = np.where(_valid(values), np.diff(starts), 0)
-    parts = [values.keys, values.items] if pa.types.is_map(values.type) else [values.values]
-    for place in range(int(lengths.max(initial=0))):
-        rows = np.flatnonzero(lengths > place)
-        own = hashes[rows]
-        for part in parts:
-            _add(part.take(pa.array(starts[rows] + place)), own)
-        hashes[rows] = own
+def _decimals(column: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return decimals without their points as (rows, 16) bytes, the lowest first."""
+    if column.type.bit_width != 128:
+        column = column.cast(pa.decimal128(column.type.precision, column.type.scale))
+    if len(column) == 0:
+        return np.empty((0, 16), np.uint8)
+    data = np.frombuffer(column.buffers()[1], np.uint8, 16 * len(column), 16 * column.offset)
+    return data.reshape(-1, 16)
