@@ -7,34 +7,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from datetime import date
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import partial
+from math import inf, isfinite
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+from anonspark.engine.columns.time_zones import seconds_ahead
+
+_FLOAT = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
+_HEXADECIMAL = re.compile(
+    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?"
+)
+# In the digits of any script, as Java reads decimals.
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _INFINITIES = {"inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"}
 _BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(
     ("f", "false", "n", "no", "0"), False
 )
 _DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+# A zone stands behind seconds only.
 _TIMESTAMP = re.compile(
-    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
-    r"(?:[ T](?:([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?)?(.*))?)?)?)?",
+    r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]([0-9]{1,2})"
+    r"(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9].*)?)?)?)?)?)?",
     re.DOTALL,
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?")
 
-# What SQL takes off the ends of a text before it reads it as something else.
+# What SQL takes off the ends of a text before it reads it as a number with a point, or as
+# something else.
 _CONTROLS = "".join(map(chr, range(0x21)))
+_ALL_CONTROLS = f"{_CONTROLS}\x7f"
 
 _MANY_DIGITS = Context(prec=400)
-_LARGEST = np.iinfo(np.int64)
 
 
 def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
@@ -54,10 +63,7 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
     read = _reader(target)
-    values = [
-        None if text is None else read(text.strip(_CONTROLS))
-        for text in coded.dictionary.to_pylist()
-    ]
+    values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
     return pa.array(values, target).take(coded.indices)
 
 
@@ -71,43 +77,78 @@ def _quick_floats(texts: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 
 def _reader(target: pa.DataType) -> Callable[[str], Any]:
+    """Return what reads one text as a value, or None, of a type."""
     if pa.types.is_floating(target):
-        narrow = np.float32 if target.bit_width == 32 else np.float64
-        return lambda text: _float(text, narrow)
-    if pa.types.is_integer(target):
-        return _integer
+        return lambda text: _float(text.strip(_CONTROLS), narrow=target.bit_width == 32)
     if pa.types.is_decimal(target):
-        return lambda text: _decimal(text, target)
+        return lambda text: _decimal(text.strip(_CONTROLS), target)
+    read: Callable[[str], Any]
     if pa.types.is_boolean(target):
-        return lambda text: _BOOLEANS.get(text.lower())
-    if pa.types.is_date(target):
-        return _days
-    return lambda text: _microseconds(text, zoned=target.tz is not None)
+        read = _boolean
+    elif pa.types.is_date(target):
+        read = _days
+    elif pa.types.is_timestamp(target):
+        read = partial(_microseconds, zoned=target.tz is not None)
+    else:
+        read = partial(_integer, bits=target.bit_width)
+    return lambda text: read(text.strip(_ALL_CONTROLS))
 
 
-def _float(text: str, narrow: Callable[[str], Any]) -> float | None:
-    match = _NUMBER.fullmatch(text)
+def _float(text: str, *, narrow: bool) -> float | None:
+    match = _FLOAT.fullmatch(text)
     if match is not None:
-        with np.errstate(over="ignore"):
-            return float(narrow(match[1]))
+        return nearest_single(match[1]) if narrow else float(match[1])
     lowered = text.lower()
     if lowered in _INFINITIES:
         return float(lowered)
-    return float("nan") if lowered == "nan" else None
-
-
-def _integer(text: str) -> int | None:
-    if not _WHOLE_NUMBER.fullmatch(text):
+    if lowered == "nan":
+        return float("nan")
+    match = _HEXADECIMAL.fullmatch(text)
+    if match is None:
         return None
-    value = int(text)
-    return value if _LARGEST.min <= value <= _LARGEST.max else None
+    try:
+        return float.fromhex(match[1])
+    except OverflowError:
+        return -inf if text.startswith("-") else inf
+
+
+def nearest_single(text: str) -> float:
+    """Return the float of 32 bits that is nearest to a number.
+
+    By way of 64 bits some numbers would be rounded twice: those that come to lie just between two.
+    """
+    double = float(text)
+    with np.errstate(over="ignore"):
+        rounded_double = np.float32(double)
+        single = float(rounded_double)
+        other = float(np.nextafter(rounded_double, np.float32(inf if double > single else -inf)))
+    if single != double and isfinite(other) and double - single == other - double:
+        exact, middle = Decimal(text), Decimal(double)
+        if exact != middle and (exact > middle) == (other > single):
+            return other
+    return single
+
+
+def _boolean(text: str) -> bool | None:
+    return _BOOLEANS.get(text.lower())
+
+
+def _integer(text: str, *, bits: int) -> int | None:
+    return within(int(text), bits) if _WHOLE_NUMBER.fullmatch(text) else None
+
+
+def within(value: int, bits: int) -> int | None:
+    """Return a whole number; None where a signed one of so many bits cannot be it."""
+    return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
 def _decimal(text: str, target: pa.DataType) -> Decimal | None:
-    match = _NUMBER.fullmatch(text)
-    if match is None or match[1] != match[0]:
+    if not _DECIMAL.fullmatch(text):
         return None
-    return rounded(Decimal(match[1]), target)
+    try:
+        return rounded(Decimal(text), target)
+    except InvalidOperation:
+        return None  # nobody counts that far
 
 
 def rounded(value: Decimal, target: pa.DataType, rounding: str = ROUND_HALF_UP) -> Decimal | None:
@@ -125,7 +166,8 @@ def _days(text: str) -> int | None:
     match = _DATE.fullmatch(text)
     if match is None:
         return None
-    return _days_of(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+    days = _days_of(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+    return None if days is None else within(days, 32)
 
 
 def _days_of(year: int, month: int, day: int) -> int | None:
@@ -149,29 +191,10 @@ def _microseconds(text: str, *, zoned: bool) -> int | None:
         return None
     fraction = int(((match[7] or "") + "000000")[:6])
     micros = ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
-    zone = (match[8] or "").strip(_CONTROLS)
-    offset = _offset(zone, micros) if zone else 0
-    if offset is None:
+    ahead = seconds_ahead((match[8] or "UTC").strip(_CONTROLS), micros // 1_000_000)
+    if ahead is None:
         return None
-    return micros - offset if zoned else micros
-
-
-def _offset(zone: str, micros: int) -> int | None:
-    """Return what a zone is ahead of UTC at a local time, in microseconds."""
-    if zone in ("Z", "UTC", "GMT", "UT"):
-        return 0
-    match = _OFFSET.fullmatch(zone)
-    if match is not None:
-        seconds = int(match[2]) * 3600 + int(match[3] or 0) * 60 + int(match[4] or 0)
-        return (
-            (seconds if match[1] == "+" else -seconds) * 1_000_000 if seconds <= 18 * 3600 else None
-        )
-    try:
-        local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-        ahead = local.replace(tzinfo=ZoneInfo(zone)).utcoffset()
-    except (ValueError, OverflowError, OSError, LookupError):
-        return None
-    return None if ahead is None else ahead // timedelta(microseconds=1)
+    return within(micros - ahead * 1_000_000 if zoned else micros, 64)
 
 
 def write(values: pa.Array, *, whole: bool = False) -> pa.Array:
@@ -215,14 +238,21 @@ _WHOLE = 1e15
 
 
 def float_text(value: float, *, narrow: bool = False, whole: bool = False) -> str:
-    """Return the shortest text that reads back as the same float, in the form that Java has."""
+    """Return the shortest text that reads back as the same float, as Java has it from 19 on.
+
+    Older ones write some floats with a digit more than it takes.
+    """
     if value != value:
         return "NaN"
-    if value in (float("inf"), float("-inf")):
+    if value in (inf, -inf):
         return "Infinity" if value > 0 else "-Infinity"
     if whole and abs(value) < _WHOLE and value == int(value):
         return str(int(value))
-    sign, digits, exponent = Decimal(str(np.float32(value)) if narrow else repr(value)).as_tuple()
+    shortest = str(np.float32(value)) if narrow else repr(value)
+    sign, digits, exponent = Decimal(shortest).as_tuple()
+    if len("".join(map(str, digits)).strip("0")) == 1:
+        # Java writes two digits at least, and takes the nearest of those.
+        sign, digits, exponent = Decimal(f"{value:.1e}").as_tuple()
     if not any(digits):
         return "-0.0" if sign else "0.0"
     plain = "".join(map(str, digits)).rstrip("0")
@@ -252,9 +282,3 @@ def _timestamp_text(micros: int) -> str:
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     rest = f".{fraction:06d}".rstrip("0") if fraction else ""
     return f"{_date_text(days)} {clock}{rest}"
-
-
-def truncated(value: Decimal) -> int | None:
-    """Return a number without its places; None where 64 bits do not hold it."""
-    found = int(value.to_integral_value(ROUND_DOWN))
-    return found if _LARGEST.min <= found <= _LARGEST.max else None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.texts import parse, rounded, truncated, write
+from anonspark.engine.columns.texts import nearest_single, parse, rounded, within, write
 from anonspark.engine.raw_columns import Reading, is_number, is_text
 
 
@@ -103,15 +103,40 @@ def _number(column: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_floating(target):
         if pa.types.is_decimal(own):
             # Arrow's own cast is wrong in the last digit at times.
-            floats = [None if one is None else float(one) for one in column.to_pylist()]
-            column = pa.array(floats, pa.float64())
+            to_float = nearest_single if target.bit_width == 32 else float
+            texts = [None if one is None else str(one) for one in column.to_pylist()]
+            floats = [None if text is None else to_float(text) for text in texts]
+            return pa.array(floats, target)
         return column.cast(target, safe=False)
     if pa.types.is_integer(own) and pa.types.is_integer(target):
-        return column.cast(target)
+        return _narrowed(column.cast(pa.int64()), target)
+    if pa.types.is_floating(own) and pa.types.is_integer(target):
+        return _truncated(column.cast(pa.float64()), target)
     values = [_exact(value) for value in column.to_pylist()]
     if pa.types.is_integer(target):
-        return pa.array([None if one is None else truncated(one) for one in values], target)
+        whole = [None if one is None else within(int(one), target.bit_width) for one in values]
+        return pa.array(whole, target)
     return pa.array([None if one is None else rounded(one, target) for one in values], target)
+
+
+def _narrowed(numbers: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return whole numbers of 64 bits in as many as a type has; null where that are too few."""
+    lowest, highest = -(2 ** (target.bit_width - 1)), 2 ** (target.bit_width - 1) - 1
+    fits = pc.and_(pc.greater_equal(numbers, lowest), pc.less_equal(numbers, highest))
+    return pc.if_else(fits, numbers, pa.scalar(None, pa.int64())).cast(target)
+
+
+def _truncated(floats: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return floats without their places; null where a type cannot hold them."""
+    end = float(2 ** (target.bit_width - 1))
+    # As a float, the largest number of 64 bits is the one after it, and is let in.
+    below = pc.less_equal(pc.floor(floats), end if target.bit_width == 64 else end - 1)
+    fits = pc.and_(below, pc.greater_equal(pc.ceil(floats), -end))
+    largest = pa.scalar(2**63 - 1, pa.int64())
+    whole = pc.trunc(pc.if_else(fits, floats, pa.scalar(None, pa.float64())))
+    at_end = pc.greater_equal(whole, float(2**63))
+    numbers = pc.if_else(at_end, pa.scalar(0.0), whole).cast(pa.int64())
+    return pc.if_else(at_end, largest, numbers).cast(target)
 
 
 def _exact(value: object) -> Decimal | None:

@@ -43,6 +43,27 @@ SCHEMA = pa.schema(
     ]
 )
 
+_NAN, _INFINITE = float("nan"), float("inf")
+_LARGEST = Decimal("12345678901234567890123456789012345678")
+_PAIR = pa.struct([("a", pa.int32()), ("b", pa.list_(pa.decimal128(38, 2)))])
+
+EXTREMES: tuple[tuple[pa.DataType, list[Any]], ...] = (
+    (pa.int8(), [-128, 127]),
+    (pa.int64(), [-(2**63), 2**63 - 1]),
+    (pa.float32(), [-0.0, 0.0, _NAN, _INFINITE, 1.5, 1e-45]),
+    (pa.float64(), [-0.0, 0.0, -_NAN, -_INFINITE, 0.1, 5e-324]),
+    (pa.decimal128(18, 0), [Decimal(10**18 - 1), Decimal(-1)]),
+    (pa.decimal128(19, 3), [Decimal("1.280"), Decimal("-0.128"), Decimal("-0.129")]),
+    (pa.decimal128(38, 0), [_LARGEST, -_LARGEST, Decimal(0), Decimal(127), Decimal(-128)]),
+    (pa.date32(), [date(1, 1, 1), date(1582, 10, 4), date(9999, 12, 31)]),
+    (pa.timestamp("us", "UTC"), [datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)]),
+    (pa.string(), ["", "a", "abcd", "ä" * 4, "x" * 31, "y" * 32, "z" * 77, "\U0001f600 b"]),
+    (pa.binary(), [b"", b"\x00", b"\xff" * 33]),
+    (pa.list_(pa.list_(pa.float64())), [[[1.0, -0.0], None, []], [[_NAN]]]),
+    (_PAIR, [{"a": 1, "b": [_LARGEST / 100, None]}, {"a": None, "b": None}]),
+    (pa.list_(_PAIR), [[{"a": None, "b": []}, None, {"a": 3, "b": [Decimal("1.00")]}]]),
+)
+
 TEXTS = (
     *(
         "",
@@ -96,6 +117,41 @@ TEXTS = (
     ),
     *("2024-01-05T03:04:05Z", "2024-01-05T03:04:05+02:00", "2024-01-05 3:4:5 Europe/Berlin"),
     *("2024-01-05T03:04:05.5-0330", "2024-01-05 25:00:00", "-5-01-01", "2024-01-05x"),
+    *(
+        "0x1p3",
+        "0X1.8P1d",
+        "0x1",
+        "1.e2f",
+        "4.9E-324",
+        "1e-400",
+        "\x7f12",
+        "\u0661",
+        "\u0661e\u0662",
+        "1e99999999999",
+    ),
+    *(
+        f"0.{'123456789' * 5}",
+        "9" * 38,
+        "9" * 39,
+        "1e38",
+        "999999999999999999999999999999999999.995",
+    ),
+    *(
+        "2024-01-05T",
+        "2024-01-05 1",
+        "2024-01-05 01:02 UTC",
+        "2024-01-05 01:02:03.UTC",
+        "+2024-1-5",
+    ),
+    *(f"2024-01-05 01:02:03{zone}" for zone in (" ", "x", "+1:5", "+130", "+01:3015", "+18:01")),
+    *(f"2024-01-05 01:02:03 {zone}" for zone in ("+1", "+0130", "-01:30:15", "UTC+1", "GMT-01:30")),
+    *(f"2024-07-05 01:02:03 {zone}" for zone in ("PST", "EST", "IST", "GMT0", "UTC0", "Z", "z")),
+    *(f"2024-07-05 01:02:03 {zone}" for zone in ("localtime", "europe/paris", "Europe/Nowhere")),
+    *(f"2024-03-31 02:30:00 {zone}" for zone in ("Europe/Berlin", "America/New_York")),
+    *(f"{year}-10-27 02:30:00 Europe/Berlin" for year in ("2024", "1850", "-0200", "12024")),
+    *("9999999-01-01", "5881580-07-11", "5881580-07-12", "-5877641-06-23", "-9999999-01-01"),
+    *("999999-01-01 00:00:00", "294247-01-10 04:00:54.775807", "294247-01-10 04:00:54.775808"),
+    *("2024-01-05 01:02:033", "2024-01-05 01:02:03..5", "0000-02-29", "1900-02-29"),
 )
 
 
@@ -170,6 +226,25 @@ def test_hashes(on_spark: Any, rows: pa.Table) -> None:
     for key in (None, 7, -(2**40)):
         found = on_spark.with_hashes({"all": names}, key).gather()["all"].to_numpy()
         assert (found == content_hash(rows.columns, key)).all()
+
+
+def test_hashes_of_extremes(spark: SparkSession, tmp_path: Path) -> None:
+    size = 2 * max(len(values) for _, values in EXTREMES)
+    columns = []
+    for data_type, values in EXTREMES:
+        padded = [one for value in values for one in (value, None)]
+        columns.append(pa.array(padded + [None] * (size - len(padded)), data_type))
+    table = pa.table(columns, [f"c{place}" for place in range(len(columns))])
+    pq.write_table(table, tmp_path / "extremes.parquet")
+    frame = spark.read.parquet(str(tmp_path / "extremes.parquet")).coalesce(1)
+    hashes = {f"hash {name}": [name] for name in table.column_names}
+    found = SparkEngine(spark).wrap(frame).with_hashes(hashes, nulls=False).gather()
+    for name in table.column_names:
+        own = xxhash64([table[name]])
+        assert found[f"hash {name}"].to_pylist() == own.tolist(), table[name].type
+    all_of_them = {"all": table.column_names}
+    found = SparkEngine(spark).wrap(frame).with_hashes(all_of_them, 2**40).gather()
+    assert found["all"].to_pylist() == content_hash(table.columns, 2**40).tolist()
 
 
 TARGETS = (

@@ -1,0 +1,130 @@
+"""Texts as values and values as texts, where SQL and Java have ways of their own."""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as some
+
+from anonspark.engine.columns.texts import float_text, nearest_single, parse, within, write
+
+_ZONED, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
+
+
+def read(text: str, target: pa.DataType) -> Any:
+    """Return one text as a value; days and points in time as numbers."""
+    values = parse(pa.array([text, None]), target)
+    assert values.type == target
+    if pa.types.is_date(target):
+        values = values.view(pa.int32())
+    return (values.view(pa.int64()) if pa.types.is_timestamp(target) else values)[0].as_py()
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "expected"),
+    [
+        ("1e3", pa.float64(), 1000.0),
+        ("1d", pa.float64(), 1.0),
+        ("0x1p3", pa.float64(), 8.0),
+        ("-0x1p9999", pa.float64(), -float("inf")),
+        ("0x1", pa.float64(), None),
+        ("1_000", pa.float64(), None),
+        ("-Infinity", pa.float64(), -float("inf")),
+        ("12.0", pa.int64(), None),
+        ("\x7f+12\t", pa.int64(), 12),
+        ("128", pa.int8(), None),
+        ("tRuE", pa.bool_(), True),
+        ("on", pa.bool_(), None),
+        ("2024", pa.date32(), 19723),
+        ("2024-1-5 whatever", pa.date32(), 19727),
+        ("0000-02-29", pa.date32(), -719469),
+        ("9999999-01-01", pa.date32(), None),
+        ("2024-1-5 1:2:3.1234567", _CLOCK, 1704416523123456),
+        ("2024-01-05T", _ZONED, None),
+        ("2024-01-05 01:02 UTC", _ZONED, None),
+        ("2024-01-05 01:02:03 +1:5", _ZONED, 1704412623000000),
+        ("2024-01-05 01:02:03 +1:5", _CLOCK, 1704416523000000),
+        ("999999-01-01 00:00:00", _ZONED, None),
+        # The day of a time alone would be another one tomorrow.
+        ("12:30", _ZONED, None),
+    ],
+)
+def test_what_a_text_says(text: str, target: pa.DataType, expected: Any) -> None:
+    assert read(text, target) == expected
+
+
+@given(some.floats(width=32, allow_nan=False, allow_infinity=False), some.integers(-2, 2))
+def test_numbers_between_two_floats_of_32_bits(value: float, step: int) -> None:
+    (bits,) = struct.unpack("<i", struct.pack("<f", value))
+    following = struct.unpack("<f", struct.pack("<i", (bits & 0x7FFFFFFF) + 1))[0]
+    assume(np.isfinite(following))
+    first = abs(value)
+    middle = (Fraction(first) + Fraction(following)) / 2
+    number = middle + Fraction(step, 10**400)
+    digits = str(abs(int(number * 10**420))).rjust(421, "0")
+    found = nearest_single(f"{digits[:-420]}.{digits[-420:]}")
+    even = first if bits % 2 == 0 else following
+    assert found == (even if step == 0 else first if step < 0 else following)
+
+
+@given(some.floats(allow_nan=False))
+def test_floats_read_back_from_their_texts(value: float) -> None:
+    text = float_text(value)
+    assert struct.pack("<d", float(text)) == struct.pack("<d", value)
+    assert read(text, pa.float64()) == value
+
+
+@given(some.floats(width=32, allow_nan=False))
+def test_floats_of_32_bits_read_back_from_their_texts(value: float) -> None:
+    assert read(float_text(value, narrow=True), pa.float32()) == value
+
+
+def test_floats_as_java_writes_them() -> None:
+    values = [5e-324, 2e23, 1e7, 9999999.0, 1e-3, 9.99e-4, -0.0, 123456.75, float("nan")]
+    assert write(pa.array(values)).to_pylist() == [
+        "4.9E-324",
+        "2.0E23",
+        "1.0E7",
+        "9999999.0",
+        "0.001",
+        "9.99E-4",
+        "-0.0",
+        "123456.75",
+        "NaN",
+    ]
+    assert write(pa.array([17.0, -0.0, 1e15, 0.5]), whole=True).to_pylist() == [
+        "17",
+        "0",
+        "1.0E15",
+        "0.5",
+    ]
+
+
+def test_days_of_any_year() -> None:
+    days = pa.array([-719529, -719528, 2932896, 2932897, None], pa.int32()).view(pa.date32())
+    expected = ["-0001-12-31", "0000-01-01", "9999-12-31", "+10000-01-01", None]
+    assert write(days).to_pylist() == expected
+    assert parse(pa.array(expected), pa.date32()).equals(days)
+
+
+@given(some.integers(-(2**63), 2**63 - 1))
+def test_points_in_time_read_back_from_their_texts(micros: int) -> None:
+    moments = pa.array([micros], pa.int64()).view(_ZONED)
+    assert parse(write(moments), _ZONED).view(pa.int64()).to_pylist() == [micros]
+
+
+@pytest.mark.parametrize("bits", [8, 64])
+def test_whole_numbers_within_their_bits(bits: int) -> None:
+    end = 2 ** (bits - 1)
+    assert [within(one, bits) for one in (-end - 1, -end, end - 1, end)] == [
+        None,
+        -end,
+        end - 1,
+        None,
+    ]
