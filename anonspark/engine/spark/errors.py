@@ -12,6 +12,14 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
 
 from anonspark.engine.files import FilesError
+from anonspark.engine.reading_errors import (
+    different_headers,
+    not_of_the_format,
+    options_not_taken,
+    remedy,
+    unreadable,
+    vanished,
+)
 from anonspark.errors import (
     ConfigurationError,
     DataError,
@@ -211,14 +219,11 @@ def opening_table(
         What :func:`reading_input` and :func:`environment_problem` tell better.
     """
     where = path_key if section is None else f"{section}.format, {section}.options"
-    remedy = "its format" if section is None else f"{section}.format and {section}.options"
     try:
         yield
     except AnalysisException as error:
-        raise DataError(
-            f"{path_key}: cannot read {', '.join(paths)} as {data_format} "
-            f"({condition_of(error) or 'no reason given'}); check {remedy}"
-        ) from error
+        reason = condition_of(error) or "no reason given"
+        raise not_of_the_format(paths, data_format, path_key, section, reason) from error
     except Py4JNetworkError:
         raise  # Java has ended
     except (PySparkException, Py4JError) as error:
@@ -241,14 +246,10 @@ def opening_table(
                 f"--jars) {details}"
             ) from error
         if _NOT_TAKEN.search(kind):
-            raise ConfigurationError(
-                f"{where}: the data source {data_format!r} does not take these options ({kind}); "
-                f"expected those that its documentation lists, all it requires; correct them "
-                f"{details}"
-            ) from error
+            raise options_not_taken(data_format, path_key, section, kind) from error
         raise DataError(
             f"{path_key}: cannot open {', '.join(paths)} as {data_format} ({kind}); check the "
-            f"path, and {remedy} {details}"
+            f"path, and {remedy(section)} {details}"
         ) from error
 
 
@@ -284,23 +285,11 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
             if _NO_SPACE.search(text):
                 raise
             if _VANISHED.search(text):
-                raise DataError(
-                    f"{where}: files vanished while they were read; keep the input unchanged "
-                    "during a run, and run again"
-                ) from error
+                raise vanished(where) from error
             if "CSV header does not conform to the schema" in text:
-                raise DataError(
-                    f"{where}: CSV files with different headers; expected the same columns in the "
-                    "same order in all files; write those that differ anew (where all headers "
-                    "have empty or repeated names, input.options.enforceSchema: true takes columns "
-                    "by their places)"
-                ) from error
+                raise different_headers(where) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
-                raise DataError(
-                    f"{where}: files cannot be read in this format, or there are none; check the "
-                    "path, input.format, input.options, permissions and the files themselves "
-                    "(the details, with --debug, may show data)"
-                ) from error
+                raise unreadable(where) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):
                 raise DataError(
                     f"{where}: cannot be read or computed ({kind}); check input.options, and what "

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
+from anonspark.engine.file_schemas import lacking_columns
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.reading_errors import no_record, nothing_there
+from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.errors import opening_table
-from anonspark.engine.spark.file_schemas import lacking_columns, read_file_schemas
+from anonspark.engine.spark.file_schemas import read_file_schemas
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.errors import DataError
@@ -62,11 +66,7 @@ def open_table(
         If Spark does not know the format, or the data source does not take its options.
     """
     files = FileSystem(spark)
-    problems = [
-        f"{path_key}: nothing is at {path}; check the path, and that the cluster can reach it"
-        for path in paths
-        if not files.matches(path)
-    ]
+    problems = [nothing_there(path, path_key) for path in paths if not files.matches(path)]
     if problems:
         raise DataError(*problems)
     # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
@@ -86,7 +86,9 @@ def open_table(
             if found is not None:
                 new = lacking_columns(found, wanted, columns=table.columns, path_key=path_key)
                 if new:
-                    schema_of_all = StructType([*table.schema.fields, *new])
+                    schema_of_all = StructType(
+                        [*table.schema.fields, *spark_schema(pa.schema(new))]
+                    )
                     table = reader.schema(schema_of_all).load(list(paths))
         if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
             # Spark would take the columns of every file for those of the first, by their places.
@@ -94,10 +96,7 @@ def open_table(
         if not refuses:
             return table
         if table.columns == [_MALFORMED]:
-            raise DataError(
-                f"{path_key}: no record of {', '.join(paths)} can be read as {data_format}; "
-                f"check the files, and {_remedy(section)}"
-            )
+            raise no_record(paths, data_format, path_key, section)
         return _refusing_malformed(reader, table, paths)
 
 
@@ -109,10 +108,6 @@ def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
         and given.get("header") == "true"
         and "enforceschema" not in given
     )
-
-
-def _remedy(section: str | None) -> str:
-    return "its format" if section is None else f"{section}.format and {section}.options"
 
 
 def _refusing_malformed(

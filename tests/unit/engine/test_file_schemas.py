@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
+from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.spark.file_schemas import FileSchemas, lacking_columns
 from anonspark.errors import DataError
 
-AGE, CITY = StructField("age", IntegerType()), StructField("city", StringType())
+AGE, CITY = pa.field("age", pa.int32()), pa.field("city", pa.string())
 WANTED = {"age": True, "city": True, "id": False}
 
 
 def lacking(
-    *schemas: list[StructField], missing: str = "error", folders: tuple[str, ...] = ()
-) -> list[StructField]:
+    *schemas: list[pa.Field], missing: str = "error", folders: tuple[str, ...] = ()
+) -> list[pa.Field]:
     files = FileSchemas(
         [f"s3a://KEY:SECRET@b/{place}" for place in range(len(schemas))],
-        [StructType(fields) for fields in schemas],
+        [pa.schema(fields) for fields in schemas],
         list(range(len(schemas))),
         folders,
     )
@@ -35,7 +28,7 @@ def lacking(
 
 
 def test_files_that_agree() -> None:
-    more = StructField("more", DoubleType())
+    more = pa.field("more", pa.float64())
     assert lacking([AGE, CITY], [CITY, AGE], [AGE, more, CITY]) == []
 
 
@@ -59,9 +52,9 @@ def test_nulls_give_the_columns_that_the_first_file_lacks() -> None:
 
 
 def test_the_case_of_letters_does_not_count() -> None:
-    assert lacking([AGE, CITY], [StructField("AGE", IntegerType()), CITY]) == []
+    assert lacking([AGE, CITY], [pa.field("AGE", pa.int32()), CITY]) == []
     with pytest.raises(DataError, match="has 2 columns that Spark cannot tell apart, 'age', 'AGE'"):
-        lacking([AGE, CITY], [AGE, StructField("AGE", IntegerType()), CITY])
+        lacking([AGE, CITY], [AGE, pa.field("AGE", pa.int32()), CITY])
 
 
 def test_columns_that_are_names_of_folders_are_in_no_file() -> None:
@@ -70,11 +63,11 @@ def test_columns_that_are_names_of_folders_are_in_no_file() -> None:
 
 def test_types_have_to_agree_where_values_are_read() -> None:
     with pytest.raises(DataError, match=r"the column 'age' has type int in .*/0 and bigint in "):
-        lacking([AGE, CITY], [StructField("age", LongType()), CITY], missing="null")
-    identifier = [StructField("id", kind()) for kind in (LongType, StringType)]
+        lacking([AGE, CITY], [pa.field("age", pa.int64()), CITY], missing="null")
+    identifier = [pa.field("id", kind()) for kind in (pa.int64, pa.string)]
     assert lacking([AGE, CITY, identifier[0]], [AGE, CITY, identifier[1]]) == []
 
 
 def test_files_without_columns_and_with_numbers_for_names() -> None:
-    numbered = [StructField("_col0", IntegerType()), StructField("_col1", StringType())]
+    numbered = [pa.field("_col0", pa.int32()), pa.field("_col1", pa.string())]
     assert lacking([AGE, CITY], [], numbered) == []
