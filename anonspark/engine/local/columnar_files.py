@@ -1,0 +1,326 @@
+"""Reading Parquet and ORC files, with the columns and types that Spark finds in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc, parquet
+
+from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.reading_errors import unreadable, vanished
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+
+Read = Callable[[pa.Schema], Batches]
+"""Reads the columns of a schema, which are some of a table's; may be asked again."""
+
+BATCH_ROWS = 1 << 16
+
+# Footers that are read at the same time.
+_READERS = 16
+
+_INSTANT = pa.timestamp("us", "UTC")
+
+# Spark 2 and others count days before by another calendar, and times before by the sun.
+_FIRST_DAY = pa.scalar(date(1582, 10, 15))
+_FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), _INSTANT)
+
+
+class TypeNotReadError(Exception):
+    """A column has a type that Spark reads in no file; the message is Spark's condition."""
+
+
+@dataclass(frozen=True)
+class ColumnarFile:
+    """A file that tells its columns.
+
+    Parameters
+    ----------
+    file : DataFile
+    schema : pyarrow.Schema
+        As Spark reads it.
+    parts : int
+        Row groups or stripes.
+    read : callable
+        Takes the number of a part and names of columns, yields batches in the file's own types.
+    other_calendar : bool
+        Whether old days and times are not those of today's calendar.
+    """
+
+    file: DataFile
+    schema: pa.Schema
+    parts: int
+    read: Callable[[int, Sequence[str]], Iterator[pa.RecordBatch]]
+    other_calendar: bool = False
+
+
+@contextmanager
+def reading_file(where: str) -> Iterator[None]:
+    """Translate what Arrow and the system say while a file is read.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths.
+
+    Raises
+    ------
+    DataError
+        If the file vanished, is damaged, or may not be read.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise vanished(where) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow says most of what is wrong with a file as an OSError without a number.
+        if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
+            raise
+        raise unreadable(where) from error
+
+
+def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> list[ColumnarFile]:
+    """Read the footers of files, several at the same time.
+
+    Raises
+    ------
+    DataError
+        If one cannot be read.
+    TypeNotReadError
+    """
+    open_one = {"parquet": _open_parquet, "orc": _open_orc}[data_format]
+
+    def guarded(file: DataFile) -> ColumnarFile:
+        with reading_file(where):
+            return open_one(file)
+
+    with ThreadPoolExecutor(min(_READERS, max(len(files), 1))) as pool:
+        return list(pool.map(guarded, files))
+
+
+def _open_parquet(file: DataFile) -> ColumnarFile:
+    with _parquet_file(file.path) as opened:
+        metadata, found = opened.metadata, opened.schema_arrow
+        kinds = {
+            column.path: (column.physical_type, column.logical_type.type)
+            for column in map(opened.schema.column, range(len(opened.schema)))
+        }
+    schema = pa.schema([_field_of_parquet(one, kinds) for one in found])
+    told = metadata.metadata or {}
+    version = told.get(b"org.apache.spark.version", b"3").decode()
+    return ColumnarFile(
+        file,
+        schema,
+        metadata.num_row_groups,
+        partial(_read_row_group, file.path, metadata),
+        # A file that says nothing is one of another program.
+        other_calendar=version.startswith(("1.", "2."))
+        or b"org.apache.spark.legacyDateTime" in told
+        or b"org.apache.spark.legacyINT96" in told,
+    )
+
+
+def _parquet_file(path: str, metadata: Any = None) -> parquet.ParquetFile:
+    return parquet.ParquetFile(
+        path, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=False
+    )
+
+
+def _read_row_group(
+    path: str, metadata: Any, number: int, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    with _parquet_file(path, metadata) as opened:
+        yield from opened.iter_batches(BATCH_ROWS, [number], columns=names, use_threads=False)
+
+
+def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> pa.Field:
+    physical, logical = kinds.get(found.name, ("", ""))
+    inside = [kind for path, kind in kinds.items() if path.startswith(f"{found.name}.")]
+    if ("INT96", "NONE") in inside and pa.types.is_nested(found.type):
+        # Whether they have a zone is not told any more.
+        raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+    if physical == "INT96":
+        return pa.field(found.name, _INSTANT)
+    if logical == "ENUM":
+        return pa.field(found.name, pa.string())
+    if pa.types.is_null(found.type):
+        return pa.field(found.name, pa.int32())
+    return pa.field(found.name, _type_as_read(found.type))
+
+
+def _type_as_read(found: pa.DataType) -> pa.DataType:
+    """Return the type that Spark reads values of a type of Parquet as.
+
+    Raises
+    ------
+    TypeNotReadError
+    """
+    if isinstance(found, pa.BaseExtensionType):
+        if found.extension_name != "arrow.json":
+            raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+        return pa.string()
+    if (plain := _PLAIN.get(found)) is not None:
+        return plain
+    if pa.types.is_dictionary(found):
+        return _type_as_read(found.value_type)
+    if pa.types.is_timestamp(found) and found.unit != "ns":
+        return _INSTANT if found.tz else pa.timestamp("us")
+    if pa.types.is_decimal(found) and found.precision <= 38:
+        return pa.decimal128(found.precision, found.scale)
+    if pa.types.is_fixed_size_binary(found):
+        return pa.binary()
+    if pa.types.is_duration(found):
+        return pa.int64()
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(one.name, _type_as_read(one.type)) for one in found])
+    if pa.types.is_map(found):
+        return pa.map_(_type_as_read(found.key_type), _type_as_read(found.item_type))
+    if any(of(found) for of in _LISTS):
+        return pa.list_(pa.field("element", _type_as_read(found.value_type)))
+    raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+
+
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_PLAIN: Mapping[pa.DataType, pa.DataType] = {
+    **{
+        one: one
+        for one in (
+            *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+            *(pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()),
+        )
+    },
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def _open_orc(file: DataFile) -> ColumnarFile:
+    if not file.bytes:
+        # Hive leaves such files for tasks without records.
+        return ColumnarFile(file, pa.schema([]), 0, partial(_read_stripe, file.path))
+    opened = orc.ORCFile(file.path)
+    schema = pa.schema([pa.field(one.name, _type_in_orc(one.type)) for one in opened.schema])
+    # Which calendar a file counts by stands where Arrow does not look; Spark 3 has today's.
+    version = (opened.metadata or {}).get(b"org.apache.spark.version", b"").decode()
+    return ColumnarFile(
+        file,
+        schema,
+        opened.nstripes,
+        partial(_read_stripe, file.path),
+        other_calendar=not version or version.startswith(("1.", "2.")),
+    )
+
+
+def _type_in_orc(found: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(found):
+        if found.tz:
+            raise TypeNotReadError("PARSE_SYNTAX_ERROR")
+        return _INSTANT
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(one.name, _type_in_orc(one.type)) for one in found])
+    if pa.types.is_map(found):
+        return pa.map_(_type_in_orc(found.key_type), _type_in_orc(found.item_type))
+    if any(of(found) for of in _LISTS):
+        return pa.list_(pa.field("element", _type_in_orc(found.value_type)))
+    return _type_as_read(found)
+
+
+def _read_stripe(path: str, number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    stripe = orc.ORCFile(path).read_stripe(number, columns=list(names))
+    for start in range(0, len(stripe), BATCH_ROWS):
+        yield stripe.slice(start, BATCH_ROWS)
+
+
+def reads_of(one: ColumnarFile, files: DataFiles, columns: Sequence[str], where: str) -> list[Read]:
+    """Return what reads a file, a part each.
+
+    Parameters
+    ----------
+    one : ColumnarFile
+    files : DataFiles
+        Of the table.
+    columns : sequence of str
+        Of the table's files, in their order; Hive's old ORC files number theirs.
+    where : str
+        What named the paths, and the paths, for messages.
+    """
+    by_name: dict[str, str] = {name.lower(): name for name in one.schema.names}
+    if one.schema.names and all(re.fullmatch(r"_col\d+", name) for name in one.schema.names):
+        by_name |= {name.lower(): own for name, own in zip(columns, one.schema.names, strict=False)}
+    constants = {name.lower(): value for name, value in files.constants(one.file).items()}
+    return [
+        partial(_read_part, one, number, by_name, constants, where) for number in range(one.parts)
+    ]
+
+
+def _read_part(
+    one: ColumnarFile,
+    number: int,
+    by_name: Mapping[str, str],
+    constants: Mapping[str, pa.Scalar],
+    where: str,
+    wanted: pa.Schema,
+) -> Batches:
+    own = [
+        by_name[name.lower()]
+        for name in wanted.names
+        if name.lower() in by_name and name.lower() not in constants
+    ]
+    # One column at least tells how many rows there are.
+    reading = list(dict.fromkeys(own)) or one.schema.names[:1]
+    with reading_file(where):
+        for batch in one.read(number, reading):
+            columns = []
+            for field in wanted:
+                name = field.name.lower()
+                if name in constants:
+                    columns.append(pa.repeat(constants[name], len(batch)))
+                elif name in by_name:
+                    columns.append(_column(one, batch, by_name[name], field, where))
+                else:
+                    columns.append(pa.nulls(len(batch), field.type))
+            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _column(
+    one: ColumnarFile, batch: pa.RecordBatch, name: str, field: pa.Field, where: str
+) -> pa.Array:
+    if one.schema.field(name).type != field.type:
+        raise unreadable(where)
+    values = _as_read(batch.column(name), field.type)
+    if one.other_calendar and pa.types.is_temporal(field.type):
+        first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
+        if pc.any(pc.less(values, first)).as_py():
+            raise DataError(
+                f"{where}: the column {name!r} has days before 1582-10-15 or times before 1900 in "
+                f"{one.file.address}, which counts them by an old calendar, as Spark 2 did; set "
+                "execution.engine to spark, which knows it, or write the file anew"
+            )
+    return values
+
+
+def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if values.type == wanted:
+        return values
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        # Arrow would take the last digits off towards 1970, Spark takes them off downwards.
+        values = pc.floor_temporal(values, unit="microsecond")
+    return values.cast(wanted)
