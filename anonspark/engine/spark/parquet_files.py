@@ -10,19 +10,17 @@ also where a task is run again or twice at a time.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from anonspark.engine.files import PublishedFile
+from anonspark.engine.parquet_encoding import CODECS, MAGIC, EncodedFile, Encoding
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.tasks import Batches, task_number
@@ -33,21 +31,6 @@ VALUES = f"{KIND} string, value string"
 """What a task yields: row groups and footer of its file, and what is to be told of it."""
 
 _CONTENT, _DESCRIPTION = "content", "description"
-
-# The last bytes of a Parquet file, which Spark writes behind each value.
-_MAGIC = b"PAR1"
-
-# Spark's codec and level, as pyarrow has them.
-_CODECS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "none": {"compression": "none"},
-        "uncompressed": {"compression": "none"},
-        "snappy": {"compression": "snappy"},
-        "gzip": {"compression": "gzip", "compression_level": 6},
-        "lz4_raw": {"compression": "lz4"},
-        "zstd": {"compression": "zstd", "compression_level": 3},
-    }
-)
 
 _PLAIN_TYPES = (
     st.BinaryType,
@@ -83,109 +66,32 @@ _HONOURED: Mapping[str, tuple[str | None, ...]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class Encoding:
-    """How tasks encode a Parquet file.
+def encode_values(encoding: Encoding, row_groups: Batches) -> Batches:
+    """Encode a file.
 
     Parameters
     ----------
-    schema : StructType
-        Of the table.
-    codec : str
-        As Spark calls it.
-    spark_version : str
-        Of the session: a reader looks there whether dates are those of today's calendar.
+    encoding : Encoding
+    row_groups : iterator of pyarrow.RecordBatch
+        Of the encoding's columns.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Of :data:`VALUES`, one row each; none where there is no row group.
     """
-
-    schema: st.StructType
-    codec: str
-    spark_version: str
-
-    def encode(self, row_groups: Batches) -> Batches:
-        """Encode a file.
-
-        Parameters
-        ----------
-        row_groups : iterator of pyarrow.RecordBatch
-            Of the schema's columns.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Of :data:`VALUES`, one row each; none where there is no row group.
-        """
-        schema = _nullable(self.schema)
-        columns = arrow_schema(schema)
-        sink = _Sink()
-        file = pa.PythonFile(sink, mode="w")
-        writer, rows = None, 0
-        for row_group in row_groups:
-            if writer is None:
-                writer = parquet.ParquetWriter(
-                    file,
-                    columns,
-                    # What only Arrow understands is left out.
-                    store_schema=False,
-                    store_decimal_as_integer=True,
-                    **_CODECS[self.codec],
-                )
-            # One chunk: what is encoded must not depend on how the records came here.
-            table = pa.Table.from_batches([row_group]).cast(columns).combine_chunks()
-            writer.write_table(table, row_group_size=max(len(table), 1))
-            rows += len(table)
-            file.write(_MAGIC)
-            yield _value(_CONTENT, sink.take())
-        if writer is None:
-            return
-        writer.add_key_value_metadata(
-            {
-                "org.apache.spark.version": self.spark_version,
-                "org.apache.spark.sql.parquet.row.metadata": schema.json(),
-            }
-        )
-        writer.close()
-        yield _value(_CONTENT, sink.take())
+    file = EncodedFile(encoding)
+    for part in file.parts(row_groups):
+        # Spark writes the last bytes, as the end of a line.
+        yield _value(_CONTENT, part.removesuffix(MAGIC))
+    if file.size:
         told = {
             "part": task_number(),
-            "bytes": sink.written,
-            "rows": rows,
-            "sha256": sink.digest.hexdigest(),
+            "bytes": file.size,
+            "rows": file.rows,
+            "sha256": file.sha256,
         }
         yield _value(_DESCRIPTION, json.dumps(told).encode())
-
-
-class _Sink:
-    """What is written to a file: hashed, counted, and kept until it is taken."""
-
-    def __init__(self) -> None:
-        self.digest = hashlib.sha256()
-        self.written = 0
-        self._kept: list[bytes] = []
-        self.closed = False
-
-    def write(self, content: bytes) -> int:
-        own = bytes(content)
-        self.digest.update(own)
-        self.written += len(own)
-        self._kept.append(own)
-        return len(own)
-
-    def take(self) -> bytes:
-        """Return what was written since the last time, less the magic bytes that Spark adds."""
-        taken = b"".join(self._kept)
-        self._kept.clear()
-        if not taken.endswith(_MAGIC):
-            raise ValueError("a part of a Parquet file has to end with its magic bytes")
-        return taken[: -len(_MAGIC)]
-
-    def tell(self) -> int:
-        return self.written
-
-    def flush(self) -> None:
-        """Do nothing: it is kept anyway."""
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def _value(kind: str, content: bytes) -> pa.RecordBatch:
@@ -234,9 +140,10 @@ def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
     for key in sorted(map(str, hadoop.getPropsWithPrefix("parquet.").keySet())):
         return f"parquet.{key}"
     codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
-    if codec not in _CODECS:
+    if codec not in CODECS:
         return "spark.sql.parquet.compression.codec"
-    return Encoding(schema, codec, spark.version)
+    described = _nullable(schema)
+    return Encoding(arrow_schema(described), described.json(), codec, spark.version)
 
 
 def _is_plain(field: st.StructField) -> bool:
@@ -262,7 +169,7 @@ def write_values(values: DataFrame, path: str) -> None:
     path : str
         Directory for :func:`take_over_files`.
     """
-    writer = values.write.partitionBy(KIND).option("lineSep", _MAGIC.decode())
+    writer = values.write.partitionBy(KIND).option("lineSep", MAGIC.decode())
     # Whatever the session says of text files.
     writer.option("compression", "none").option("maxRecordsPerFile", 0).text(path)
 
@@ -296,7 +203,7 @@ def take_over_files(
     One small job, which reads what the tasks told. It lies beside the files, and the same attempt
     of a task has written both.
     """
-    reader = files.spark.read.schema("value string").option("lineSep", _MAGIC.decode())
+    reader = files.spark.read.schema("value string").option("lineSep", MAGIC.decode())
     rows = reader.text(f"{path}/{KIND}={_DESCRIPTION}").collect()
     described = {told["part"]: told for told in (json.loads(row.value) for row in rows)}
     content = f"{path}/{KIND}={_CONTENT}"

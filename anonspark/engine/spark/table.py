@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from anonspark.core.columns import HASH_KEY
+from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
@@ -23,7 +24,7 @@ from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.parquet_files import (
     VALUES,
-    Encoding,
+    encode_values,
     find_encoding,
     take_over_files,
     write_values,
@@ -257,7 +258,7 @@ class _Encode:
     encoding: Encoding
 
     def __call__(self, batches: Batches) -> Batches:
-        return self.encoding.encode(self.function(batches))
+        return encode_values(self.encoding, self.function(batches))
 
 
 def frame_of(table: Table) -> DataFrame:

@@ -16,9 +16,10 @@ import pytest
 from helpers import command, configuration_file, metrics, summary, write_table
 
 from anonspark.engine.files import PublishedFile
+from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.spark import published_files
 from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.parquet_files import Encoding, find_encoding
+from anonspark.engine.spark.parquet_files import find_encoding
 from anonspark.engine.spark.published_files import read_files
 from anonspark.layers.publish import division, writing
 

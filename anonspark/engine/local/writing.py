@@ -1,0 +1,111 @@
+"""Writing the files of a release's tables without Spark, for its readers and others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc
+
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.parquet_encoding import EncodedFile, Encoding, nullable, spark_description
+from anonspark.engine.tasks import Batches
+from anonspark.errors import ConfigurationError
+
+SPARK_VERSION = "4.1.4"
+"""Whose conventions the files keep to, and say so: readers of Spark learn from it that days and
+times are those of today's calendar."""
+
+_FIRST_DAY = pa.scalar(date(1582, 10, 15))
+_FIRST_TIME = pa.scalar(datetime(1970, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
+
+
+def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
+    """Write a Parquet file: the bytes that Spark's engine writes for the same batches.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.RecordBatch
+        A row group each; at least one.
+    schema : pyarrow.Schema
+    path : str
+        On the local disk; nothing is there.
+
+    Returns
+    -------
+    PublishedFile
+        Of this path.
+    """
+    columns = nullable(schema)
+    encoding = Encoding(columns, spark_description(columns), "snappy", SPARK_VERSION)
+    file = EncodedFile(encoding)
+    with Path(path).open("xb") as target:
+        for part in file.parts(batches):
+            target.write(part)
+    return PublishedFile(path, file.size, file.rows, file.sha256)
+
+
+def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
+    """Write an ORC file.
+
+    Parameters
+    ----------
+    batches : iterator of pyarrow.RecordBatch
+        At least one.
+    schema : pyarrow.Schema
+    path : str
+        On the local disk; nothing is there.
+
+    Returns
+    -------
+    PublishedFile
+        Of this path.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are days or times that readers in Java would take for others.
+    """
+    for field in schema:
+        if pa.types.is_timestamp(field.type) and not field.type.tz:
+            raise _refused(field.name, "times without a zone")
+    rows = 0
+    with Path(path).open("xb") as target, orc.ORCWriter(target, compression="zstd") as writer:
+        for table in _as_in_orc(batches, nullable(schema)):
+            writer.write(table)
+            rows += len(table)
+    with Path(path).open("rb") as written:
+        digest = hashlib.file_digest(written, "sha256").hexdigest()
+    return PublishedFile(path, Path(path).stat().st_size, rows, digest)
+
+
+def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
+    for batch in batches:
+        # Copied: Arrow writes the structures of a part of an array as those of its beginning.
+        table = pa.Table.from_batches([batch]).take(np.arange(len(batch))).cast(schema)
+        for place, field in enumerate(schema):
+            values = table.column(place)
+            if pa.types.is_date(field.type) and _any_before(values, _FIRST_DAY):
+                raise _refused(field.name, "days before 1582-10-15")
+            if pa.types.is_timestamp(field.type):
+                if _any_before(values, _FIRST_TIME):
+                    raise _refused(field.name, "times before 1970")
+                # The type that Spark's points in time have there.
+                table = table.set_column(place, field.name, values.cast(pa.timestamp("us")))
+        yield table
+
+
+def _any_before(values: pa.ChunkedArray, first: pa.Scalar) -> bool:
+    return bool(pc.any(pc.less(values, first)).as_py())
+
+
+def _refused(name: str, what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"output.format: the column {name!r} has {what}, which Spark would read as others in an "
+        "ORC file of the local engine; set output.format to parquet, or execution.engine to spark"
+    )
