@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -128,10 +127,9 @@ class Found:
             numbers = _plain_numbers(own)
             self._extremes(index, numbers)
             if plan.column.kind == "decimal":
-                places = max(map(_places, numbers.unique().drop_null().to_pylist()), default=None)
-                known = self.counts.get(f"places_{index}")
-                if places is not None:
-                    self.counts[f"places_{index}"] = max(places, known or 0)
+                name = f"places_{index}"
+                if numbers.null_count < len(numbers):
+                    self.counts[name] = _places(numbers, self.counts.get(name, 0))
 
     def _count(self, name: str, number: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + number
@@ -203,10 +201,12 @@ def _plain_numbers(values: pa.Array) -> pa.Array:
     return values.cast(pa.int64())
 
 
-def _places(value: Decimal) -> int:
-    """Return how many decimal places a number needs."""
-    exponent = value.normalize().as_tuple().exponent
-    return max(-exponent, 0) if isinstance(exponent, int) else 0
+def _places(numbers: pa.Array, known: int) -> int:
+    """Return how many decimal places decimals need, or others did, whichever is more."""
+    for places in range(known, numbers.type.scale):
+        if pc.all(pc.equal(pc.round(numbers, places, "towards_zero"), numbers)).as_py():
+            return places
+    return max(known, int(numbers.type.scale))
 
 
 def judged_names(plans: Sequence[PlannedColumn]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -83,6 +84,32 @@ def test_floats_read_back_from_their_texts(value: float) -> None:
 @given(some.floats(width=32, allow_nan=False))
 def test_floats_of_32_bits_read_back_from_their_texts(value: float) -> None:
     assert read(float_text(value, narrow=True), pa.float32()) == value
+
+
+@given(
+    some.lists(some.none() | some.floats() | some.floats(1e-4, 1e8), max_size=5), some.booleans()
+)
+def test_floats_of_all_sizes_side_by_side(values: list[float | None], whole: bool) -> None:
+    for own in (pa.float64(), pa.float32()):
+        column = pa.array(values, pa.float64()).cast(own, safe=False)
+        narrow = own == pa.float32()
+        assert write(column, whole=whole).to_pylist() == [
+            None if one is None else float_text(one, narrow=narrow, whole=whole)
+            for one in column.to_pylist()
+        ]
+
+
+@given(some.datetimes(), some.sampled_from([" ", "T"]), some.booleans())
+def test_full_timestamps_alone_and_beside_others(
+    moment: datetime, divider: str, zoned: bool
+) -> None:
+    text, target = moment.isoformat(divider), _ZONED if zoned else _CLOCK
+    expected = (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    assert read(text, target) == expected
+    # Beside an odd one all are read one by one.
+    beside = parse(pa.array([text, "odd", "2023-02-29 00:00:00"]), target)
+    assert beside.view(pa.int64()).to_pylist() == [expected, None, None]
+    assert parse(pa.array([text, "2023-02-29 00:00:00"]), target).null_count == 1
 
 
 def test_floats_as_java_writes_them() -> None:

@@ -1,0 +1,112 @@
+"""What is told of the values of a batch, and of all batches together."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from anonspark.config import Attribute
+from anonspark.engine.columns.judging import Found, judge
+from anonspark.engine.columns.planning import PlannedColumn, plan_column
+
+
+def planned(data_type: pa.DataType, **declared: Any) -> PlannedColumn:
+    plan = plan_column("a", Attribute(role="quasi_identifier", **declared), data_type, None)
+    assert isinstance(plan, PlannedColumn)
+    return plan
+
+
+def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str, Any]:
+    """Return what is told of batches, each found by a task of its own."""
+    total = Found()
+    for column, kept in batches:
+        found = Found()
+        found.add([plan], [judge(plan, column, ["", "?"])], np.array(kept, bool))
+        total.merge(found)
+    return total.as_dict([plan])
+
+
+def test_texts_that_are_declared_as_numbers() -> None:
+    column = pa.array([" 1.5", "?", None, "x", "inf", "nan", "1e3"])
+    plan = planned(pa.string(), type="number")
+    one = judge(plan, column, ["", "?"])
+    assert one.values.to_pylist() == [1.5, None, None, None, float("inf"), None, 1000.0]
+    assert one.missing.tolist() == [False, True, True, False, False, True, False]
+    assert one.invalid.tolist() == [False, False, False, True, False, False, False]
+    assert one.infinite.tolist() == [False, False, False, False, True, False, False]
+    assert told(plan, (column[:4], [True] * 4), (column[6:], [True])) == {
+        "rows": 5,
+        "kept": 5,
+        "missing_0": 2,
+        "invalid_0": 1,
+        "infinite_0": 0,
+        "lowest_0": 1.5,
+        "highest_0": 1000.0,
+    }
+
+
+def test_texts_of_which_nothing_was_declared() -> None:
+    column = pa.array(["1", "b", "b", "?", " ", "2.5"])
+    kept = [True, True, True, False, False, False]
+    assert told(planned(pa.string()), (column, kept), (column.dictionary_encode(), kept)) == {
+        "rows": 12,
+        "kept": 6,
+        "missing_0": 4,
+        "invalid_0": 0,
+        "infinite_0": 0,
+        "numeric_0": 2,
+        "distinct_0": 2,
+    }
+
+
+def test_without_values_there_are_no_extremes() -> None:
+    found = told(planned(pa.decimal128(9, 2)), (pa.nulls(2, pa.decimal128(9, 2)), [True, True]))
+    assert found["places_0"] is None
+    assert found["lowest_0"] is None
+    assert found["highest_0"] is None
+
+
+@pytest.mark.parametrize(
+    ("data_type", "values", "lowest", "highest"),
+    [
+        (pa.bool_(), [True, False], 0, 1),
+        (pa.int8(), [-128, 5], -128, 5),
+        (pa.date32(), [3, -4], -4, 3),
+        (pa.timestamp("us", "UTC"), [7, -7], -7, 7),
+        (pa.float32(), [0.5, float("nan"), -1.5], -1.5, 0.5),
+        (pa.decimal128(9, 2), [Decimal("1.50"), Decimal("-3.00")], "-3.00", "1.50"),
+    ],
+    ids=str,
+)
+def test_extremes_as_plain_numbers(
+    data_type: pa.DataType, values: list[Any], lowest: Any, highest: Any
+) -> None:
+    column = pa.array(values, data_type)
+    found = told(planned(data_type), *((column[i : i + 1], [True]) for i in range(len(column))))
+    assert (found["lowest_0"], found["highest_0"]) == (lowest, highest)
+
+
+_DECIMALS = some.decimals(places=19, allow_nan=False, allow_infinity=False).filter(
+    lambda value: abs(value) < 10**19
+)
+
+
+@given(some.lists(some.lists(some.none() | _DECIMALS, max_size=3), min_size=1, max_size=3))
+def test_places_of_decimals(batches: list[list[Decimal | None]]) -> None:
+    data_type = pa.decimal128(38, 19)
+    columns = [pa.array(values, data_type) for values in batches]
+    found = told(planned(data_type), *((one, [True] * len(one)) for one in columns))
+    texts = [format(one, "f") for values in batches for one in values if one is not None]
+    needed = [len(text.partition(".")[2].rstrip("0")) for text in texts]
+    assert found["places_0"] == max(needed, default=None)
+
+
+def test_places_beyond_what_python_counts_by_default() -> None:
+    column = pa.array([Decimal("1234567890123456789.0123456789012345678")], pa.decimal128(38, 19))
+    assert told(planned(column.type), (column, [True]))["places_0"] == 19
