@@ -53,6 +53,10 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     """
     raw = plain(column)
     name = plan.column.name
+    in_text = plan.in_text
+    if in_text is not None and plan.column.attribute.hierarchy is None:
+        # Declared as text, a number that is none is a text like others.
+        raw, markers, in_text = convert(raw, pa.string(), in_text), (), None
     reading = Reading(name, name, plan.read_as, tuple(markers))
     values, gone = read_values(reading, raw)
     missing = _flags(gone)
@@ -64,8 +68,8 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     numeric = no
     if plan.column.undeclared_text and is_text(raw.type):
         numeric = ~missing & _flags(pc.is_valid(parse(pc.ascii_trim(raw, " "), pa.float64())))
-    if plan.in_text is not None:
-        values = convert(values, pa.string(), plan.in_text)
+    if in_text is not None:
+        values = convert(values, pa.string(), in_text)
     return Judged(values, missing, invalid, infinite, numeric)
 
 

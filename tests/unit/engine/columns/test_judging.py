@@ -65,6 +65,13 @@ def test_texts_of_which_nothing_was_declared() -> None:
     }
 
 
+def test_what_is_declared_as_text_is_missing_only_where_it_is_null() -> None:
+    plan = planned(pa.float64(), type="text")
+    one = judge(plan, pa.array([17.0, float("nan"), None]), ["", "NaN"])
+    assert one.values.to_pylist() == ["17.0", "NaN", None]
+    assert one.missing.tolist() == [False, False, True]
+
+
 def test_without_values_there_are_no_extremes() -> None:
     found = told(planned(pa.decimal128(9, 2)), (pa.nulls(2, pa.decimal128(9, 2)), [True, True]))
     assert found["places_0"] is None
