@@ -192,8 +192,9 @@ class SparkCounts:
             "tasks": sum(stage.numCompleteTasks() for stage in stages),
             "shuffled_bytes": sum(stage.shuffleWriteBytes() for stage in stages),
             # A pass is two stages, one that counts and one that adds up; between them Spark may
-            # begin another job.
-            "counting_passes": sum(_does(stage, "counting") for stage in stages) // 2,
+            # begin another job. The first one of a round may be a single stage, which draws a
+            # sample.
+            "counting_passes": (sum(_does(stage, "counting") for stage in stages) + 1) // 2,
             "counting_seconds": sum(map(_seconds, (one for one in jobs if _does(one, "counting")))),
         }
 

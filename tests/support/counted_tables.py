@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +20,13 @@ from anonspark.kernels.paths import root_path
 from anonspark.layers.partition.counting import Answer, Counter, Question
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.distance_cut import DistanceCut
+from anonspark.layers.partition.foresight import Foresight
+from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, Node, grow
 from anonspark.layers.partition.median_cut import MedianCut
+from anonspark.layers.partition.one_pass import CountedForest, CountForest
+from anonspark.layers.partition.packing import PackedKeys
+from anonspark.layers.partition.predicting import Predictor
 from anonspark.staged.keys import normalized_positions
 
 INT64 = np.iinfo(np.int64)
@@ -134,6 +140,14 @@ def describe(column: pa.Array, kind: Kind, scale: int = 0, weight: float = 1.0) 
     )
 
 
+@dataclass(frozen=True)
+class UnpackedKeys(PackedKeys):
+    """Key matrices in place of batches that would be unpacked to them."""
+
+    def unpack(self, batches: Any) -> Any:
+        return batches
+
+
 class Records:
     """Records as the tasks see them: keys, in several partitions."""
 
@@ -172,6 +186,8 @@ class Records:
         self.keys = np.column_stack([self.codes, self.hashes, numbers, self.values])
         self.partitions = np.array_split(np.ascontiguousarray(self.keys), partitions)
         self.passes = 0
+        self.forests: list[Forest] = []
+        self.handed_back = 0
         self.questions: list[Question] = []
 
     def __len__(self) -> int:
@@ -248,12 +264,56 @@ class Records:
     def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
         return self.contents(self.names_at_once(criteria, rule))
 
+    def count_forest(self, tree: CutTree, forest: Forest, keys: PackedKeys) -> CountedForest:
+        """Do what the one job for a forest does."""
+        self.forests.append(forest)
+        values = int(keys.criteria.first_value[-1])
+        task = CountForest(tree.descent(), forest.arrays(len(tree)), keys, values)
+        tasks = [task(iter(np.array_split(part, 2))) for part in self.partitions]
+        rows = pa.Table.from_batches([batch for own in tasks for batch in own])
+        self.handed_back += sum(
+            keys.unpack_records(rows["records"].drop_null().to_pylist())[0].shape[1:]
+        )
+        added = rows.group_by(["node", "item"], use_threads=False).aggregate(
+            [("count", "sum"), ("minimum", "min"), ("maximum", "max"), ("records", "min")]
+        )
+        shuffled = np.random.default_rng(len(self.forests)).permutation(len(added))
+        names = ["node", "item", "count", "minimum", "maximum", "records"]
+        return CountedForest(forest, keys, values, added.rename_columns(names).take(shuffled))
+
+    def foresight(
+        self, criteria: Criteria, rule: CutRule, largest_leaf: int, sample: np.ndarray
+    ) -> Foresight:
+        """Return the foresight that a sample of these records gives."""
+        keys = UnpackedKeys(self.quasi_identifiers, criteria, rule.breaks_ties)
+        return Foresight(
+            Predictor(rule, largest_leaf, 1000),
+            np.ascontiguousarray(self.keys[sample].T),
+            np.ones(len(sample), np.int64),
+            lambda tree, forest: self.count_forest(tree, forest, keys),
+        )
+
     def grow(
-        self, criteria: Criteria, rule: AnyRule, largest_leaf: int
+        self,
+        criteria: Criteria,
+        rule: AnyRule,
+        largest_leaf: int,
+        sample: np.ndarray | None = None,
     ) -> tuple[CutTree, list[Node]]:
+        """Grow the tree; with a sample, given as numbers of records, by foresight."""
         tree = CutTree(self.quasi_identifiers)
         cut_rule = rule.on_the_cluster(self, criteria)
-        leaves = grow(tree, self.root(), cut_rule, largest_leaf=largest_leaf, count=self.count)
+        foresight = (
+            None if sample is None else self.foresight(criteria, cut_rule, largest_leaf, sample)
+        )
+        leaves = grow(
+            tree,
+            self.root(),
+            cut_rule,
+            largest_leaf=largest_leaf,
+            count=self.count,
+            foresight=foresight,
+        )
         return tree, leaves
 
     def names_by_leaves(self, criteria: Criteria, rule: AnyRule, largest_leaf: int) -> np.ndarray:

@@ -69,8 +69,11 @@ def half(
 
 def _interval(node: Node, key: int) -> tuple[int, int]:
     d = len(node.lowest)
-    if key < d:
-        return node.lowest[key], node.highest[key]
+    return (node.lowest[key], node.highest[key]) if key < d else interval_of_tie(key, d)
+
+
+def interval_of_tie(key: int, d: int) -> tuple[int, int]:
+    """Return the interval of all record hashes, or of all numbers of records."""
     return (_SMALLEST_HASH, _LARGEST_HASH) if key == d else (0, _LARGEST_HASH)
 
 

@@ -46,6 +46,14 @@ class DistanceCut:
         """True: cuts share records at equal distances out, and hashes draw vantage points."""
         return True
 
+    @property
+    def cuts_nearest(self) -> bool:
+        """False: nothing depends on runs of equal values."""
+        return False
+
+    def of_sample(self, _weight: float) -> None:
+        """None: a vantage point is a single record, drawn among all of the node."""
+
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's draws and histograms and return its cut, None where there is none.
 

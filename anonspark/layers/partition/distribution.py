@@ -15,8 +15,13 @@ from anonspark.engine.protocol import TASK, Table
 from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.counting import Answer, Counter, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
+from anonspark.layers.partition.foresight import Foresight
+from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
-from anonspark.layers.partition.packing import PACKED_KEYS, PackedKeys
+from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
+from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys
+from anonspark.layers.partition.predicting import FEWEST_SAMPLED, Predictor
+from anonspark.layers.partition.sampling import Sampling
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (
     RECORDS,
@@ -34,6 +39,9 @@ _SENT = pa.schema([(TASK, pa.int32()), (RECORDS, pa.binary())])
 
 # What a task collects before it sends; larger batches are fewer, but the task has to hold them.
 _BYTES_AT_ONCE = 64 * 2**20
+
+# Counts of a task for a forest, over all predicted nodes.
+_RESULT_ROWS = 2**17
 
 _COUNTS = pa.schema(
     [
@@ -221,28 +229,49 @@ def partition_records(
     -----
     No job at all where ``rows <= largest_block``. Otherwise one job per counting pass, each with
     one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
-    for each sensitive value of each waiting node. Of the data, at most the codes of some hundred
-    records a node are collected, for models that choose among vantage points. Until the passes are
-    done the executors keep 1 to 8 bytes for each key of each record, in memory or on disk; the
-    hashes are among them only where cuts look at them.
+    for each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values,
+    and hashes where cuts look at them) of a sample are collected, see :class:`.Sampling`, and in
+    each pass for predicted trees those of at most about ``MOST_HANDED_BACK`` records; for models
+    that choose among vantage points the codes of some hundred records a node instead. Until the
+    passes are done the executors keep 1 to 8 bytes for each key of each record, in memory or on
+    disk; the hashes are among them only where cuts look at them.
     """
-    d = len(quasi_identifiers)
-    keys = PackedKeys(quasi_identifiers, criteria, rule.breaks_ties, is_coded(records.schema))
+    is_cut = rows > largest_block
+    sampling = _sampling(rows, rule, path) if is_cut else None
+    keys = PackedKeys(
+        quasi_identifiers, criteria, rule.breaks_ties, is_coded(records.schema), sampling
+    )
     packed = records.packed.map_batches(keys.pack, PACKED_KEYS)
-
-    def count(tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
-        counter = Counter(tree, questions)
-        counts = (
-            packed.map_batches(_CountRecords(counter, keys), _COUNTS)
-            .add_up(
-                ["request", "bin"], sums=["count"], least=["minimum", "codes"], most=["maximum"]
-            )
-            .gather()
-        )
-        return counter.answers({name: counts[name].to_numpy() for name in counts.column_names})
-
     tree = CutTree(quasi_identifiers)
-    root = Node(
+    root = _root(quasi_identifiers, rows, path)
+    if is_cut:
+        packed = packed.keep()
+    counting = _Counting(packed, keys)
+    try:
+        foresight = counting.foresight(rule, largest_block) if sampling is not None else None
+        leaves = grow(
+            tree,
+            root,
+            rule,
+            largest_leaf=largest_block,
+            count=counting.count,
+            foresight=foresight,
+        )
+    finally:
+        packed.release()
+    return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
+
+
+def _sampling(rows: int, rule: CutRule, salt: int) -> Sampling | None:
+    """Return how to draw a sample, None where none would tell anything."""
+    sampling = Sampling(rows, salt)
+    tells = rule.of_sample(1) is not None and sampling.expected >= FEWEST_SAMPLED
+    return sampling if tells else None
+
+
+def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) -> Node:
+    nothing = (None,) * len(quasi_identifiers)
+    return Node(
         number=0,
         path=path,
         rows=rows,
@@ -253,16 +282,60 @@ def partition_records(
             else quasi_identifier.highest
             for quasi_identifier in quasi_identifiers
         ),
-        cell_low=(None,) * d,
-        cell_high=(None,) * d,
+        cell_low=nothing,
+        cell_high=nothing,
     )
-    if rows > largest_block:
-        packed = packed.keep()
-    try:
-        leaves = grow(tree, root, rule, largest_leaf=largest_block, count=count)
-    finally:
-        packed.release()
-    return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """The jobs that count packed records.
+
+    Parameters
+    ----------
+    packed : Table
+        Of :data:`PACKED_KEYS`.
+    keys : PackedKeys
+        That packed them.
+    """
+
+    packed: Table
+    keys: PackedKeys
+
+    def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
+        """Answer questions by one pass over all records."""
+        counter = Counter(tree, questions)
+        counts = (
+            self.packed.map_batches(_CountRecords(counter, self.keys), _COUNTS)
+            .add_up(
+                ["request", "bin"], sums=["count"], least=["minimum", "codes"], most=["maximum"]
+            )
+            .gather()
+        )
+        return counter.answers({name: counts[name].to_numpy() for name in counts.column_names})
+
+    def count_forest(self, tree: CutTree, forest: Forest) -> CountedForest:
+        """Count the records of a forest by one pass over all records."""
+        values = int(self.keys.criteria.first_value[-1])
+        task = CountForest(tree.descent(), forest.arrays(len(tree)), self.keys, values)
+        counts = (
+            self.packed.map_batches(task, FOREST_COUNTS)
+            .add_up(
+                ["node", "item"], sums=["count"], least=["minimum", "records"], most=["maximum"]
+            )
+            .gather()
+        )
+        return CountedForest(forest, self.keys, values, counts)
+
+    def foresight(self, rule: CutRule, largest_leaf: int) -> Foresight:
+        """Fetch the sample, by the job that packs the keys."""
+        packed = self.packed.select([SAMPLE]).gather()[SAMPLE].drop_null().to_pylist()
+        columns, sampled = self.keys.unpack_records(packed)
+        d, values = len(self.keys.quasi_identifiers), int(self.keys.criteria.first_value[-1])
+        most_nodes = _RESULT_ROWS // (2 + d + values)
+        return Foresight(
+            Predictor(rule, largest_leaf, most_nodes), columns, sampled, self.count_forest
+        )
 
 
 def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]:

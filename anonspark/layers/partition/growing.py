@@ -77,15 +77,53 @@ class CutRule(Protocol):
     def breaks_ties(self) -> bool:
         """Whether cuts run between records that are equal in every quasi-identifier, by hash."""
 
+    @property
+    def cuts_nearest(self) -> bool:
+        """Whether records equal to the median go where the halves become more equal."""
+
+    def of_sample(self, weight: float) -> CutRule | None:
+        """Return the rule for a sample each of whose records stands for so many.
+
+        None if a sample does not tell about where cuts will be, for single records decide it.
+        """
+
     def __call__(self, node: Node) -> Questions:
         """Start the questions of one node."""
+
+
+class LooksAhead(Protocol):
+    """What knows answers before they are asked for: see :mod:`.foresight`."""
+
+    def look_ahead(self, tree: CutTree, nodes: Sequence[Node]) -> bool:
+        """Find out about leaves of which nothing has been asked; return whether it did."""
+
+    def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
+        """Answer a node's questions, or return None if the cluster has to."""
+
+    def cut(self, node: int, boundary: Boundary, numbers: tuple[int, int]) -> None:
+        """Take notice of a cut and of the numbers of the children."""
+
+
+class LooksNowhere:
+    """Knows nothing before it is asked for."""
+
+    def look_ahead(self, _tree: CutTree, _nodes: Sequence[Node]) -> bool:
+        """Find out nothing."""
+        return False
+
+    def answer(self, _node: int, _questions: Sequence[Question]) -> None:
+        """Leave it to the cluster."""
+
+    def cut(self, _node: int, _boundary: Boundary, _numbers: tuple[int, int]) -> None:
+        """Take no notice."""
 
 
 @dataclass
 class _Waiting:
     node: Node
     questions: Questions
-    asked: list[Question] = field(default_factory=list)
+    asked: list[Question]
+    is_new: bool = True
 
 
 def grow(
@@ -95,6 +133,7 @@ def grow(
     *,
     largest_leaf: int,
     count: Callable[[CutTree, Sequence[Question]], list[Answer]],
+    foresight: LooksAhead | None = None,
 ) -> list[Leaf]:
     """Cut a tree until every leaf is small enough or cannot be cut.
 
@@ -110,49 +149,80 @@ def grow(
         Nodes of at most this many records are not cut.
     count : callable
         Answers questions, sorted by node; one call is one job on the cluster.
+    foresight : LooksAhead or None
+        Answers some questions without such a job. The boundaries are the same with and without it.
 
     Returns
     -------
     list of Node
         The leaves from left to right.
     """
-    leaves: dict[int, Leaf] = {}
-    waiting: list[_Waiting] = []
-
-    def settle(node: Node) -> None:
-        """Decide whether a node is a leaf; if not, start its questions."""
-        if node.rows <= largest_leaf:
-            leaves[node.number] = node
-        else:
-            advance(_Waiting(node, rule(node)), None)
-
-    def advance(entry: _Waiting, answers: list[Answer] | None) -> None:
-        try:
-            if answers is None:
-                entry.asked = next(entry.questions)
-            else:
-                entry.asked = entry.questions.send(answers)
-            waiting.append(entry)
-        except StopIteration as finished:
-            cut: Cut | None = finished.value
-            if cut is None:
-                leaves[entry.node.number] = entry.node
-                return
-            numbers = tree.cut(entry.node.number, cut.boundary)
-            for side, (child, number) in enumerate(
-                zip((cut.left, cut.right), numbers, strict=True)
-            ):
-                path = int(child_path(entry.node.path, side))
-                settle(replace(child, number=number, path=path))
-
-    settle(root)
-    while waiting:
-        current = sorted(waiting, key=lambda entry: entry.node.number)
-        waiting.clear()
+    growing = _Growing(tree, rule, largest_leaf, foresight or LooksNowhere())
+    growing.go_on([(entry, None) for entry in growing.start(root)])
+    while growing.waiting:
+        current = sorted(growing.waiting, key=lambda entry: entry.node.number)
+        growing.waiting.clear()
+        if growing.foresight.look_ahead(tree, [entry.node for entry in current if entry.is_new]):
+            growing.go_on([(entry, None) for entry in current])
+            continue
         answers = iter(count(tree, [question for entry in current for question in entry.asked]))
-        for entry in current:
-            advance(entry, [next(answers) for _ in entry.asked])
-    return [leaves[number] for number in _from_left_to_right(tree) if number in leaves]
+        growing.go_on([(entry, [next(answers) for _ in entry.asked]) for entry in current])
+    return [
+        growing.leaves[number] for number in _from_left_to_right(tree) if number in growing.leaves
+    ]
+
+
+@dataclass
+class _Growing:
+    """A tree that grows: its leaves, and the nodes that wait for answers of the cluster."""
+
+    tree: CutTree
+    rule: CutRule
+    largest_leaf: int
+    foresight: LooksAhead
+    leaves: dict[int, Leaf] = field(default_factory=dict)
+    waiting: list[_Waiting] = field(default_factory=list)
+
+    def start(self, node: Node) -> list[_Waiting]:
+        """Decide whether a node is a leaf; if not, return its first questions."""
+        if node.rows <= self.largest_leaf:
+            self.leaves[node.number] = node
+            return []
+        questions = self.rule(node)
+        try:
+            return [_Waiting(node, questions, next(questions))]
+        except StopIteration as finished:
+            return self._finish(node, finished.value)
+
+    def _finish(self, node: Node, cut: Cut | None) -> list[_Waiting]:
+        """Make a node a leaf, or cut it and return the first questions of its children."""
+        if cut is None:
+            self.leaves[node.number] = node
+            return []
+        numbers = self.tree.cut(node.number, cut.boundary)
+        self.foresight.cut(node.number, cut.boundary, numbers)
+        entries = []
+        for side, (child, number) in enumerate(zip((cut.left, cut.right), numbers, strict=True)):
+            path = int(child_path(node.path, side))
+            entries += self.start(replace(child, number=number, path=path))
+        return entries
+
+    def go_on(self, entries: Sequence[tuple[_Waiting, Sequence[Answer] | None]]) -> None:
+        """Go on with nodes, given their answers or None, until all of them wait or are leaves."""
+        stack = list(reversed(entries))
+        while stack:
+            entry, answers = stack.pop()
+            if answers is None:
+                answers = self.foresight.answer(entry.node.number, entry.asked)
+            if answers is None:
+                self.waiting.append(entry)
+                continue
+            entry.is_new = False
+            try:
+                entry.asked = entry.questions.send(list(answers))
+                stack.append((entry, None))
+            except StopIteration as finished:
+                stack += [(one, None) for one in self._finish(entry.node, finished.value)]
 
 
 def _from_left_to_right(tree: CutTree) -> list[int]:

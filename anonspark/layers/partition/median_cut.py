@@ -52,16 +52,27 @@ class MedianCut:
         """Whether cuts share equal records out."""
         return self.relaxed
 
+    @property
+    def cuts_nearest(self) -> bool:
+        """Whether either boundary of the median's run may be taken."""
+        return self.balanced and not self.relaxed
+
+    def of_sample(self, weight: float) -> MedianCut:
+        """Return the same with a smaller k: medians of a sample are near to those of all."""
+        criteria = replace(self.criteria, k=max(int(self.criteria.k / weight), 1))
+        return replace(self, criteria=criteria)
+
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's histograms and return its cut, None where it cannot be cut.
 
         Notes
         -----
-        Two counting passes a node as a rule: one over all attributes, one that zooms in on the
-        median; one more for each attribute that turns out not to allow a cut, and one for each
-        boundary that has to satisfy more than k. Before a node of which more than k is required is
-        left whole, ``balanced`` asks for the boundaries further out: about two or three passes for
-        each attribute.
+        Where foresight does not answer (:mod:`anonspark.layers.partition.foresight`), two counting
+        passes a node as a rule: one over all attributes, one that zooms in on the median; one more
+        for each attribute that turns out not to allow a cut, and one for each boundary that has to
+        satisfy more than k. Before a node of which more than k is required is left whole,
+        ``balanced`` asks for the boundaries further out: about two or three passes for each
+        attribute.
         """
         # Undivided, for it reads as the published algorithm does.
         if node.rows < max(2 * self.criteria.k, 2):

@@ -6,7 +6,7 @@ from files to Python than to count; one value for a whole batch costs next to no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,12 @@ import pyarrow as pa
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.sampling import Sampling
 from anonspark.staged.keys import key_columns, key_matrix, key_width
 from anonspark.staged.records import FIRST_NUMBER, ROWS, unpack_batches
+
+SAMPLE = "sample"
+"""Column of the sampled records' keys."""
 
 PACKED_KEYS = pa.schema(
     [
@@ -25,10 +29,12 @@ PACKED_KEYS = pa.schema(
         (ROWS, pa.int64()),
         ("bytes", pa.string()),
         ("keys", pa.binary()),
+        (SAMPLE, pa.binary()),
     ]
 )
 """One row a batch: the number of its first record, its records, a digit for each key that is kept,
-the bytes that it takes in each record; and these keys, one after another."""
+the bytes that it takes in each record; these keys, one after another; and those of a sample, by
+:meth:`PackedKeys.pack_records`, where one is drawn."""
 
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
 
@@ -45,12 +51,15 @@ class PackedKeys:
         Whether any cut looks at the records' hashes; they are 0 else.
     coded : bool
         Whether the records hold codes in place of their raw values.
+    sampling : Sampling or None
+        Which records are sampled; None for none.
     """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     with_hashes: bool
     coded: bool = False
+    sampling: Sampling | None = None
 
     @property
     def _places(self) -> list[int]:
@@ -62,7 +71,7 @@ class PackedKeys:
         """Yield one row a batch."""
         names = key_columns(len(self.quasi_identifiers), self.criteria, coded=self.coded)
         for first, records in unpack_batches(packed, names):
-            keys = key_matrix(records, self.quasi_identifiers, self.criteria)
+            keys = key_matrix(records, self.quasi_identifiers, self.criteria, first)
             columns = [keys[:, place] for place in self._places]
             columns = [column.astype(_smallest_type(column)) for column in columns]
             yield pa.RecordBatch.from_pydict(
@@ -73,8 +82,15 @@ class PackedKeys:
                     "keys": pa.array(
                         [b"".join(column.tobytes() for column in columns)], pa.binary()
                     ),
+                    SAMPLE: pa.array([self._sample(keys)], pa.binary()),
                 }
             )
+
+    def _sample(self, keys: npt.NDArray[np.int64]) -> bytes | None:
+        if self.sampling is None:
+            return None
+        records, weights = self.sampling.draw(keys, len(self.quasi_identifiers))
+        return self.pack_records(keys[records], weights)
 
     def unpack(self, batches: Batches) -> Iterator[npt.NDArray[np.int64]]:
         """Yield the key matrices that :meth:`pack` packed.
@@ -86,7 +102,7 @@ class PackedKeys:
         """
         d = len(self.quasi_identifiers)
         for batch in batches:
-            for first, rows, sizes, packed in zip(*batch.columns, strict=True):
+            for first, rows, sizes, packed, _ in zip(*batch.columns, strict=True):
                 n, start, begin = rows.as_py(), first.as_py(), 0
                 keys = np.zeros((n, key_width(d, self.criteria)), np.int64)
                 keys[:, d + 1] = np.arange(start, start + n)
@@ -95,9 +111,53 @@ class PackedKeys:
                     begin += n * int(size)
                 yield keys
 
+    def pack_records(self, keys: npt.NDArray[np.int64], marks: npt.NDArray[np.int64]) -> bytes:
+        """Return some records, each with a mark, as one value for :meth:`unpack_records`.
+
+        Parameters
+        ----------
+        keys : int64 ndarray of shape (n, width)
+        marks : int64 ndarray of shape (n,)
+        """
+        columns = [marks, *(keys[:, place] for place in self._record_places)]
+        columns = [column.astype(_smallest_type(column)) for column in columns]
+        head = np.array([len(keys), *(column.itemsize for column in columns)], np.int64)
+        return b"".join(column.tobytes() for column in (head, *columns))
+
+    def unpack_records(
+        self, packed: Sequence[bytes]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the records of some values.
+
+        Returns
+        -------
+        columns : int64 ndarray of shape (width, n)
+            Transposed key matrix; 0 for keys that no cut looks at.
+        marks : int64 ndarray of shape (n,)
+        """
+        width = key_width(len(self.quasi_identifiers), self.criteria)
+        places = [width, *self._record_places]
+        heads = [np.frombuffer(one, np.int64, 1 + len(places)) for one in packed]
+        columns = np.zeros((width + 1, sum(int(head[0]) for head in heads)), np.int64)
+        start = 0
+        for one, head in zip(packed, heads, strict=True):
+            rows, begin = int(head[0]), head.nbytes
+            for place, size in zip(places, head[1:].tolist(), strict=True):
+                own = np.frombuffer(one, f"i{size}", rows, begin)
+                columns[place, start : start + rows] = own
+                begin += own.nbytes
+            start += rows
+        return columns[:width], columns[width]
+
+    @property
+    def _record_places(self) -> list[int]:
+        """Return the keys of single records: with their numbers, which no longer follow."""
+        d = len(self.quasi_identifiers)
+        return sorted([*self._places, *([d + 1] * self.with_hashes)])
+
 
 def _smallest_type(column: npt.NDArray[np.int64]) -> type[np.signedinteger]:
-    lowest, highest = column.min(), column.max()
+    lowest, highest = column.min(initial=0), column.max(initial=0)
     return next(
         one for one in _TYPES if np.iinfo(one).min <= lowest and highest <= np.iinfo(one).max
     )

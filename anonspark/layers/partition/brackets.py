@@ -1,0 +1,190 @@
+"""Brackets: where a cut is expected, between a lower and an upper end.
+
+Whatever the exact boundary inside of a bracket is, records outside of it go the same way. So they
+need not be looked at one by one to find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.layers.partition.cut_tree import Boundary
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """An interval in the order of records, which are compared key by key.
+
+    Parameters
+    ----------
+    keys : tuple of int
+        What to compare in turn, as of :class:`Boundary`, but for distances.
+    lower, upper : tuple of int
+        The ends: values of these keys or of the first ones of them.
+    lower_goes_left, upper_goes_right : bool
+        Whether records equal to an end are outside of the bracket already.
+    """
+
+    keys: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    lower_goes_left: bool = False
+    upper_goes_right: bool = False
+
+    def allows(self, boundary: Boundary) -> bool:
+        """Return whether a boundary sends all records outside where the bracket sends them."""
+        shared = min(len(boundary.keys), len(self.keys))
+        if boundary.vantage_point is not None or boundary.keys[:shared] != self.keys[:shared]:
+            return False
+        left = _comparison(boundary.thresholds, self.lower)
+        right = _comparison(boundary.thresholds, self.upper)
+        equal_left, equal_right = boundary.equal_goes_left, not boundary.equal_goes_left
+        return (
+            left > 0
+            or (left == 0 and _agrees(boundary, self.lower, self.lower_goes_left, equal_left))
+        ) and (
+            right < 0
+            or (right == 0 and _agrees(boundary, self.upper, self.upper_goes_right, equal_right))
+        )
+
+    def outside(self, columns: Integers) -> tuple[Flags, Flags]:
+        """Return which records are on the left, and which on the right of the bracket.
+
+        Parameters
+        ----------
+        columns : int64 ndarray of shape (width, n)
+            Transposed key matrix.
+        """
+        lower = Boundary(self.keys[: len(self.lower)], self.lower, self.lower_goes_left)
+        upper = Boundary(self.keys[: len(self.upper)], self.upper, not self.upper_goes_right)
+        return goes_left(columns, lower), ~goes_left(columns, upper)
+
+
+def _comparison(thresholds: Sequence[int], end: Sequence[int]) -> int:
+    """Return -1, 0 or 1: whether thresholds come before an end, agree with it, or come behind."""
+    shared = min(len(thresholds), len(end))
+    own, other = tuple(thresholds[:shared]), tuple(end[:shared])
+    return (own > other) - (own < other)
+
+
+def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees: bool) -> bool:
+    """Return whether records outside of an end go its way, where the boundary agrees with it.
+
+    Parameters
+    ----------
+    decided : bool
+        Whether records equal to the end are outside.
+    equal_agrees : bool
+        Whether records equal to the boundary go the end's way.
+    """
+    if len(boundary.thresholds) < len(end):
+        # Records outside are among those equal to the boundary.
+        return equal_agrees
+    if len(boundary.thresholds) == len(end):
+        return equal_agrees or not decided
+    # The boundary divides records that are equal to the end.
+    return not decided
+
+
+def goes_left(columns: Integers, boundary: Boundary) -> Flags:
+    """Return which records a boundary without a vantage point sends to the left.
+
+    Parameters
+    ----------
+    columns : int64 ndarray of shape (width, n)
+        Transposed key matrix.
+    boundary : Boundary
+    """
+    left = np.zeros(columns.shape[1], bool)
+    tied = np.ones(columns.shape[1], bool)
+    for key, threshold in zip(boundary.keys, boundary.thresholds, strict=True):
+        left |= tied & (columns[key] < threshold)
+        tied &= columns[key] == threshold
+    return left | tied if boundary.equal_goes_left else left
+
+
+def agree(columns: Integers, boundary: Boundary) -> Flags:
+    """Return which records are equal to a boundary without a vantage point in all its keys."""
+    equal = np.ones(columns.shape[1], bool)
+    for key, threshold in zip(boundary.keys, boundary.thresholds, strict=True):
+        equal &= columns[key] == threshold
+    return equal
+
+
+def bracket_around(
+    boundary: Boundary,
+    columns: Integers,
+    slack: float,
+    *,
+    whole_runs: bool,
+    cuts_nearest: bool,
+) -> Bracket | None:
+    """Return the bracket that a cut at half of a sample is expected in.
+
+    Parameters
+    ----------
+    boundary : Boundary
+        Where the sample is cut.
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys of the sample, which is not empty.
+    slack : float
+        By how many ranks the true half may miss that of the sample.
+    whole_runs : bool
+        Whether cuts keep records of equal first key together.
+    cuts_nearest : bool
+        Whether these then go where the halves become more equal.
+
+    Returns
+    -------
+    Bracket or None
+        None where it would not allow the boundary of the sample itself.
+    """
+    n = columns.shape[1]
+    first, last = max(int(n / 2 - slack), 1), min(int(n / 2 + slack) + 2, n)
+    # A run this short is handed back whole without much ado.
+    most = max(slack / 4, 8)
+    lower, lower_is_long = _end(boundary.keys, columns, first, most)
+    upper, upper_is_long = _end(boundary.keys, columns, last, most)
+    lower_goes_left = upper_goes_right = False
+    if whole_runs:
+        (median,) = boundary.thresholds
+        before, behind = median > lower[0], median < upper[0]
+        # A long run at the lower end goes left if it is not all that the bracket holds: the half is
+        # in it or behind it. So does one at the upper end go right, if no rule keeps it left.
+        lower_goes_left = lower_is_long and (before or boundary.equal_goes_left)
+        stays_right = cuts_nearest if behind else not boundary.equal_goes_left
+        upper_goes_right = upper_is_long and stays_right
+    bracket = Bracket(boundary.keys, lower, upper, lower_goes_left, upper_goes_right)
+    return bracket if bracket.allows(boundary) else None
+
+
+def _end(
+    keys: Sequence[int], columns: Integers, rank: int, most: float
+) -> tuple[tuple[int, ...], bool]:
+    """Return the record of a rank by as many keys as leave at most so many records equal to it.
+
+    Returns
+    -------
+    thresholds : tuple of int
+    is_long : bool
+        Whether more records are equal to it in all keys.
+    """
+    tied, thresholds, equal = columns, [], 0
+    for key in keys:
+        values = tied[key]
+        threshold = int(np.partition(values, rank - 1)[rank - 1])
+        thresholds.append(threshold)
+        rank -= int(np.count_nonzero(values < threshold))
+        same = values == threshold
+        equal = int(np.count_nonzero(same))
+        if equal <= most:
+            break
+        tied = tied[:, same]
+    return tuple(thresholds), equal > most

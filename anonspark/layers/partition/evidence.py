@@ -1,0 +1,362 @@
+"""What the driver knows of a node's records, and the questions that this answers exactly."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.layers.partition.brackets import Bracket, agree, goes_left
+from anonspark.layers.partition.counting import Histogram, Question, Request
+from anonspark.layers.partition.cut_tree import Boundary
+from anonspark.layers.partition.cutting import interval_of_tie
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Records of which only counts are known.
+
+    Parameters
+    ----------
+    rows : int
+    lowest, highest : int64 ndarray of shape (d,)
+        Their extremes; the largest and the smallest integer where there are no records.
+    values : int64 ndarray of shape (v,)
+        Records with each sensitive value, those of all attributes numbered through.
+    """
+
+    rows: int
+    lowest: Integers
+    highest: Integers
+    values: Integers
+
+    @classmethod
+    def of(cls, columns: Integers, d: int, values: int) -> Counted:
+        """Count records, given as a transposed key matrix."""
+        return cls(
+            columns.shape[1],
+            columns[:d].min(axis=1, initial=_LARGEST),
+            columns[:d].max(axis=1, initial=_SMALLEST),
+            np.bincount(columns[d + 2 :].ravel(), minlength=values),
+        )
+
+    def __add__(self, other: Counted) -> Counted:
+        return Counted(
+            self.rows + other.rows,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            self.values + other.values,
+        )
+
+
+@dataclass(frozen=True)
+class Outside:
+    """The counted records of a node: those outside of its bracket.
+
+    Parameters
+    ----------
+    bracket : Bracket
+    left, right : Counted
+        On either side.
+    before, behind : int64 ndarray of shape (keys + 1,)
+        The same records by the first key in which they differ from the end of the bracket; those
+        that differ in none come last.
+    """
+
+    bracket: Bracket
+    left: Counted
+    right: Counted
+    before: Integers
+    behind: Integers
+
+
+class Evidence:
+    """Answers questions, or does not."""
+
+    def answer(self, questions: Sequence[Question]) -> list[Histogram] | None:
+        """Answer questions exactly, or return None if what is known does not answer all of them."""
+        answers = []
+        for question in questions:
+            known = self._histogram(question) if isinstance(question, Request) else None
+            if known is None:
+                return None
+            answers.append(known)
+        return answers
+
+    @abstractmethod
+    def _histogram(self, request: Request) -> Histogram | None: ...
+
+
+@dataclass(frozen=True)
+class SampleEvidence(Evidence):
+    """A node's records in a sample, as if they were all of them.
+
+    Parameters
+    ----------
+    d : int
+        Quasi-identifiers.
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys of the records.
+    sampled : int64 ndarray of shape (n,)
+        1 for each that counts, 0 for those that have a say in extremes alone.
+    """
+
+    d: int
+    columns: Integers
+    sampled: Integers
+
+    @property
+    def rows(self) -> int:
+        """Number of the records that count."""
+        return int(self.sampled.sum())
+
+    @property
+    def counted(self) -> Integers:
+        """Transposed keys of the records that count."""
+        return np.compress(self.sampled > 0, self.columns, axis=1)
+
+    def divide(self, boundary: Boundary) -> tuple[SampleEvidence, SampleEvidence]:
+        """Return what is known of the records on either side of a boundary."""
+        left = goes_left(self.columns, boundary)
+        first, second = (
+            SampleEvidence(self.d, np.compress(side, self.columns, axis=1), self.sampled[side])
+            for side in (left, ~left)
+        )
+        return first, second
+
+    def extremes_alone(self, questions: Sequence[Question]) -> list[Histogram] | None:
+        """Answer a node's first questions; those about keys by one bin of all records."""
+        answers = []
+        for question in questions:
+            if isinstance(question, Request) and question.key < self.d:
+                values = self.columns[question.key]
+                known = [Histogram(*_bin(self.rows, int(values.min()), int(values.max())))]
+            else:
+                known = self.answer([question]) or []
+            if not known:
+                return None
+            answers += known
+        return answers
+
+    def _histogram(self, request: Request) -> Histogram | None:
+        values = self.columns[request.key]
+        counted = (values >= request.lowest) & (values <= request.highest)
+        if request.where is not None:
+            key, lowest, highest = request.where
+            counted &= (self.columns[key] >= lowest) & (self.columns[key] <= highest)
+        if request.boundary is not None:
+            choose = goes_left if request.goes_left else agree
+            counted &= choose(self.columns, request.boundary)
+        return Histogram(*_sums(values[counted], self.sampled[counted]))
+
+
+@dataclass(frozen=True)
+class EqualRecords(Evidence):
+    """Records that are equal in every quasi-identifier.
+
+    Parameters
+    ----------
+    counted : Counted
+    """
+
+    counted: Counted
+
+    def _histogram(self, request: Request) -> Histogram | None:
+        if request.boundary is not None or request.where is not None:
+            return None
+        if request.every_value:
+            counts = self.counted.values[request.lowest : request.highest + 1]
+            found = np.flatnonzero(counts)
+            return Histogram(counts[found], request.lowest + found, request.lowest + found)
+        value = int(self.counted.lowest[request.key])
+        return Histogram(*_bin(self.counted.rows, value, value))
+
+
+@dataclass(frozen=True)
+class PassEvidence(Evidence):
+    """What a pass told of a node's records: those inside of its bracket, and counts of the others.
+
+    Parameters
+    ----------
+    d : int
+        Quasi-identifiers.
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys of the records that were handed back: those inside, and any that come from
+        the brackets of the nodes above.
+    outside : Outside
+        The others.
+    """
+
+    d: int
+    columns: Integers
+    outside: Outside
+
+    @property
+    def rows(self) -> int:
+        """Records of the node."""
+        return len(self.columns[0]) + self.outside.left.rows + self.outside.right.rows
+
+    @cached_property
+    def _extremes(self) -> tuple[list[int], list[int]]:
+        own = self.columns[: self.d]
+        sides = self.outside.left, self.outside.right
+        lowest = [own.min(axis=1, initial=_LARGEST), *(side.lowest for side in sides)]
+        highest = [own.max(axis=1, initial=_SMALLEST), *(side.highest for side in sides)]
+        return np.min(lowest, axis=0).tolist(), np.max(highest, axis=0).tolist()
+
+    def _histogram(self, request: Request) -> Histogram | None:
+        if request.every_value:
+            return self._values(request)
+        if request.where is not None or request.goes_left or not self._encloses(request):
+            return None
+        prefix = request.boundary or Boundary((), ())
+        bracket = self.outside.bracket
+        below = _known_outside(prefix, bracket, bracket.lower, self.outside.before, 1)
+        above = _known_outside(prefix, bracket, bracket.upper, self.outside.behind, -1)
+        if below is None or above is None:
+            return None
+        values = self.columns[request.key][agree(self.columns, prefix)]
+        if not any((*below, *above)):
+            return Histogram(*_sums(values, np.ones_like(values)))
+        level = len(prefix.keys)
+        if bracket.keys[level] != request.key:
+            return None if level else self._one_bin(request.key)
+        return self._together(request, level, values, below, above)
+
+    def _encloses(self, request: Request) -> bool:
+        """Return whether no record of the node is beyond the interval of a request."""
+        if request.key >= self.d:
+            return (request.lowest, request.highest) == interval_of_tie(request.key, self.d)
+        lowest, highest = self._extremes
+        return request.lowest <= lowest[request.key] and highest[request.key] <= request.highest
+
+    def _one_bin(self, key: int) -> Histogram:
+        lowest, highest = self._extremes
+        return Histogram(*_bin(self.rows, lowest[key], highest[key]))
+
+    def _together(
+        self,
+        request: Request,
+        level: int,
+        values: Integers,
+        below: tuple[int, int],
+        above: tuple[int, int],
+    ) -> Histogram:
+        """Return the bins of records known one by one and of those on either side together.
+
+        Parameters
+        ----------
+        request : Request
+        level : int
+            Which key of the bracket it is about.
+        values : int64 ndarray
+            Those of the records known one by one.
+        below, above : (int, int)
+            Records beyond the end's value, and equal to it.
+        """
+        lowest, highest = request.lowest, request.highest
+        if level == 0:
+            # The first answer tells a node's extremes.
+            lowest, highest = (bounds[request.key] for bounds in self._extremes)
+        ends, rows = [], []
+        first, last = lowest, highest
+        if any(below):
+            ends.append(self.outside.bracket.lower[level])
+            rows.append(below[1])
+            first = ends[-1] if below[0] else first
+        if any(above):
+            ends.append(self.outside.bracket.upper[level])
+            rows.append(above[1])
+            last = ends[-1] if above[0] else last
+        before, behind = values < first, values > last
+        inside = values[~(before | behind)]
+        single = np.concatenate([inside, np.array(ends, np.int64)])
+        weights = np.concatenate([np.ones(len(inside), np.int64), np.array(rows, np.int64)])
+        parts = [_sums(single, weights)]
+        rows_before = below[0] + int(np.count_nonzero(before))
+        rows_behind = above[0] + int(np.count_nonzero(behind))
+        if rows_before:
+            parts.insert(0, _bin(rows_before, lowest, min(first - 1, highest)))
+        if rows_behind:
+            parts.append(_bin(rows_behind, max(last + 1, lowest), highest))
+        return Histogram(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _values(self, request: Request) -> Histogram | None:
+        """Count sensitive values, of all records or of those that go left."""
+        first, last = request.lowest, request.highest
+        values = self.columns[request.key]
+        sides = [self.outside.left, self.outside.right]
+        if request.where is not None:
+            return None
+        if request.boundary is not None:
+            if not request.goes_left or not self.outside.bracket.allows(request.boundary):
+                return None
+            values = values[goes_left(self.columns, request.boundary)]
+            sides = [self.outside.left]
+        counts = np.bincount(values - first, minlength=last - first + 1)
+        for side in sides:
+            counts += side.values[first : last + 1]
+        found = np.flatnonzero(counts)
+        return Histogram(counts[found], first + found, first + found)
+
+
+_Bins = tuple[Integers, Integers, Integers]
+
+
+def _sums(values: Integers, weights: Integers) -> _Bins:
+    """Return the count, the smallest and the largest value of a bin for each value that counts."""
+    unique, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place, weights, len(unique)).astype(np.int64)
+    found = counts > 0
+    return counts[found], unique[found], unique[found]
+
+
+def _bin(rows: int, lowest: int, highest: int) -> _Bins:
+    return np.array([rows]), np.array([lowest]), np.array([highest])
+
+
+def _known_outside(
+    prefix: Boundary, bracket: Bracket, end: Sequence[int], counts: Integers, sign: int
+) -> tuple[int, int] | None:
+    """Count the records outside of one end that agree with a prefix.
+
+    Parameters
+    ----------
+    prefix : Boundary
+        Values of the first keys.
+    bracket : Bracket
+    end : tuple of int
+        Its lower or upper one.
+    counts : int64 ndarray of shape (keys + 1,)
+        Records outside of this end, by the first key in which they differ from it.
+    sign : int
+        1 at the lower end, -1 at the upper one.
+
+    Returns
+    -------
+    (int, int) or None
+        Records beyond the end's value of the next key, and equal to it. None where not all of them
+        are told apart.
+    """
+    if not counts.any():
+        return 0, 0
+    level = len(prefix.keys)
+    shared = min(level, len(end))
+    if prefix.keys[:shared] != bracket.keys[:shared]:
+        return None
+    own, other = prefix.thresholds[:shared], tuple(end[:shared])
+    if own != other:
+        inside = own > other if sign > 0 else own < other
+        return (0, 0) if inside else None
+    if level < len(end):
+        return int(counts[level]), int(counts[level + 1 :].sum())
+    return None if counts[len(end) :].any() else (0, 0)

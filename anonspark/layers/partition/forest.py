@@ -1,0 +1,86 @@
+"""Predicted trees under some leaves of the tree, and as the arrays that travel to the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.layers.partition.brackets import Bracket
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass
+class Forest:
+    """Trees whose inner nodes hold brackets in place of boundaries; children come behind parents.
+
+    Parameters
+    ----------
+    roots : dict of int to int
+        The predicted node that stands for each leaf of the tree that has one.
+    brackets : list of (Bracket or None)
+        Of each predicted node; None in leaves.
+    children : list of (int, int)
+        Left and right child; -1 in leaves.
+    """
+
+    roots: dict[int, int] = field(default_factory=dict)
+    brackets: list[Bracket | None] = field(default_factory=list)
+    children: list[tuple[int, int]] = field(default_factory=list)
+
+    def plant(self, leaf: int) -> int:
+        """Return a new predicted node, which stands for a leaf of the tree."""
+        self.roots[leaf] = len(self)
+        return self._add()
+
+    def cut(self, place: int, bracket: Bracket) -> tuple[int, int]:
+        """Cut a predicted leaf and return its left and right child."""
+        self.brackets[place] = bracket
+        self.children[place] = (self._add(), self._add())
+        return self.children[place]
+
+    def _add(self) -> int:
+        self.brackets.append(None)
+        self.children.append((-1, -1))
+        return len(self) - 1
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    @property
+    def width(self) -> int:
+        """Most keys that a bracket compares."""
+        return max(len(one.keys) for one in self.brackets if one is not None)
+
+    def arrays(self, leaves: int) -> ForestArrays:
+        """Return the forest as arrays, over a tree of so many nodes."""
+        places = np.full(leaves, -1, np.int64)
+        places[list(self.roots)] = list(self.roots.values())
+        attributes = np.zeros((len(self), self.width), np.int64)
+        ends = np.zeros((len(self), 2, self.width), np.int64)
+        levels = np.zeros((len(self), 2), np.int64)
+        decided = np.zeros((len(self), 2), bool)
+        for place, bracket in enumerate(self.brackets):
+            if bracket is None:
+                continue
+            attributes[place, : len(bracket.keys)] = bracket.keys
+            decided[place] = bracket.lower_goes_left, bracket.upper_goes_right
+            for side, end in enumerate((bracket.lower, bracket.upper)):
+                ends[place, side, : len(end)] = end
+                levels[place, side] = len(end)
+        children = np.array(self.children, np.int64)
+        return ForestArrays(places, attributes, ends, levels, decided, children)
+
+
+@dataclass(frozen=True)
+class ForestArrays:
+    """A forest as :func:`anonspark.kernels.brackets.follow_brackets` takes it."""
+
+    places: Integers
+    attributes: Integers
+    ends: Integers
+    levels: Integers
+    decided: npt.NDArray[np.bool_]
+    children: Integers

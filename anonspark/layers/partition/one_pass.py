@@ -1,0 +1,227 @@
+"""One pass that counts the records of predicted trees, and hands back those inside of brackets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.tasks import Batches
+from anonspark.kernels.brackets import follow_brackets
+from anonspark.layers.partition.cut_tree import Descent
+from anonspark.layers.partition.evidence import (
+    Counted,
+    EqualRecords,
+    Evidence,
+    Outside,
+    PassEvidence,
+)
+from anonspark.layers.partition.forest import Forest, ForestArrays
+from anonspark.layers.partition.packing import PackedKeys
+
+Integers = npt.NDArray[np.int64]
+
+_SMALLEST, _LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+# In place of a node, for rows that hold records.
+_RECORDS = -1
+# Records of one such row.
+_RECORDS_AT_ONCE = 2**18
+
+FOREST_COUNTS = pa.schema(
+    [
+        ("node", pa.int32()),
+        *((name, pa.int64()) for name in ("item", "count", "minimum", "maximum")),
+        ("records", pa.binary()),
+    ]
+)
+"""Counts of predicted nodes, numbered through as ``item``: of the records that pass a node on its
+left, by key, and on its right; of those of a leaf, with the extremes of each quasi-identifier;
+and of a leaf's records with each sensitive value. And records, with the number of one of them as
+``item``: they are no one else's."""
+
+
+@dataclass(frozen=True)
+class CountForest:
+    """Counts one partition's packed records in a Python worker.
+
+    Parameters
+    ----------
+    descent : Descent
+        The tree.
+    forest : ForestArrays
+        What is predicted under its leaves.
+    keys : PackedKeys
+    values : int
+        Sensitive values, of all attributes together.
+    """
+
+    descent: Descent
+    forest: ForestArrays
+    keys: PackedKeys
+    values: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield rows of :data:`FOREST_COUNTS`."""
+        d = len(self.descent.quasi_identifiers)
+        nodes, width = self.forest.attributes.shape
+        sides = np.zeros((nodes, 2, width + 1), np.int64)
+        rows = np.zeros(nodes, np.int64)
+        extremes = np.empty((nodes, d, 2), np.int64)
+        extremes[:] = _LARGEST, _SMALLEST
+        values = np.zeros((nodes, self.values), np.int64)
+        inside: list[tuple[Integers, Integers]] = []
+        for keys in self.keys.unpack(batches):
+            owners, records = follow_brackets(
+                keys,
+                self.descent.find_leaves(keys),
+                self.forest.places,
+                self.forest.attributes,
+                self.forest.ends,
+                self.forest.levels,
+                self.forest.decided,
+                self.forest.children,
+                sides,
+                rows,
+                extremes,
+                values,
+            )
+            inside.append((owners, keys[records]))
+            if sum(len(one) for one, _ in inside) >= _RECORDS_AT_ONCE:
+                yield self._handed_back(inside)
+                inside.clear()
+        if inside:
+            yield self._handed_back(inside)
+        yield _counts(sides, rows, extremes, values)
+
+    def _handed_back(self, inside: list[tuple[Integers, Integers]]) -> pa.RecordBatch:
+        owners = np.concatenate([own for own, _ in inside])
+        keys = np.concatenate([own for _, own in inside])
+        rows = min(len(keys), 1)
+        number = keys[:rows, len(self.descent.quasi_identifiers) + 1]
+        columns = {
+            "node": np.full(rows, _RECORDS, np.int32),
+            "item": number,
+            **dict.fromkeys(("count", "minimum", "maximum"), np.zeros(rows, np.int64)),
+            "records": pa.array([self.keys.pack_records(keys, owners)] * rows, pa.binary()),
+        }
+        return pa.RecordBatch.from_pydict(columns, schema=FOREST_COUNTS)
+
+
+def _counts(
+    sides: Integers, rows: Integers, extremes: Integers, values: Integers
+) -> pa.RecordBatch:
+    """Return what is counted as rows of :data:`FOREST_COUNTS`, without zeros."""
+    nodes, d = extremes.shape[:2]
+    counts = np.concatenate(
+        [sides.reshape(nodes, -1), np.repeat(rows[:, None], d, axis=1), values], axis=1
+    )
+    bounds = np.zeros((*counts.shape, 2), np.int64)
+    first = counts.shape[1] - values.shape[1] - d
+    bounds[:, first : first + d] = extremes
+    node, item = np.nonzero(counts)
+    columns = {
+        "node": node.astype(np.int32),
+        "item": item,
+        "count": counts[node, item],
+        "minimum": bounds[node, item, 0],
+        "maximum": bounds[node, item, 1],
+        "records": pa.nulls(len(node), pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=FOREST_COUNTS)
+
+
+class CountedForest:
+    """What the driver knows after a pass.
+
+    Parameters
+    ----------
+    forest : Forest
+    keys : PackedKeys
+        That packed the records.
+    values : int
+        Sensitive values, of all attributes together.
+    result : pyarrow.Table
+        Rows of :data:`FOREST_COUNTS`, one for each node and item.
+    """
+
+    def __init__(self, forest: Forest, keys: PackedKeys, values: int, result: pa.Table) -> None:
+        self.forest = forest
+        self._d = len(keys.quasi_identifiers)
+        self._values = values
+        width = forest.width
+        node, item = result["node"].to_numpy(), result["item"].to_numpy()
+        counted = node != _RECORDS
+        places = node[counted], item[counted]
+        shape = (len(forest), 2 * (width + 1) + self._d + values)
+        counts, minima, maxima = (np.zeros(shape, np.int64) for _ in range(3))
+        minima[:], maxima[:] = _LARGEST, _SMALLEST
+        counts[places] = result["count"].to_numpy()[counted]
+        minima[places] = result["minimum"].to_numpy()[counted]
+        maxima[places] = result["maximum"].to_numpy()[counted]
+        self._sides = counts[:, : 2 * (width + 1)].reshape(len(forest), 2, width + 1)
+        packed = result["records"].filter(pa.array(~counted)).to_pylist()
+        columns, owners = keys.unpack_records(packed)
+        order = np.argsort(owners, kind="stable")
+        self._columns = np.ascontiguousarray(columns[:, order])
+        self._starts = np.searchsorted(owners[order], np.arange(len(forest) + 1))
+        self._certain = self._add_up(counts, minima, maxima)
+
+    def _add_up(self, counts: Integers, minima: Integers, maxima: Integers) -> list[Counted]:
+        """Return what was counted of all records that surely come to each node."""
+        first = counts.shape[1] - self._values - self._d
+        of_keys = slice(first, first + self._d)
+        certain: list[Counted] = []
+        for place in reversed(range(len(self.forest))):
+            left, right = self.forest.children[place]
+            if left < 0:
+                own = Counted(
+                    int(counts[place, first]),
+                    minima[place, of_keys],
+                    maxima[place, of_keys],
+                    counts[place, first + self._d :],
+                )
+            else:
+                inside = Counted.of(self._inside(place), self._d, self._values)
+                own = inside + certain[len(self.forest) - 1 - left]
+                own += certain[len(self.forest) - 1 - right]
+            certain.append(own)
+        return certain[::-1]
+
+    def _inside(self, place: int) -> Integers:
+        """Return the transposed keys of the records that were handed back of a node's bracket."""
+        return self._columns[:, self._starts[place] : self._starts[place + 1]]
+
+    def evidence(self, place: int, columns: Integers) -> Evidence | None:
+        """Return what is known of a predicted node; None of leaves whose records differ.
+
+        Parameters
+        ----------
+        place : int
+        columns : int64 ndarray of shape (width, n)
+            Those of its records that are known one by one, see :meth:`known`.
+        """
+        bracket = self.forest.brackets[place]
+        if bracket is None:
+            counted = self._certain[place] + Counted.of(columns, self._d, self._values)
+            return EqualRecords(counted) if (counted.lowest == counted.highest).all() else None
+        left, right = (self._certain[child] for child in self.forest.children[place])
+        outside = Outside(bracket, left, right, *self._sides[place])
+        return PassEvidence(self._d, columns, outside)
+
+    def known(self, place: int, arrived: Integers) -> Integers:
+        """Return the transposed keys of the records of a node that are known one by one.
+
+        Parameters
+        ----------
+        place : int
+        arrived : int64 ndarray of shape (width, n)
+            Those that come from the brackets of the nodes above.
+        """
+        return np.concatenate([self._inside(place), arrived], axis=1)
+
+    def nothing(self) -> Integers:
+        """Return the transposed keys of no record."""
+        return self._columns[:, :0]
