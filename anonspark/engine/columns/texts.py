@@ -39,6 +39,8 @@ _TIMESTAMP = re.compile(
     re.DOTALL,
 )
 
+# What Arrow reads as SQL does.
+_USUAL_NUMBER = r"^ *-?[0-9]{1,25}(?:\.[0-9]{1,25})? *$"
 _FULL_TIMESTAMP = r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?$"
 
 # What SQL takes off the ends of a text before it reads it as a number with a point, or as
@@ -61,38 +63,41 @@ def parse(texts: pa.Array, target: pa.DataType) -> pa.Array:
     target : pyarrow.DataType
         Boolean, ``date32``, ``timestamp[us]``, a number or a decimal.
     """
-    quick = None
+    usual = _usual_form(target)
+    if usual is None:
+        return _parse_each(texts, target)
+    matches = pc.fill_null(pc.match_substring_regex(texts, usual), True)
+    quick = _parse_usual(pc.if_else(matches, texts, pa.scalar(None, texts.type)), target)
+    odd = pc.invert(matches)
+    return pc.replace_with_mask(quick, odd, _parse_each(texts.filter(odd), target))
+
+
+def _usual_form(target: pa.DataType) -> str | None:
+    """Return what texts match that Arrow reads as SQL does; None where there are none."""
     if pa.types.is_floating(target):
-        quick = _quick_floats(texts, target)
-    elif pa.types.is_timestamp(target):
-        quick = _quick_timestamps(texts, target)
-    if quick is not None:
-        return quick
+        return _USUAL_NUMBER
+    return _FULL_TIMESTAMP if pa.types.is_timestamp(target) else None
+
+
+def _parse_usual(texts: pa.Array, target: pa.DataType) -> pa.Array:
+    """Read texts of the usual form, and nulls."""
+    if pa.types.is_floating(target):
+        return pc.ascii_trim(texts, " ").cast(target)
+    try:
+        return texts.cast(pa.timestamp("us")).view(target)
+    except pa.ArrowInvalid:
+        # A day that is in no calendar, or an hour that no clock shows.
+        return _parse_each(texts, target)
+
+
+def _parse_each(texts: pa.Array, target: pa.DataType) -> pa.Array:
+    """Read each different text once."""
     coded = texts.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
     read = _reader(target)
     values = [None if text is None else read(text) for text in coded.dictionary.to_pylist()]
     return pa.array(values, target).take(coded.indices)
-
-
-def _quick_floats(texts: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Read texts that are nothing but usual numbers; None where one is not."""
-    if not pc.all(
-        pc.match_substring_regex(texts, r"^ *-?[0-9]+(\.[0-9]+)? *$"), min_count=0
-    ).as_py():
-        return None
-    return pc.ascii_trim(texts, " ").cast(target)
-
-
-def _quick_timestamps(texts: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Read texts that are nothing but a day and a time, in full; None where one is not."""
-    if not pc.all(pc.match_substring_regex(texts, _FULL_TIMESTAMP), min_count=0).as_py():
-        return None
-    try:
-        return texts.cast(pa.timestamp("us")).view(target)
-    except pa.ArrowInvalid:
-        return None  # a day that is in no calendar, or an hour that no clock shows
 
 
 def _reader(target: pa.DataType) -> Callable[[str], Any]:

@@ -155,6 +155,39 @@ TEXTS = (
 )
 
 
+def odd_text(draw: random.Random) -> str:
+    """Return a text that is nearly a number, a day or a point in time, or is one."""
+    match draw.randrange(3):
+        case 0:
+            pieces = (
+                "0",
+                "12",
+                "-",
+                "+",
+                ":",
+                ".",
+                "T",
+                " ",
+                "e",
+                "0x",
+                "p",
+                "f",
+                "\t",
+                "\x7f",
+                "/",
+            )
+            return "2" + "".join(draw.choices(pieces, k=draw.randrange(5)))
+        case 1:
+            digits = str(draw.randrange(10 ** draw.randint(1, 40)))
+            fraction = draw.choice(["", ".", f".{draw.randrange(10**30)}"])
+            return digits + fraction + draw.choice(["", f"e{draw.randint(-40, 40)}", "E+5", "d"])
+        case _:
+            day = f"{draw.randrange(12000):04d}-{draw.randint(0, 13)}-{draw.randint(0, 32)}"
+            time = f"{draw.randint(0, 24)}:{draw.randint(0, 60)}:{draw.randint(0, 60)}"
+            zone = draw.choice(["", ".5", ".1234567Z", " UTC", "-7:5", " Asia/Tokyo", " CST", " x"])
+            return draw.choice([day, f"{day} {time}{zone}", f"{day}T{time}{zone}"])
+
+
 def drawn(rows: int) -> pa.Table:
     """Return rows with every kind of value in each column, and nulls."""
     draw = random.Random(7)  # noqa: S311
@@ -182,7 +215,7 @@ def drawn(rows: int) -> pa.Table:
         "long": lambda: draw.choice([draw.randint(-(2**63), 2**63 - 1), draw.randint(-9, 9)]),
         "float": lambda: draw.choice([*special, draw.gauss(0, 100)]),
         "double": lambda: draw.choice([*special, draw.gauss(0, 1e6), draw.gauss(0, 1e-6)]),
-        "text": lambda: draw.choice(TEXTS),
+        "text": lambda: draw.choice([draw.choice(TEXTS), odd_text(draw)]),
         "bytes": lambda: draw.randbytes(draw.randint(0, 90)),
         "decimal": lambda: Decimal(draw.randint(-(10**17), 10**17)).scaleb(-3),
         "large": lambda: Decimal(

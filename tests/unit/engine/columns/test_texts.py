@@ -112,6 +112,13 @@ def test_full_timestamps_alone_and_beside_others(
     assert parse(pa.array([text, "2023-02-29 00:00:00"]), target).null_count == 1
 
 
+@given(some.lists(some.none() | some.sampled_from(["1.5", " -7 ", "?", "1e3", "9" * 400, "-0"])))
+def test_usual_numbers_beside_others(texts: list[str | None]) -> None:
+    for own in (pa.float64(), pa.float32()):
+        alone = [None if text is None else read(text, own) for text in texts]
+        assert parse(pa.array(texts, pa.string()), own).to_pylist() == alone
+
+
 def test_floats_as_java_writes_them() -> None:
     values = [5e-324, 2e23, 1e7, 9999999.0, 1e-3, 9.99e-4, -0.0, 123456.75, float("nan")]
     assert write(pa.array(values)).to_pylist() == [
