@@ -215,29 +215,35 @@ def _open_orc(file: DataFile) -> ColumnarFile:
         # Hive leaves such files for tasks without records.
         return ColumnarFile(file, pa.schema([]), 0, partial(_read_stripe, file.path))
     opened = orc.ORCFile(file.path)
-    schema = pa.schema([pa.field(one.name, _type_in_orc(one.type)) for one in opened.schema])
-    # Which calendar a file counts by stands where Arrow does not look; Spark 3 has today's.
-    version = (opened.metadata or {}).get(b"org.apache.spark.version", b"").decode()
+    schema = pa.schema([pa.field(one.name, _type_in_orc(one)) for one in opened.schema])
     return ColumnarFile(
         file,
         schema,
         opened.nstripes,
         partial(_read_stripe, file.path),
-        other_calendar=not version or version.startswith(("1.", "2.")),
+        # Spark writes and reads the calendar of the time, which Arrow knows nothing of.
+        other_calendar=True,
     )
 
 
-def _type_in_orc(found: pa.DataType) -> pa.DataType:
+def _type_in_orc(field: pa.Field) -> pa.DataType:
+    found = field.type
+    # What Spark says of columns whose type ORC does not have.
+    told = (field.metadata or {}).get(b"spark.sql.catalyst.type", b"").decode()
+    if told == "timestamp_ntz" and pa.types.is_int64(found):
+        return pa.timestamp("us")
+    if told.startswith("interval"):
+        raise TypeNotReadError("INTERVAL")
     if pa.types.is_timestamp(found):
         if found.tz:
             raise TypeNotReadError("PARSE_SYNTAX_ERROR")
         return _INSTANT
     if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, _type_in_orc(one.type)) for one in found])
+        return pa.struct([pa.field(one.name, _type_in_orc(one)) for one in found])
     if pa.types.is_map(found):
-        return pa.map_(_type_in_orc(found.key_type), _type_in_orc(found.item_type))
+        return pa.map_(_type_in_orc(found.key_field), _type_in_orc(found.item_field))
     if any(of(found) for of in _LISTS):
-        return pa.list_(pa.field("element", _type_in_orc(found.value_type)))
+        return pa.list_(pa.field("element", _type_in_orc(found.value_field)))
     return _type_as_read(found)
 
 
@@ -309,8 +315,8 @@ def _column(
         if pc.any(pc.less(values, first)).as_py():
             raise DataError(
                 f"{where}: the column {name!r} has days before 1582-10-15 or times before 1900 in "
-                f"{one.file.address}, which counts them by an old calendar, as Spark 2 did; set "
-                "execution.engine to spark, which knows it, or write the file anew"
+                f"{one.file.address}, which may count them by an old calendar; set "
+                "execution.engine to spark, which knows it, or write the file anew as Parquet"
             )
     return values
 

@@ -23,6 +23,8 @@ times are those of today's calendar."""
 
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
 _FIRST_TIME = pa.scalar(datetime(1970, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
+# Later ones Arrow, which has nanoseconds there, does not read.
+_AFTER_LAST_TIME = pa.scalar(datetime(2262, 4, 11, tzinfo=UTC), pa.timestamp("us", "UTC"))
 
 
 def write_parquet(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
@@ -69,7 +71,7 @@ def write_orc(batches: Batches, schema: pa.Schema, path: str) -> PublishedFile:
     Raises
     ------
     ConfigurationError
-        If there are days or times that readers in Java would take for others.
+        If there are days or times that readers would take for others, or not read.
     """
     for field in schema:
         if pa.types.is_timestamp(field.type) and not field.type.tz:
@@ -95,6 +97,8 @@ def _as_in_orc(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
             if pa.types.is_timestamp(field.type):
                 if _any_before(values, _FIRST_TIME):
                     raise _refused(field.name, "times before 1970")
+                if pc.any(pc.greater_equal(values, _AFTER_LAST_TIME)).as_py():
+                    raise _refused(field.name, "times after 2262-04-10")
                 # The type that Spark's points in time have there.
                 table = table.set_column(place, field.name, values.cast(pa.timestamp("us")))
         yield table
@@ -106,6 +110,6 @@ def _any_before(values: pa.ChunkedArray, first: pa.Scalar) -> bool:
 
 def _refused(name: str, what: str) -> ConfigurationError:
     return ConfigurationError(
-        f"output.format: the column {name!r} has {what}, which Spark would read as others in an "
+        f"output.format: the column {name!r} has {what}, which not all readers would find in an "
         "ORC file of the local engine; set output.format to parquet, or execution.engine to spark"
     )

@@ -18,7 +18,7 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.local.opening import open_files
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.engine import SparkEngine
-from anonspark.errors import AnonsparkError
+from anonspark.errors import AnonsparkError, DataError
 
 HEADER = {"header": "true"}
 INFERRED = HEADER | {"inferSchema": "true"}
@@ -526,3 +526,48 @@ def test_options_that_csv_does_not_take(tmp_path: Path, options: dict[str, str])
     assert kind == "ConfigurationError"
     assert "input.format, input.options: the data source 'csv' does not take these" in told
     assert "Zebediah" not in told
+
+
+def spark_types(year: int) -> pa.Table:
+    """Return values of all types that Spark writes, the first of a year."""
+    zone = pa.timestamp("us", "UTC")
+    times = [datetime(year, 1, 1, 0, 0, 0, 5), datetime(1969, 12, 31, 23, 59, 59, 999999), None]
+    columns: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "byte": (pa.int8(), [1, None, -1]),
+        "short": (pa.int16(), [1, None, -1]),
+        "int": (pa.int32(), [1, None, -1]),
+        "long": (pa.int64(), [1, None, -1]),
+        "float": (pa.float32(), [1.5, None, -0.0]),
+        "double": (pa.float64(), [0.1, None, float("inf")]),
+        "boolean": (pa.bool_(), [True, None, False]),
+        "text": (pa.string(), ["ä", None, "x y"]),
+        "binary": (pa.binary(), [b"\xff", None, b""]),
+        "day": (pa.date32(), [date(year, 2, 28), date(1582, 10, 15), date(9999, 12, 31)]),
+        "time": (zone, times),
+        "local": (pa.timestamp("us"), times),
+        "decimal": (pa.decimal128(38, 18), [D("-1.5"), None, D(7)]),
+        "list": (pa.list_(pa.string()), [["a", None], None, []]),
+        "struct": (pa.struct([("a", pa.int64())]), [{"a": 1}, None, {"a": None}]),
+    }
+    return pa.table({name: pa.array(values, kind) for name, (kind, values) in columns.items()})
+
+
+@pytest.mark.parametrize("year", [2026, 1900, 1500])
+@pytest.mark.parametrize("data_format", ["parquet", "orc"])
+def test_files_that_spark_has_written(
+    engine: SparkEngine, by_spark: Reader, tmp_path: Path, data_format: str, year: int
+) -> None:
+    path = str(tmp_path / "t")
+    pq.write_table(spark_types(year), tmp_path / "a.parquet")
+    frame = engine.session.read.parquet(str(tmp_path / "a.parquet"))
+    frame.repartition(2).write.format(data_format).save(path)
+    if (data_format, year) == ("orc", 1500):
+        # Spark has ORC's old days by another calendar, and Arrow only times of some centuries.
+        assert outcome(by_local, path, data_format, {})[0] == "DataError"
+        opened = open_files(LocalFiles(), [path], data_format, {}, key="input.path")
+        with pytest.raises(DataError, match=r"the column 'day' has days before .* old calendar"):
+            _ = [batch for task in opened.select(["day"]).tasks for batch in task()]
+        return
+    columns, found = same(by_spark, path, data_format, {})
+    assert len(found) == 3
+    assert dict(columns)["local"] == "timestamp[us]"

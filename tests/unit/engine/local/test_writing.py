@@ -89,6 +89,7 @@ def test_schemas_in_the_json_of_spark() -> None:
         (pa.array([date(1582, 10, 14)]), "days before 1582-10-15"),
         (pa.array([datetime(1970, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")), None),
         (pa.array([datetime(1969, 12, 31, tzinfo=UTC)], pa.timestamp("us", "UTC")), "before 1970"),
+        (pa.array([datetime(9999, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")), "after 2262"),
         (pa.array([datetime(2026, 1, 1)], pa.timestamp("us")), "times without a zone"),
         (pa.array([Decimal("1.5")], pa.decimal128(38, 18)), None),
     ],
