@@ -28,7 +28,9 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
 _BLANKS = bytes(range(33))
-_BLANK_LINE = re.compile(rb"(?:(?<=[\r\n])|\A)[\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n]|\Z)")
+# Begins with few letters, for which it is looked fast.
+_BLANK_LINE = re.compile(rb"([\r\n])[\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n]|\Z)")
+_FIRST_BLANK_LINE = re.compile(rb"\A[\x00-\x09\x0b\x0c\x0e-\x20]+(?=[\r\n]|\Z)")
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,7 @@ class CsvFiles:
         elif not block.isascii():
             # What is no UTF-8 becomes the replacement character, as in Java.
             block = block.decode("utf-8", "replace").encode()
-        block = _BLANK_LINE.sub(b"", block)
+        block = _BLANK_LINE.sub(rb"\1", _FIRST_BLANK_LINE.sub(b"", block))
         comment = self.dialect.comment.encode()
         if comment and comment in block:
             block = re.sub(rb"(?:(?<=[\r\n])|\A)" + re.escape(comment) + rb"[^\r\n]*", b"", block)
@@ -274,7 +276,8 @@ class CsvFiles:
         dialect = self.dialect
         quoted = bool(dialect.quote) and dialect.quote.encode() in block
         if quoted:
-            lines = re.findall(f"[^\r\n]*{re.escape(dialect.quote)}[^\r\n]*", block.decode())
+            lines = re.split("[\r\n]", block.decode())
+            lines = [line for line in lines if dialect.quote in line]
             if not all(map(dialect.regular.fullmatch, lines)):
                 raise self._irregular()
             other = dialect.escape != dialect.quote and any(dialect.escape in one for one in lines)
