@@ -56,6 +56,8 @@ class PlannedColumn:
         What layers know of it.
     read_as : pyarrow.DataType or None
         The type that its texts are read as; None leaves values as they are.
+    kind_read : Kind
+        What the values are then.
     in_text : Reading or None
         How values become the texts that a hierarchy, or the declared type, has; ``column`` and
         ``name`` are the attribute's.
@@ -63,6 +65,7 @@ class PlannedColumn:
 
     column: InputColumn
     read_as: pa.DataType | None
+    kind_read: Kind
     in_text: Reading | None
 
 
@@ -72,7 +75,11 @@ def kind_of(data_type: pa.DataType) -> Kind | None:
 
 
 def plan_column(
-    name: str, attribute: Attribute, found: pa.DataType, hierarchy: Hierarchy | None
+    name: str,
+    attribute: Attribute,
+    found: pa.DataType,
+    hierarchy: Hierarchy | None,
+    told: str | None = None,
 ) -> PlannedColumn | str:
     """Decide how a quasi-identifier is read from its column's type and its declaration.
 
@@ -84,15 +91,17 @@ def plan_column(
     found : pyarrow.DataType
     hierarchy : Hierarchy or None
         What its hierarchy's file says.
+    told : str or None
+        What messages call the type, where Arrow cannot tell.
 
     Returns
     -------
     PlannedColumn or str
         In words, why the column's type and the declared one do not go together.
     """
-    kind = kind_of(found)
+    kind, told = kind_of(found), told or type_name(found)
     if kind is None:
-        return unfit(type_name(found))
+        return unfit(told)
     declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
     if attribute.order:
         declared = "text"
@@ -101,7 +110,7 @@ def plan_column(
     if has_hierarchy and declared in _READ_AS:
         if not texts and declared not in _TYPES_OF_KIND[kind]:
             return (
-                f"its hierarchy needs a {declared}, but the column has type {type_name(found)}; "
+                f"its hierarchy needs a {declared}, but the column has type {told}; "
                 f"correct attributes.{name}.hierarchy, or the column"
             )
     elif has_hierarchy:
@@ -111,10 +120,10 @@ def plan_column(
         read_as, kind = _READ_AS[declared]
     elif not texts and declared not in (None, "text", *_TYPES_OF_KIND[kind]):
         return (
-            f"declared as {declared}, but the column has type {type_name(found)}; correct "
+            f"declared as {declared}, but the column has type {told}; correct "
             f"attributes.{name}.type, or the column"
         )
-    in_text = None
+    in_text, kind_read = None, kind
     if has_hierarchy:
         blanks = BLANKS if kind == "category" else ""
         in_text = Reading(name, name, pa.string(), blanks=blanks, whole=kind == "float")
@@ -123,7 +132,7 @@ def plan_column(
         in_text, kind = Reading(name, name, pa.string()), "category"
     undeclared = texts and declared is None
     column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy)
-    return PlannedColumn(column, read_as, in_text)
+    return PlannedColumn(column, read_as, kind_read, in_text)
 
 
 def plan_columns(
