@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from anonspark._version import __version__
@@ -139,8 +138,7 @@ def versions(engine: Mapping[str, str]) -> dict[str, str]:
         **engine,
         "pyarrow": pa.__version__,
         "numpy": np.__version__,
-        "numba": numba.__version__,
-        "pandas": pd.__version__,
+        "numba": importlib.metadata.version("numba"),
     }
 
 

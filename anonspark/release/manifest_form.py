@@ -158,6 +158,8 @@ _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
     "_Attribute": {"order", "weight"},
     "_Manifest": {"chosen_model"},
+    # Of releases that Spark has made.
+    "_Versions": {"spark", "pyspark", "pandas"},
 }
 
 # Those that every run has.

@@ -160,7 +160,8 @@ class ToyTable:
         return self._each(hashed)
 
     def union(self, other: ToyTable) -> ToyTable:
-        return ToyTable(self.engine, self.schema, [*self.tasks, *other.tasks])
+        named = other.select(self.schema.names)
+        return ToyTable(self.engine, self.schema, [*self.tasks, *named.tasks])
 
     def keep(self) -> ToyTable:
         return self

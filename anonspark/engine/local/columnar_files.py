@@ -154,10 +154,10 @@ def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> 
         return pa.field(found.name, pa.string())
     if pa.types.is_null(found.type):
         return pa.field(found.name, pa.int32())
-    return pa.field(found.name, _type_as_read(found.type))
+    return pa.field(found.name, type_as_read(found.type))
 
 
-def _type_as_read(found: pa.DataType) -> pa.DataType:
+def type_as_read(found: pa.DataType) -> pa.DataType:
     """Return the type that Spark reads values of a type of Parquet as.
 
     Raises
@@ -171,7 +171,7 @@ def _type_as_read(found: pa.DataType) -> pa.DataType:
     if (plain := _PLAIN.get(found)) is not None:
         return plain
     if pa.types.is_dictionary(found):
-        return _type_as_read(found.value_type)
+        return type_as_read(found.value_type)
     if pa.types.is_timestamp(found) and found.unit != "ns":
         return _INSTANT if found.tz else pa.timestamp("us")
     if pa.types.is_decimal(found) and found.precision <= 38:
@@ -181,11 +181,11 @@ def _type_as_read(found: pa.DataType) -> pa.DataType:
     if pa.types.is_duration(found):
         return pa.int64()
     if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, _type_as_read(one.type)) for one in found])
+        return pa.struct([pa.field(one.name, type_as_read(one.type)) for one in found])
     if pa.types.is_map(found):
-        return pa.map_(_type_as_read(found.key_type), _type_as_read(found.item_type))
+        return pa.map_(type_as_read(found.key_type), type_as_read(found.item_type))
     if any(of(found) for of in _LISTS):
-        return pa.list_(pa.field("element", _type_as_read(found.value_type)))
+        return pa.list_(pa.field("element", type_as_read(found.value_type)))
     raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
 
 
@@ -244,7 +244,7 @@ def _type_in_orc(field: pa.Field) -> pa.DataType:
         return pa.map_(_type_in_orc(found.key_field), _type_in_orc(found.item_field))
     if any(of(found) for of in _LISTS):
         return pa.list_(pa.field("element", _type_in_orc(found.value_field)))
-    return _type_as_read(found)
+    return type_as_read(found)
 
 
 def _read_stripe(path: str, number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -309,7 +309,7 @@ def _column(
 ) -> pa.Array:
     if one.schema.field(name).type != field.type:
         raise unreadable(where)
-    values = _as_read(batch.column(name), field.type)
+    values = values_as_read(batch.column(name), field.type)
     if one.other_calendar and pa.types.is_temporal(field.type):
         first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
         if pc.any(pc.less(values, first)).as_py():
@@ -321,7 +321,8 @@ def _column(
     return values
 
 
-def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return values in the type that :func:`type_as_read` told for theirs."""
     if values.type == wanted:
         return values
     if isinstance(values, pa.ExtensionArray):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from anonspark.engine.spark.memory import driver_memory_mebibytes
+from anonspark.engine.memory import driver_memory_mebibytes
 from anonspark.errors import EnvironmentProblem
 
 # An embedded session lives from seconds to minutes. Compiling each method at once with the heavy

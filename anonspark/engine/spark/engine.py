@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
+import pandas as pd
 import pyarrow as pa
 import pyspark
 from py4j.protocol import Py4JError
@@ -52,8 +53,12 @@ class SparkEngine:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of Spark, on the cluster and here."""
-        return {"spark": self.session.version, "pyspark": pyspark.__version__}
+        """Versions of Spark, on the cluster and here, and of what it hands rows over with."""
+        return {
+            "spark": self.session.version,
+            "pyspark": pyspark.__version__,
+            "pandas": pd.__version__,
+        }
 
     def open_input(
         self,

@@ -16,7 +16,8 @@ from pyspark.sql import functions as sf
 
 import anonspark
 from anonspark.cli.doctor import run_checks
-from anonspark.engine.spark import memory, start_errors
+from anonspark.engine import memory
+from anonspark.engine.spark import start_errors
 from anonspark.engine.spark.embedded import (
     embedded_settings,
     own_log_configuration,
@@ -323,12 +324,12 @@ def test_memory_is_left_to_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_memory_is_half_of_what_there_is(
     monkeypatch: pytest.MonkeyPatch, available: int, heap: int
 ) -> None:
-    monkeypatch.setattr(memory, "_available_memory", lambda: available)
+    monkeypatch.setattr(memory, "available_memory", lambda: available)
     assert memory.driver_memory_mebibytes() == heap
 
 
-def test_available_memory_is_plausible() -> None:
-    assert 2**26 < memory._available_memory() < 2**50
+def testavailable_memory_is_plausible() -> None:
+    assert 2**26 < memory.available_memory() < 2**50
 
 
 def test_own_log_configuration_gives_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How much memory an embedded Spark takes.
+"""How much memory this process, or an embedded Spark, can have.
 
 Java counts the limits of containers itself, but Spark always tells it a size. No package of Python
 that we know counts them: psutil tells what the machine has.
@@ -16,11 +16,11 @@ _MEBIBYTE = 2**20
 
 def driver_memory_mebibytes() -> int:
     """Choose the heap: half of what this machine or container can give, from 1 to 8 GiB."""
-    half = _available_memory() // 2
+    half = available_memory() // 2
     return min(max(half, _GIBIBYTE), 8 * _GIBIBYTE) // _MEBIBYTE
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Count the bytes of memory that can still be had, the limit of a container included."""
     limits = []
     with suppress(OSError):

@@ -1,0 +1,192 @@
+"""An engine (:mod:`anonspark.engine.protocol`) of threads in one process, without Java."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.local import staged_files
+from anonspark.engine.local.errors import FAILURES, reading_input, running_tasks, writing_output
+from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.local.given import schema_of_given, sources_of_given
+from anonspark.engine.local.input import LocalInput
+from anonspark.engine.local.opening import open_files
+from anonspark.engine.local.publishing import require_format
+from anonspark.engine.local.running import Runner
+from anonspark.engine.local.storage import Memory
+from anonspark.engine.local.table import LocalTable
+from anonspark.engine.memory import available_memory
+from anonspark.engine.protocol import Skill, Table
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.tasks import Batches
+from anonspark.errors import ConfigurationError
+from anonspark.progress import Progress
+
+# Of the memory that is available, what batches may take that wait for other tasks.
+_WAITING_SHARE = 4
+
+_CONTENTS = pa.schema([("path", pa.string()), ("sha256", pa.string()), ("tail", pa.binary())])
+
+
+class LocalEngine:
+    """Threads of this process as an :class:`anonspark.engine.protocol.Engine`.
+
+    Parameters
+    ----------
+    threads : int or None
+        Tasks at once; None for the processors that this process may use.
+    waiting_bytes : int or None
+        What batches that wait for other tasks may take in memory, beyond which they are written
+        to the folder for temporary files; None for a quarter of what is available.
+    """
+
+    def __init__(self, threads: int | None = None, waiting_bytes: int | None = None) -> None:
+        self.runner = Runner(threads)
+        if waiting_bytes is None:
+            waiting_bytes = available_memory() // _WAITING_SHARE
+        self.memory = Memory(waiting_bytes)
+
+    def cancel(self) -> None:
+        """Have all tasks stop; none runs afterwards. For another thread."""
+        self.runner.cancel()
+
+    @cached_property
+    def files(self) -> LocalFiles:
+        """Files and directories of the local disk."""
+        return LocalFiles()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Nothing but what every release lists."""
+        return {}
+
+    def open_input(
+        self,
+        configuration: Configuration,
+        hierarchies: Mapping[str, Hierarchy],
+        given: Table | None = None,
+    ) -> LocalInput:
+        """Open a table of people."""
+        if given is None:
+            options = configuration.input
+            wanted = WantedColumns(
+                {name: one.role != "identifier" for name, one in configuration.attributes.items()},
+                options.missing_columns,
+                "input.missing_columns",
+            )
+            given = self.open_table(
+                options.paths,
+                options.format,
+                options.options,
+                key="input.path",
+                section="input",
+                wanted=wanted,
+            )
+        return LocalInput.of(given, configuration, hierarchies)
+
+    def reading(
+        self, paths: tuple[str, ...], key: str = "input.path: "
+    ) -> AbstractContextManager[None]:
+        """Translate failures of reading tables inside of a ``with`` block."""
+        return reading_input(paths, key)
+
+    def open_table(
+        self,
+        paths: Sequence[str],
+        data_format: str,
+        options: Mapping[str, str],
+        *,
+        key: str,
+        section: str | None = None,
+        texts: Sequence[str] = (),
+        wanted: WantedColumns | None = None,
+    ) -> LocalTable:
+        """Open a table that lies beside a release."""
+        opened = open_files(
+            self.files,
+            paths,
+            data_format,
+            options,
+            key=key,
+            section=section,
+            texts=texts,
+            wanted=wanted,
+        )
+        return LocalTable.of_files(self, opened)
+
+    def published(self, path: str, data_format: str) -> LocalTable:
+        """Return a table that this program published."""
+        return self.open_table([path], data_format, {}, key="release")
+
+    def require_format(self, data_format: str) -> None:
+        """Check, before any work, that tables can be published in a format."""
+        require_format(data_format)
+
+    def contents(self, directory: str, *, largest: int, tail: int) -> LocalTable:
+        """Return what is in the files below a directory, hidden ones left out."""
+        root = self.files.local_path(directory)
+        paths = [
+            path
+            for path, size in self.files.files_below(directory)
+            if size <= largest and not any(part[0] in "._" for part in path.split("/"))
+        ]
+        sources = [partial(_content, f"{root}/{path}", path, tail) for path in paths]
+        return LocalTable.of(self, _CONTENTS, sources)
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """Errors of tasks and of Arrow."""
+        return FAILURES
+
+    @contextmanager
+    def running(self, run_id: str, progress: Progress) -> Iterator[None]:  # noqa: ARG002
+        """Translate failures of tasks; those that run when it is left early are waited for."""
+        with running_tasks(progress), writing_output():
+            yield
+
+    def staged(self, paths: Sequence[str], schema: pa.Schema) -> LocalTable:
+        """Return what :meth:`LocalTable.stage` wrote to some directories."""
+        folders = [Path(str(self.files.local_path(path))) for path in paths]
+        return LocalTable(self, schema, lambda: staged_files.sources(folders, schema))
+
+    def learn(self, examples: Table, test: Table, classes: int, records: int) -> dict[str, Skill]:  # noqa: ARG002
+        """Train each learner of scikit-learn, and score what it predicts of a test.
+
+        Raises
+        ------
+        ConfigurationError
+            If scikit-learn is not installed.
+        """
+        try:
+            from anonspark.engine.local.learning import train_and_test
+        except ImportError as error:
+            raise ConfigurationError(
+                "evaluate: models are trained by scikit-learn, which is not installed; install "
+                "anonspark[evaluate], or say --engine spark"
+            ) from error
+        return train_and_test(examples.gather(), test.gather(), classes)
+
+    def wrap(self, rows: pa.Table) -> LocalTable:
+        """Return a table that somebody has in memory, of any size."""
+        schema = schema_of_given(rows.schema)
+        return LocalTable.of(self, schema, sources_of_given(rows, schema))
+
+    def table(self, rows: pa.Table) -> LocalTable:
+        """Return a small table that is known already."""
+        batches = rows.combine_chunks().to_batches()
+        return LocalTable.of(self, rows.schema, [lambda: iter(batches)])
+
+
+def _content(place: str, path: str, tail: int) -> Batches:
+    content = Path(place).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    yield pa.RecordBatch.from_pylist(
+        [{"path": path, "sha256": digest, "tail": content[-tail:]}], _CONTENTS
+    )

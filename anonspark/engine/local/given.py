@@ -1,0 +1,49 @@
+"""Tables that somebody has in memory, with the types that tables of files have."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from anonspark.engine.local.columnar_files import (
+    BATCH_ROWS,
+    TypeNotReadError,
+    type_as_read,
+    values_as_read,
+)
+from anonspark.engine.local.running import Source
+from anonspark.engine.tasks import Batches
+
+# Of a task: enough that starting it costs nothing beside its work.
+_TASK_ROWS = 4 * BATCH_ROWS
+
+
+def schema_of_given(given: pa.Schema) -> pa.Schema:
+    """Return the schema of a table in memory, as that of a file would be.
+
+    Columns of a type that no file has stay what they are, and cannot be attributes.
+    """
+    return pa.schema([(field.name, _type_of(field.type)) for field in given])
+
+
+def _type_of(found: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(found):
+        return pa.timestamp("us", "UTC" if found.tz else None)
+    try:
+        return type_as_read(found)
+    except TypeNotReadError:
+        return found
+
+
+def sources_of_given(table: pa.Table, schema: pa.Schema) -> list[Source]:
+    """Return who opens the rows of a table in memory, some tasks of them."""
+    starts = range(0, max(len(table), 1), _TASK_ROWS)
+    return [partial(_read, table.slice(start, _TASK_ROWS), schema) for start in starts]
+
+
+def _read(table: pa.Table, schema: pa.Schema) -> Batches:
+    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+        pairs = zip(batch.columns, schema, strict=True)
+        columns = [values_as_read(values, field.type) for values, field in pairs]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,86 @@
+"""Running the tasks of a table in threads of this process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from anonspark.engine.tasks import Batches, enter_task
+
+Source = Callable[[], Batches]
+"""Opens the batches of one task; may be asked again."""
+
+_Result = TypeVar("_Result")
+
+
+class StoppedError(Exception):
+    """A task was told to stop, for another one failed or the run was cancelled."""
+
+
+class Runner:
+    """Runs the tasks of one table at a time, as many at once as this process has processors.
+
+    Parameters
+    ----------
+    threads : int or None
+        Tasks at once; None for the processors that this process may use.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or len(os.sched_getaffinity(0))
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Have all tasks stop at their next batch; none runs afterwards."""
+        self._cancelled.set()
+
+    def run(
+        self, sources: Sequence[Source], finish: Callable[[int, Batches], _Result]
+    ) -> list[_Result]:
+        """Run tasks, and wait for all of them.
+
+        Parameters
+        ----------
+        sources : sequence of callable
+            One a task.
+        finish : callable
+            Takes a task's number and its batches.
+
+        Returns
+        -------
+        list
+            What it returned, task by task.
+
+        Raises
+        ------
+        Exception
+            Of the first task that failed; no task runs any more then.
+        """
+        stop = threading.Event()
+
+        def work(number: int) -> _Result:
+            enter_task(number)
+            return finish(number, self._until_stopped(sources[number](), stop))
+
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="anonspark-task") as pool:
+            futures = [pool.submit(work, number) for number in range(len(sources))]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                # Nothing is left to stop where all went well.
+                stop.set()
+                for future in futures:
+                    future.cancel()
+        errors = [one.exception() for one in futures if one.done() and not one.cancelled()]
+        for error in sorted(filter(None, errors), key=lambda one: isinstance(one, StoppedError)):
+            raise error
+        return [future.result() for future in futures]
+
+    def _until_stopped(self, batches: Batches, stop: threading.Event) -> Batches:
+        for batch in batches:
+            if stop.is_set() or self._cancelled.is_set():
+                raise StoppedError
+            yield batch

@@ -1,0 +1,147 @@
+"""What a run stages for itself: Parquet files that hold few, large values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from anonspark.engine.local.grouping import aggregate, aggregates_of, merge
+from anonspark.engine.protocol import ROW_GROUP_BYTES
+from anonspark.engine.tasks import Batches
+
+if TYPE_CHECKING:
+    from anonspark.engine.local.running import Source
+    from anonspark.engine.local.table import LocalTable
+
+
+class _Writer:
+    """Writes the batches of one file, some megabytes a row group.
+
+    Parameters
+    ----------
+    path : Path
+        Is made with the first batch that has rows.
+    schema : pyarrow.Schema
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path, self._schema = path, schema
+        self._writer: parquet.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch, or keep it until there are more."""
+        if len(batch):
+            self._waiting.append(batch)
+            self._bytes += batch.nbytes
+        if self._bytes >= ROW_GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if self._writer is None:
+            # Values are large and compressed already.
+            self._writer = parquet.ParquetWriter(
+                str(self._path),
+                self._schema,
+                compression="none",
+                use_dictionary=False,
+                write_statistics=False,
+            )
+        table = pa.Table.from_batches(self._waiting, self._schema)
+        self._writer.write_table(table, row_group_size=max(len(table), 1))
+        self._waiting, self._bytes = [], 0
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._waiting:
+                self._write()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+
+
+def write(table: LocalTable, path: str) -> None:
+    """Write a table to a new directory, a file a task."""
+    folder = _made(table, path)
+
+    def written(number: int, batches: Batches) -> None:
+        with _Writer(folder / _name(number), table.schema) as writer:
+            for batch in batches:
+                writer.write(batch)
+
+    table.engine.runner.run(table.sources(), written)
+
+
+def write_parts(
+    table: LocalTable, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Write a table to a new directory, each part to its own; return the sums of each.
+
+    See :meth:`anonspark.engine.protocol.Table.stage_parts`.
+    """
+    folder = _made(table, path)
+    schema = pa.schema(field for field in table.schema if field.name != part)
+    folders = {one: folder / f"{part}={one}" for one in parts}
+    for one in folders.values():
+        one.mkdir()
+    figures = aggregates_of(
+        table.schema, count=None, sums=sums, least=(), most=(), hashes=None, lists=()
+    )
+
+    def written(number: int, batches: Batches) -> list[pa.Table]:
+        found = []
+        with ExitStack() as open_files:
+            writers = {
+                one: open_files.enter_context(_Writer(own / _name(number), schema))
+                for one, own in folders.items()
+            }
+            for batch in batches:
+                rows = pa.Table.from_batches([batch])
+                found.append(aggregate(rows.select([part, *sums]), [part], figures))
+                for one in pc.unique(batch.column(part)).to_pylist():
+                    own = batch.filter(pc.equal(batch.column(part), one))
+                    writers[one].write(own.select(schema.names))
+        return found
+
+    tasks = table.engine.runner.run(table.sources(), written)
+    tables = [one for own in tasks for one in own]
+    total = merge(pa.concat_tables(tables), [part], figures).to_pylist() if tables else []
+    by_part = {row[part]: {name: row[name] for name in sums} for row in total}
+    return {one: by_part.get(one, dict.fromkeys(sums)) for one in parts}
+
+
+def _made(table: LocalTable, path: str) -> Path:
+    table.engine.files.make_directory(path)
+    return Path(str(table.engine.files.local_path(path)))
+
+
+def _name(number: int) -> str:
+    return f"part-{number:05d}.parquet"
+
+
+def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
+    """Return who opens what was written to some directories, a row group each."""
+    found: list[Source] = []
+    for folder in folders:
+        for path in sorted(folder.glob("*.parquet")):
+            groups = parquet.read_metadata(path).num_row_groups
+            found += [partial(_read, str(path), group, schema) for group in range(groups)]
+    return found
+
+
+def _read(path: str, group: int, schema: pa.Schema) -> Batches:
+    # Not mapped into memory: files of a run that ends early are removed while tasks read them.
+    with parquet.ParquetFile(path) as file:
+        table = file.read_row_group(group, columns=schema.names, use_threads=False)
+    yield from table.select(schema.names).cast(schema).to_batches()

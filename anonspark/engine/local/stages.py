@@ -1,0 +1,122 @@
+"""Tables whose rows are made once: shuffled ones, and those that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from threading import RLock
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.local.running import Runner, Source
+from anonspark.engine.local.storage import Memory, Shelf, Waiting
+from anonspark.engine.tasks import Batches
+
+Owners = Callable[[pa.RecordBatch], npt.NDArray[np.integer]]
+"""Returns the number of the task that each row of a batch goes to."""
+
+
+class Stage:
+    """Rows that are made when they are first asked for, and wait for those who read them.
+
+    Parameters
+    ----------
+    runner : Runner
+    memory : Memory
+    upstream : callable
+        Returns the tasks that make the rows.
+    owners : callable or None
+        Sends each row to a task; None leaves the rows of a task together.
+    tasks : int or None
+        That rows are sent to; None for those of ``upstream``.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        memory: Memory,
+        upstream: Callable[[], Sequence[Source]],
+        owners: Owners | None = None,
+        tasks: int | None = None,
+    ) -> None:
+        self._runner = runner
+        self._upstream = upstream
+        self._owners = owners
+        self._tasks = tasks
+        self._shelf = Shelf(memory)
+        self._waiting: list[list[Waiting]] | None = None
+        self._rows: list[int] = []
+        self._turn = RLock()
+
+    def make(self) -> None:
+        """Make the rows, unless they are; runs the tasks."""
+        with self._turn:
+            if self._waiting is not None:
+                return
+            sources = self._upstream()
+            tasks = len(sources) if self._tasks is None else self._tasks
+            waiting: list[list[Waiting]] = [[] for _ in range(tasks)]
+            rows = [0] * tasks
+            # In the order of the tasks that made them, whichever was done first.
+            for made in self._runner.run(sources, self._put):
+                for owner, size, one in made:
+                    waiting[owner].append(one)
+                    rows[owner] += size
+            self._waiting, self._rows = waiting, rows
+
+    def _put(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
+        if self._owners is None:
+            return [(number, len(one), self._shelf.put(one)) for one in batches if len(one)]
+        return [
+            (owner, len(own), self._shelf.put(own))
+            for batch in batches
+            for owner, own in divided(batch, self._owners(batch))
+        ]
+
+    @property
+    def rows(self) -> list[int]:
+        """Rows of each task; :meth:`make` has made them."""
+        return self._rows
+
+    def sources(self, tasks: Iterable[Sequence[int]] | None = None) -> list[Source]:
+        """Return the tasks that read the rows; :meth:`make` has made them.
+
+        Parameters
+        ----------
+        tasks : iterable of sequence of int or None
+            What each reads; None for one each.
+        """
+        if tasks is None:
+            tasks = [(number,) for number in range(len(self._rows))]
+        return [partial(self._read, tuple(numbers)) for numbers in tasks]
+
+    def _read(self, numbers: tuple[int, ...]) -> Batches:
+        self.make()
+        for number in numbers:
+            for waiting in (self._waiting or [])[number]:
+                yield waiting()
+
+    def clear(self) -> None:
+        """Free the rows; who asks for them afterwards has them made anew."""
+        with self._turn:
+            self._waiting = None
+            self._shelf.clear()
+
+
+def divided(
+    batch: pa.RecordBatch, owners: npt.NDArray[np.integer]
+) -> Iterable[tuple[int, pa.RecordBatch]]:
+    """Yield the rows of each owner, in their order."""
+    if not len(owners):
+        return
+    if (owners == owners[0]).all():
+        yield int(owners[0]), batch
+        return
+    order = np.argsort(owners, kind="stable")
+    taken = batch.take(pa.array(order))
+    found, starts = np.unique(owners[order], return_index=True)
+    ends = [*starts[1:].tolist(), len(owners)]
+    for owner, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+        yield owner, taken.slice(start, end - start)

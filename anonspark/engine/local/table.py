@@ -1,0 +1,410 @@
+"""The verbs over tables (:mod:`anonspark.engine.protocol`) as threads over Arrow batches."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.columns.hashing import content_hash, xxhash64
+from anonspark.engine.columns.values import hashed_as, read_values
+from anonspark.engine.local import staged_files
+from anonspark.engine.local.grouping import aggregate, aggregates_of, merge, schema_of
+from anonspark.engine.local.matching import RowIndex
+from anonspark.engine.local.opening import Opened
+from anonspark.engine.local.publishing import publish_tasks
+from anonspark.engine.local.running import Source
+from anonspark.engine.local.stages import Stage
+from anonspark.engine.protocol import TASK, OnBatches, Published, Table
+from anonspark.engine.raw_columns import Reading
+from anonspark.engine.tasks import Batches, run_guarded
+
+if TYPE_CHECKING:
+    from anonspark.engine.local.engine import LocalEngine
+
+# Figures of parts of groups are put together in one go up to here, beyond in so many parts.
+_ROWS_AT_ONCE = 2**20
+_PARTS = 32
+
+_NUMBER = "number"
+_COPIES = "copies"
+
+
+@dataclass(frozen=True)
+class LocalTable:
+    """Batches that are made when they are asked for, as :class:`anonspark.engine.protocol.Table`.
+
+    Parameters
+    ----------
+    engine : LocalEngine
+    schema : pyarrow.Schema
+    plan : callable
+        Returns who opens the batches of each task; asked once the stages are made.
+    stages : tuple of Stage
+        What has to be made before.
+    """
+
+    engine: LocalEngine
+    schema: pa.Schema
+    plan: Callable[[], Sequence[Source]]
+    stages: tuple[Stage, ...] = ()
+    _kept: Stage | None = None
+
+    # Files of which chosen columns alone need be read.
+    _opened: Opened | None = None
+
+    @classmethod
+    def of(cls, engine: LocalEngine, schema: pa.Schema, sources: Sequence[Source]) -> LocalTable:
+        """Return a table of tasks that can be opened at any time."""
+        return cls(engine, schema, lambda: sources)
+
+    @classmethod
+    def of_files(cls, engine: LocalEngine, opened: Opened) -> LocalTable:
+        """Return a table of files."""
+        return cls(engine, opened.schema, lambda: opened.tasks, _opened=opened)
+
+    def sources(self) -> Sequence[Source]:
+        """Return who opens the batches of each task, after all that has to be made before."""
+        for stage in self.stages:
+            stage.make()
+        return self.plan()
+
+    def _stage(self, stage: Stage, schema: pa.Schema) -> LocalTable:
+        return LocalTable(self.engine, schema, stage.sources, (stage,))
+
+    def _sent(
+        self, owners: Callable[[pa.RecordBatch], Any] | None, tasks: int | None = None
+    ) -> Stage:
+        return Stage(self.engine.runner, self.engine.memory, self.sources, owners, tasks)
+
+    def map_batches(self, function: OnBatches, schema: pa.Schema) -> LocalTable:
+        """Apply a function to the batches of each task."""
+
+        def plan() -> Sequence[Source]:
+            return [partial(_mapped, source, function, schema) for source in self.plan()]
+
+        return LocalTable(self.engine, schema, plan, self.stages)
+
+    def _each(
+        self, function: Callable[[pa.RecordBatch], pa.RecordBatch], schema: pa.Schema
+    ) -> LocalTable:
+        return self.map_batches(lambda batches: map(function, batches), schema)
+
+    def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> LocalTable:
+        """Apply a function that names a task for each row, and hand every row to its task."""
+        named = self.map_batches(function, schema)
+        return self._stage(named._sent(_named_task, tasks), schema)
+
+    def group(self, by: Sequence[str], tasks: int) -> LocalTable:
+        """Bring rows that are equal in some columns into one task."""
+        return self._stage(
+            self._sent(partial(_task_of_values, tuple(by), tasks), tasks), self.schema
+        )
+
+    def add_up(
+        self,
+        by: Sequence[str],
+        *,
+        count: str | None = None,
+        sums: Sequence[str] = (),
+        least: Sequence[str] = (),
+        most: Sequence[str] = (),
+        hashes: str | None = None,
+        lists: Sequence[str] = (),
+    ) -> LocalTable:
+        """Return one row for all rows that are equal in some columns."""
+        wanted = aggregates_of(
+            self.schema,
+            count=count,
+            sums=sums,
+            least=least,
+            most=most,
+            hashes=hashes,
+            lists=lists,
+        )
+        schema = schema_of(self.schema, by, wanted)
+        if lists:
+            # Of all rows: a list has them all.
+            parts, last = self, partial(aggregate, by=by, wanted=wanted)
+        else:
+            first = partial(aggregate, by=by, wanted=wanted)
+            parts = self.map_batches(partial(_on_whole, first, self.schema), schema)
+            last = partial(merge, by=by, wanted=wanted)
+        stage = parts._sent(partial(_task_of_values, tuple(by), _PARTS), _PARTS if by else 1)
+
+        def plan() -> Sequence[Source]:
+            few = sum(stage.rows) <= _ROWS_AT_ONCE
+            tasks = [range(len(stage.rows))] if few else None
+            return [
+                partial(_mapped, source, partial(_on_whole, last, parts.schema), schema)
+                for source in stage.sources(tasks)
+            ]
+
+        return LocalTable(self.engine, schema, plan, (stage,))
+
+    def join(self, other: Table, on: Sequence[str], *, small: bool) -> LocalTable:  # noqa: ARG002
+        """Add the columns of the row of another table that agrees in some columns, or nulls."""
+        new = [name for name in other.schema.names if name not in on]
+        own = [*on, *(name for name in self.schema.names if name not in on)]
+        schema = pa.schema(
+            [
+                *(self.schema.field(name) for name in own),
+                *(other.schema.field(name).with_nullable(True) for name in new),
+            ]
+        )
+        stage = _local(other)._sent(None)
+        table = self.map_batches(_Joined(stage, other.schema, list(on), own, new), schema)
+        return LocalTable(self.engine, schema, table.plan, (*self.stages, stage))
+
+    def select(self, names: Sequence[str] | Mapping[str, str]) -> LocalTable:
+        """Return some columns, or by their new names the columns that get them."""
+        columns = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+        if self._opened is not None and columns:
+            wanted = list(dict.fromkeys(columns.values()))
+            if wanted != self.schema.names:
+                chosen = LocalTable.of_files(self.engine, self._opened.select(wanted))
+                return replace(chosen, _opened=None).select(columns)
+        schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
+
+        def selected(batch: pa.RecordBatch) -> pa.RecordBatch:
+            own = [batch.column(old) for old in columns.values()]
+            if not own:
+                return batch.select([])
+            return pa.RecordBatch.from_arrays(own, list(columns))
+
+        return self._each(selected, schema)
+
+    def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> LocalTable:
+        """Return the values of raw columns as they are read, and which of them are missing."""
+
+        def read(batch: pa.RecordBatch) -> pa.RecordBatch:
+            columns: dict[str, pa.Array] = {}
+            for one in readings:
+                columns[one.name], columns[one.missing] = read_values(one, batch.column(one.column))
+            columns |= {name: batch.column(name) for name in carried}
+            return pa.RecordBatch.from_pydict(columns)
+
+        fields = [
+            field
+            for one in readings
+            for field in (
+                (one.name, one.type or self.schema.field(one.column).type),
+                (one.missing, pa.bool_()),
+            )
+        ]
+        return self._each(read, pa.schema([*fields, *map(self.schema.field, carried)]))
+
+    def without(self, flags: Sequence[str]) -> LocalTable:
+        """Return the rows in which none of some columns of booleans is true."""
+
+        def kept(batch: pa.RecordBatch) -> pa.RecordBatch:
+            for name in flags:
+                batch = batch.filter(pc.invert(pc.fill_null(batch.column(name), True)))
+            return batch
+
+        return self._each(kept, self.schema)
+
+    def with_hashes(
+        self,
+        hashes: Mapping[str, Sequence[str]],
+        key: int | None = None,
+        *,
+        nulls: bool = True,
+        like: pa.Schema | None = None,
+    ) -> LocalTable:
+        """Add columns of 64-bit hashes of other columns."""
+
+        def hash_of(batch: pa.RecordBatch, names: Sequence[str]) -> Any:
+            columns = [batch.column(name) for name in names]
+            if like is not None:
+                pairs = [
+                    hashed_as(one, like.field(name).type)
+                    for one, name in zip(columns, names, strict=True)
+                ]
+                # Hashes skip nulls: the first value makes one of nothing at all.
+                return content_hash([part for pair in pairs for part in pair], 0)
+            if nulls:
+                return content_hash(columns, key)
+            return xxhash64(columns)
+
+        def hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
+            new = {name: pa.array(hash_of(batch, names)) for name, names in hashes.items()}
+            return pa.RecordBatch.from_pydict(
+                {**dict(zip(batch.schema.names, batch.columns, strict=True)), **new}
+            )
+
+        schema = self.schema
+        for name in hashes:
+            schema = schema.append(pa.field(name, pa.int64()))
+        return self._each(hashed, schema)
+
+    def union(self, other: Table) -> LocalTable:
+        """Return the rows of both tables."""
+        second = _local(other).select(self.schema.names)
+        return LocalTable(
+            self.engine,
+            self.schema,
+            lambda: [*self.plan(), *second.plan()],
+            (*self.stages, *second.stages),
+        )
+
+    def minus(self, other: Table) -> LocalTable:
+        """Return the rows but as many equal ones as another table has."""
+        names = self.schema.names
+        sides = [
+            table.map_batches(partial(_with_number, copies), self.schema.append(_COPIES_FIELD))
+            for table, copies in ((self, 1), (_local(other).select(names), -1))
+        ]
+        left = sides[0].union(sides[1]).add_up(names, sums=[_COPIES])
+        return left.map_batches(_copied, self.schema)
+
+    def keep(self) -> LocalTable:
+        """Return the same table, whose rows are kept once they are made."""
+        stage = self._sent(None)
+        return LocalTable(self.engine, self.schema, stage.sources, (stage,), stage)
+
+    def release(self) -> None:
+        """Free the rows of a table that :meth:`keep` returned."""
+        if self._kept is not None:
+            self._kept.clear()
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return sum(self.engine.runner.run(self.sources(), lambda _, own: sum(map(len, own))))
+
+    def gather(self, most: int | None = None) -> pa.Table:
+        """Return all rows."""
+        limit = math.inf if most is None else most
+
+        def first(_: int, batches: Batches) -> list[pa.RecordBatch]:
+            taken: list[pa.RecordBatch] = []
+            rows = 0
+            for batch in batches:
+                taken.append(batch)
+                rows += len(batch)
+                if rows >= limit:
+                    break
+            return taken
+
+        found = self.engine.runner.run(self.sources(), first)
+        return pa.Table.from_batches([one for own in found for one in own], self.schema).slice(
+            0, most
+        )
+
+    def stage(self, path: str) -> None:
+        """Write the rows to a new directory."""
+        staged_files.write(self, path)
+
+    def stage_parts(
+        self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Write the rows to a new directory, each part to a directory of its own."""
+        return staged_files.write_parts(self, path, part, parts, sums)
+
+    def publish(self, data_format: str, release: str, directory: str, aside: str) -> Published:
+        """Write the rows as files that anybody can read."""
+        return publish_tasks(self, data_format, release, directory, aside)
+
+
+_COPIES_FIELD = pa.field(_COPIES, pa.int64())
+
+
+def _local(table: Table) -> LocalTable:
+    if not isinstance(table, LocalTable):
+        raise TypeError(f"expected a table of this process, found {type(table).__name__}")
+    return table
+
+
+def _mapped(source: Source, function: OnBatches, schema: pa.Schema) -> Batches:
+    for batch in run_guarded(function, source()):
+        yield conform(batch, schema)
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the columns of a schema, in its order and types."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for field in schema
+        for column in [batch.column(field.name)]
+    ]
+    if not columns:
+        return batch.select([])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _on_whole(
+    function: Callable[[pa.Table], pa.Table], schema: pa.Schema, batches: Batches
+) -> Batches:
+    yield from function(pa.Table.from_batches(batches, schema)).to_batches()
+
+
+def _named_task(batch: pa.RecordBatch) -> Any:
+    return batch.column(TASK).to_numpy()
+
+
+def _task_of_values(by: Sequence[str], tasks: int, batch: pa.RecordBatch) -> Any:
+    if not by or tasks == 1:
+        return np.zeros(len(batch), np.int64)
+    return xxhash64([batch.column(name) for name in by]) % tasks
+
+
+def _with_number(number: int, batches: Batches) -> Batches:
+    for batch in batches:
+        copies = pa.repeat(pa.scalar(number, pa.int64()), len(batch))
+        yield pa.RecordBatch.from_arrays([*batch.columns, copies], [*batch.schema.names, _COPIES])
+
+
+def _copied(batches: Batches) -> Batches:
+    for batch in batches:
+        copies = np.maximum(batch.column(_COPIES).to_numpy(), 0)
+        names = [name for name in batch.schema.names if name != _COPIES]
+        yield batch.select(names).take(pa.array(np.repeat(np.arange(len(batch)), copies)))
+
+
+class _Joined:
+    """Adds to each batch the columns of the rows of another table that agree with its own.
+
+    Parameters
+    ----------
+    stage : Stage
+        Of the other table.
+    schema : pyarrow.Schema
+        Of the other table.
+    on : list of str
+    own, new : list of str
+        Columns of the batches, and of the other table, in the order of the result.
+    """
+
+    def __init__(
+        self, stage: Stage, schema: pa.Schema, on: list[str], own: list[str], new: list[str]
+    ) -> None:
+        self._stage, self._schema = stage, schema
+        self._on, self._own, self._new = on, own, new
+        self._turn = threading.Lock()
+        self._found: tuple[pa.Table, RowIndex] | None = None
+
+    def _rows(self) -> tuple[pa.Table, RowIndex]:
+        with self._turn:
+            if self._found is None:
+                batches = [one for source in self._stage.sources() for one in source()]
+                rows = pa.Table.from_batches(batches, self._schema).combine_chunks()
+                self._found = rows, RowIndex(rows, self._on)
+            return self._found
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            rows, index = self._rows()
+            found = index.find(pa.Table.from_batches([batch.select(self._on)]))
+            places = pa.array(found, mask=found < 0)
+            added = pa.table(rows.select(self._new)).take(places).combine_chunks()
+            columns = [*(batch.column(name) for name in self._own), *added.columns]
+            yield from pa.table(columns, [*self._own, *self._new]).to_batches()

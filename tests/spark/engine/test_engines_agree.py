@@ -1,0 +1,219 @@
+"""Both engines make the same release, and prove the same of it.
+
+The same records in the same files and order, the same classes and figures, the same fingerprints.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import configuration_file, of_any_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anonspark.config import load_configuration, parse_configuration
+from anonspark.demo.people import EDUCATION_ORDER, generate_people
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.protocol import Engine
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.errors import AnonsparkError
+from anonspark.pipeline.plan import check_input
+from anonspark.pipeline.run import run
+from anonspark.verification.audit import audit_release
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ATTRIBUTES: dict[str, Any] = {
+    "birth_date": "quasi_identifier",
+    "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
+    "education": {"role": "quasi_identifier", "order": list(EDUCATION_ORDER)},
+    "body_mass_index": "quasi_identifier",
+    "marital_status": "quasi_identifier",
+    "diagnosis": "sensitive",
+    "last_visit": "insensitive",
+    "income": "insensitive",
+}
+
+DIVERSE = {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 3}}
+
+CASES: dict[str, dict[str, Any]] = {
+    "smondrian": {"model": {"name": "smondrian"}},
+    "relaxed": {"model": {"name": "smondrian", "split": "relaxed", "span": "cell"}},
+    "su-mondrian": {"model": {"name": "su-mondrian", "rho": 3}},
+    "always": {"model": {"name": "su-mondrian", "rho": 3, "separation": "always"}},
+    "density": {"model": {"name": "u-canon", "reference": "density", "separation": "always"}},
+    "canon": {"model": {"name": "canon"}},
+    "random canon": {"model": {"name": "canon", "vantage": "random"}},
+    "microaggregation": {"model": {"name": "microaggregation"}},
+    "auto": {"model": {"name": "auto"}},
+    "diverse": {"model": {"name": "smondrian"}, "privacy": DIVERSE},
+    "close": {
+        "model": {"name": "su-mondrian", "rho": 2},
+        "privacy": {"k": 5, "t_closeness": {"attribute": "diagnosis", "t": 0.4}},
+    },
+    "dropped": {"model": {"name": "smondrian"}, "missing": "drop"},
+    "bounds": {"model": {"name": "smondrian"}, "output": {"style": "bounds"}},
+    "mean": {"model": {"name": "smondrian"}, "output": {"style": "mean"}},
+    "full-domain": {
+        "model": {"name": "full-domain"},
+        "attributes": {
+            "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
+            "diagnosis": "sensitive",
+        },
+    },
+    "orc": {"model": {"name": "smondrian"}, "output": {"format": "orc"}},
+}
+
+
+@pytest.fixture(scope="module")
+def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("people")
+    generate_people(spark_session, 900, partitions=3).write.parquet(str(folder / "input.parquet"))
+    return folder / "input.parquet"
+
+
+def released(engine: Engine, folder: Path, people: Path, sections: dict[str, Any]) -> Path:
+    """Make a release, and return where it is."""
+    folder.mkdir()
+    sections = {
+        "attributes": ATTRIBUTES,
+        "missing": "category",
+        # Fewer than there are: the tree begins on the cluster.
+        "execution": {"task_rows": 250},
+        **sections,
+        "input": {"path": str(people)},
+    }
+    run(engine, load_configuration(str(configuration_file(folder, **sections))))
+    return folder / "release"
+
+
+def told(release: Path) -> dict[str, Any]:
+    """Return what the manifests of two equal releases have in common."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    data = [one for one in manifest["files"] if one["path"].startswith("data/")]
+    # The configuration names the output.
+    del manifest["fingerprints"]["configuration"]
+    names = ("fingerprints", "published", "warnings", "privacy")
+    return {name: manifest.get(name) for name in names} | {"data": data}
+
+
+def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
+    """Return what a proof finds, but for the release's place."""
+    style = json.loads((release / "manifest.json").read_text())["configuration"]["output"]["style"]
+    # Means hide the regions that originals are matched with.
+    original = None if style == "mean" else str(people)
+    found = audit_release(engine, str(release), original=original).as_dict()
+    return json.loads(json.dumps(found, default=str).replace(str(release), "release"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_releases_and_proofs(spark: SparkSession, people: Path, tmp_path: Path, case: str) -> None:
+    engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}
+    releases = {
+        name: released(engine, tmp_path / name, people, CASES[case])
+        for name, engine in engines.items()
+    }
+    local, other = releases["local"], releases["spark"]
+    if case == "orc":
+        # The bytes of ORC are those of two writers.
+        assert engines["local"].published(f"{other}/data", "orc").gather().to_pylist() == (
+            engines["local"].published(f"{local}/data", "orc").gather().to_pylist()
+        )
+    else:
+        assert of_any_run(local) == of_any_run(other)
+        assert told(local) == told(other)
+    expected = proven(engines["spark"], other, people)
+    assert proven(engines["local"], other, people) == expected
+    assert expected["holds"]
+
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "byte": st.one_of(st.none(), st.integers(-128, 127)),
+            "long": st.integers(-(2**62), 2**62),
+            "float": st.one_of(
+                st.sampled_from([None, 0.0, -0.0, float("nan"), 1e-7, 1e22]),
+                st.floats(allow_nan=False, allow_infinity=False, width=32),
+            ),
+            "exact": st.one_of(st.none(), st.integers(-(10**9), 10**9).map(Decimal)),
+            "flag": st.one_of(st.none(), st.booleans()),
+            "day": st.one_of(st.none(), st.dates(date(1, 1, 1), date(9999, 12, 31))),
+            "moment": st.integers(0, 10**12).map(
+                lambda micros: datetime(1950, 1, 1, tzinfo=UTC) + timedelta(milliseconds=micros)
+            ),
+            "word": st.sampled_from([None, "", "?", "a", "ä", "Ä b", "𝄞", '"', "1"]),
+            "number": st.sampled_from([None, "1", " 2", "3e2", "?", "-0.5", "NaN"]),
+            "items": st.one_of(st.none(), st.lists(st.integers(0, 2), max_size=2)),
+        }
+    ),
+    min_size=6,
+    max_size=40,
+)
+
+SCHEMA = pa.schema(
+    [
+        ("byte", pa.int8()),
+        ("long", pa.int64()),
+        ("float", pa.float32()),
+        ("exact", pa.decimal128(12, 2)),
+        ("flag", pa.bool_()),
+        ("day", pa.date32()),
+        ("moment", pa.timestamp("us", "UTC")),
+        ("word", pa.string()),
+        ("number", pa.string()),
+        ("items", pa.list_(pa.int64())),
+    ]
+)
+
+
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@given(
+    rows=ROWS,
+    missing=st.sampled_from(["category", "drop", "error"]),
+    model=st.sampled_from(["smondrian", "su-mondrian", "canon", "microaggregation"]),
+    style=st.sampled_from(["interval", "bounds", "mean"]),
+)
+def test_any_table(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[dict[str, Any]],
+    missing: str,
+    model: str,
+    style: str,
+) -> None:
+    """Releases of tables of every type, and what is wrong with them."""
+    folder = tmp_path_factory.mktemp("any")
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), folder / "input.parquet")
+    roles: dict[str, Any] = dict.fromkeys(SCHEMA.names[:8], "quasi_identifier")
+    roles["number"] = {"role": "quasi_identifier", "type": "number"}
+    found = {}
+    engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}
+    for name, engine in engines.items():
+        configuration = parse_configuration(
+            {
+                "input": {"path": str(folder / "input.parquet")},
+                "attributes": roles | {"items": "insensitive"},
+                "missing": missing,
+                "privacy": {"k": 2},
+                "model": {"name": model},
+                "output": {"path": str(folder / name), "style": style},
+                "execution": {"task_rows": 10},
+            }
+        )
+        try:
+            check_input(engine, configuration)
+            run(engine, configuration)
+        except AnonsparkError as error:
+            found[name] = {"error": str(error).replace(name, "")}
+        else:
+            found[name] = of_any_run(folder / name) | told(folder / name)
+    assert found["local"] == found["spark"]

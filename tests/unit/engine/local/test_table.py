@@ -1,0 +1,233 @@
+"""The verbs of the local engine give the rows that the toy engine gives, spilled to disk or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_engine import ToyEngine, ToyTable
+
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.running import StoppedError
+from anonspark.engine.local.table import LocalTable
+from anonspark.engine.protocol import TASK
+from anonspark.engine.tasks import Batches, FailedTaskError, task_number
+from anonspark.errors import DataError
+
+SCHEMA = pa.schema(
+    [
+        ("text", pa.string()),
+        ("number", pa.int64()),
+        ("float", pa.float64()),
+        ("exact", pa.decimal128(20, 2)),
+        ("nested", pa.list_(pa.int64())),
+    ]
+)
+
+rows_of_values = st.lists(
+    st.fixed_dictionaries(
+        {
+            "text": st.sampled_from([None, "", "a", "b", "ä"]),
+            "number": st.one_of(st.none(), st.integers(-5, 5)),
+            "float": st.sampled_from([None, 0.0, 1.5, -2.25]),
+            "exact": st.one_of(st.none(), st.integers(-300, 300).map(lambda n: Decimal(n) / 4)),
+            "nested": st.one_of(st.none(), st.lists(st.integers(0, 2), max_size=2)),
+        }
+    ),
+    max_size=12,
+)
+
+Make = Callable[[Any], Any]
+
+VERBS: dict[str, Make] = {
+    "select": lambda table: table.select(["exact", "text"]),
+    "renamed": lambda table: table.select({"first": "text", "second": "text"}),
+    "union": lambda table: table.union(table.select(table.schema.names[::-1])),
+    "different": lambda table: table.add_up(["text", "nested"]),
+    "added up": lambda table: table.add_up(
+        ["text", "float"], count="rows", sums=["number"], least=["nested"], most=["exact"]
+    ),
+    "all added up": lambda table: table.add_up(
+        [], count="rows", sums=["number"], least=["text"], most=["float"]
+    ),
+    "lists": lambda table: table.add_up(["text"], count="rows", lists=["number"]),
+    "kept": lambda table: table.keep(),
+    "grouped": lambda table: table.group(["text", "number"], 3),
+    "together": lambda table: table.group([], 1),
+}
+
+
+def local(rows: pa.Table, tasks: int = 3, waiting_bytes: int = 2**20) -> LocalTable:
+    """Return a table whose rows are dealt out to tasks like cards."""
+    engine = LocalEngine(threads=2, waiting_bytes=waiting_bytes)
+    dealt = [rows.take(np.arange(own, len(rows), tasks)) for own in range(tasks)]
+    return LocalTable.of(
+        engine, rows.schema, [lambda own=own: iter(own.to_batches()) for own in dealt]
+    )
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    """Return rows whatever their order, and that of their lists."""
+    ordered = (
+        {
+            name: sorted(value, key=str) if name == "number" and isinstance(value, list) else value
+            for name, value in row.items()
+        }
+        for row in rows.to_pylist()
+    )
+    return Counter(map(repr, ordered))
+
+
+@pytest.mark.parametrize("waiting_bytes", [2**20, 0], ids=["in memory", "on disk"])
+@pytest.mark.parametrize("verb", VERBS)
+@settings(max_examples=25)
+@given(rows=rows_of_values)
+def test_rows_are_those_of_the_toy_engine(
+    verb: str, waiting_bytes: int, rows: list[dict[str, Any]]
+) -> None:
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    found = VERBS[verb](local(table, waiting_bytes=waiting_bytes))
+    expected = VERBS[verb](ToyEngine().spread(table, 2))
+    gathered = found.gather()
+    assert bag(gathered) == bag(expected.gather())
+    assert gathered.schema.names == expected.schema.names
+    assert found.schema.equals(gathered.schema)
+    assert found.count() == len(gathered)
+
+
+@given(rows=rows_of_values, other=rows_of_values)
+def test_minus_takes_as_many_as_there_are(
+    rows: list[dict[str, Any]], other: list[dict[str, Any]]
+) -> None:
+    left, right = (pa.Table.from_pylist(one, SCHEMA) for one in (rows, other))
+    found = local(left).minus(local(right))
+    assert bag(found.gather()) == bag(left) - bag(right)
+
+
+@given(rows=rows_of_values, other=rows_of_values)
+def test_join_finds_the_row_that_agrees(
+    rows: list[dict[str, Any]], other: list[dict[str, Any]]
+) -> None:
+    left = pa.Table.from_pylist(rows, SCHEMA)
+    once = {(row["text"], row["number"]): row for row in other}.values()
+    right = pa.Table.from_pylist(
+        [{**row, "found": place} for place, row in enumerate(once)],
+        pa.schema([("number", pa.int64()), ("text", pa.string()), ("found", pa.int64())]),
+    )
+    joined = local(left).join(local(right), ["text", "number"], small=True).gather()
+    assert joined.schema.names[:2] == ["text", "number"]
+    places = {key: place for place, key in enumerate((row["text"], row["number"]) for row in once)}
+    for row in joined.to_pylist():
+        key = row["text"], row["number"]
+        assert row["found"] == (None if None in key else places.get(key))
+    assert bag(joined.select(SCHEMA.names)) == bag(left)
+
+
+def test_rows_go_to_the_task_that_is_named(tmp_path: Path) -> None:
+    numbers = pa.table({"number": pa.array(range(100), pa.int64())})
+    schema = pa.schema([(TASK, pa.int32()), ("number", pa.int64())])
+
+    def name(batches: Batches) -> Batches:
+        for batch in batches:
+            tasks = pa.array(batch.column(0).to_numpy() % 7, pa.int32())
+            yield pa.RecordBatch.from_arrays([tasks, batch.column(0)], schema=schema)
+
+    def tell(batches: Batches) -> Batches:
+        for batch in batches:
+            place = pa.repeat(task_number(), len(batch))
+            yield pa.RecordBatch.from_arrays([place, batch.column(1)], ["own", "number"])
+
+    told = (
+        local(numbers)
+        .send(name, schema, 7)
+        .map_batches(tell, pa.schema([("own", pa.int64()), ("number", pa.int64())]))
+    )
+    assert {row["number"] % 7 == row["own"] for row in told.gather().to_pylist()} == {True}
+    told.stage(str(tmp_path / "staged"))
+    again = told.engine.staged([str(tmp_path / "staged")], told.schema)
+    assert bag(again.gather()) == bag(told.gather())
+
+
+def test_parts_are_staged_apart_and_added_up(tmp_path: Path) -> None:
+    rows = pa.table({"kind": ["a", "b", "a", "a"], "size": [1, 2, 3, None]})
+    table = local(rows, 2)
+    sums = table.stage_parts(str(tmp_path / "parts"), "kind", ["a", "b", "c"], ["size"])
+    assert sums == {"a": {"size": 4}, "b": {"size": 2}, "c": {"size": None}}
+    schema = pa.schema([("size", pa.int64())])
+    for part, expected in {"a": {1, 3, None}, "b": {2}, "c": set()}.items():
+        staged = table.engine.staged([f"{tmp_path}/parts/kind={part}"], schema).gather()
+        assert set(staged["size"].to_pylist()) == expected
+
+
+def test_a_failed_task_keeps_its_text_to_itself() -> None:
+    def fail(_: Batches) -> Batches:
+        raise ValueError("a secret")
+
+    table = local(pa.table({"number": range(10)}))
+    with pytest.raises(FailedTaskError, match=r"^ValueError at ") as caught:
+        table.map_batches(fail, table.schema).count()
+    assert "secret" not in str(caught.value)
+
+    def refuse(_: Batches) -> Batches:
+        raise DataError("age: found no number")
+
+    with pytest.raises(DataError, match="age: found no number"):
+        table.map_batches(refuse, table.schema).count()
+
+
+def test_no_task_runs_after_one_has_failed() -> None:
+    begun = []
+
+    def fail(batches: Batches) -> Batches:
+        begun.append(task_number())
+        if task_number() == 0:
+            raise DataError("first: failed")
+        yield from batches
+
+    table = local(pa.table({"number": range(1000)}), tasks=200)
+    with pytest.raises(DataError):
+        table.map_batches(fail, table.schema).count()
+    assert len(begun) < 200
+
+
+def test_a_cancelled_engine_runs_nothing() -> None:
+    table = local(pa.table({"number": range(10)}))
+    table.engine.cancel()
+    with pytest.raises(StoppedError):
+        table.count()
+
+
+def test_kept_rows_are_made_once_until_they_are_released() -> None:
+    made = []
+
+    def count(batches: Batches) -> Batches:
+        made.append(task_number())
+        yield from batches
+
+    table = local(pa.table({"number": range(10)}))
+    kept = table.map_batches(count, table.schema).keep()
+    assert kept.count() == kept.count() == 10
+    assert sorted(made) == [0, 1, 2]
+    kept.release()
+    assert kept.count() == 10
+    assert sorted(made) == [0, 0, 1, 1, 2, 2]
+
+
+def test_some_rows_are_enough() -> None:
+    table = local(pa.table({"number": range(100)}))
+    assert len(table.gather(7)) == 7
+    assert len(table.gather(1000)) == 100
+
+
+def test_toy_tables_are_refused() -> None:
+    toy: Any = ToyTable(ToyEngine(), pa.schema([]), [])
+    with pytest.raises(TypeError, match="ToyTable"):
+        local(pa.table({"number": [1]})).union(toy)
