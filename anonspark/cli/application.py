@@ -7,25 +7,29 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anonspark._version import __version__
 from anonspark.cli.logs import LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import Terminal
+from anonspark.cli.working import (
+    SIGNALS,
+    EndedError,
+    end,
+    load_then_work,
+    work_with_engine,
+    work_with_spark,
+)
 from anonspark.errors import (
     AnonsparkError,
     ConfigurationError,
     EnvironmentProblem,
-    SparkNeededError,
     exit_code_of,
 )
 from anonspark.redaction import redact_values
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from anonspark.comparison.runner import Comparison
     from anonspark.config import Configuration
     from anonspark.config.reading import TextReader
+    from anonspark.engine.choice import Choice, EngineName, Work
+    from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
@@ -58,8 +64,6 @@ _ERR = Terminal(stderr=True, soft_wrap=True)
 
 _LOG: ContextVar[CommandLog] = ContextVar("log")
 
-_SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
-
 ConfigurationPath = Annotated[
     str, typer.Argument(metavar="CONFIG", help="YAML file, local or at any address of Hadoop.")
 ]
@@ -72,107 +76,31 @@ Master = Annotated[
     typer.Option(metavar="URL", help="Spark master; without it, and without spark-submit, an "
                  "embedded local Spark."),
 ]  # fmt: skip
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|local|spark",
+        help="Who does it: this process, or Spark; auto takes this process for local files that "
+        "fit, where no Spark is given.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
 
 
-Loaded = TypeVar("Loaded")
-Result = TypeVar("Result")
+def _of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
+    """Return the engine that a configuration asks for, and what a run of it does."""
+    from anonspark.engine.choice import Work
+
+    return configuration.execution.engine, Work.of(configuration)
 
 
-class _EndedError(BaseException):
-    """A signal arrived: clean up and end."""
+def _of_paths(name: str, *paths: str | None) -> tuple[EngineName, Work]:
+    """Return the engine that was asked for, and that tables at some paths are read."""
+    from anonspark.engine.choice import Work, engine_name
 
-    def __init__(self, number: int, what: str = "no release was published") -> None:
-        self.number = number
-        self.exit_code = 128 + number
-        super().__init__(f"{_SIGNALS[signal.Signals(number)]}; {what}")
-
-
-def _on_spark(
-    master: str | None,
-    work: Callable[[SparkEngine], Result],
-    at_end: Callable[[SparkEngine | None, BaseException | None], None] | None = None,
-) -> Result:
-    """Open a session and work with it as the engine, in a thread of its own.
-
-    How it ended is told to ``at_end``, with the engine, or without if Spark did not start.
-
-    A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
-    be taken for that of the next call. So the main thread waits here; on a signal it cancels
-    Spark's jobs until the work has failed and cleaned up behind itself, or has finished after all.
-    """
-    from py4j.protocol import Py4JError
-
-    from anonspark.engine.spark.session import open_session
-
-    started = False
-    try:
-        with open_session(master) as session, ThreadPoolExecutor(1) as pool:
-            started = True
-            # What Spark brings with it is at hand now.
-            from anonspark.engine.spark.engine import SparkEngine
-
-            engine = SparkEngine(session)
-            signal.signal(signal.SIGINT, _end)  # a session that was there before has a handler, too
-            working = pool.submit(work, engine)
-            ended: BaseException | None = None
-            try:
-                wait([working])
-                _ignore_signals()
-            except _EndedError as signalled:
-                ended = signalled
-                while not working.done():
-                    # Who signals the whole process group has ended Java, too.
-                    with suppress(Py4JError, OSError):
-                        session.sparkContext.cancelAllJobs()
-                    wait([working], timeout=0.2)
-            error = working.exception()
-            if error is not None and ended is not None:
-                error = ended
-            if at_end is not None:
-                at_end(engine, error)
-            if error is not None:
-                raise error
-            return working.result()
-    except BaseException as error:
-        if not started and at_end is not None:
-            at_end(None, error)
-        raise
-
-
-def _load_then_on_spark(
-    path: str,
-    load: Callable[[TextReader], Loaded],
-    master: str | None,
-    work: Callable[[SparkEngine, Loaded], Result],
-    at_end: Callable[[SparkEngine | None, BaseException | None], None] | None = None,
-) -> Result:
-    """Load a file, open a session and work with both.
-
-    Spark starts after a local file was found to be right, for wrong ones are told at once; a file
-    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
-    the seed that a local one names.
-    """
-    from anonspark.config.reading import is_address, read_local_text
-
-    if not is_address(path):
-        try:
-            loaded = load(read_local_text)
-        except SparkNeededError:
-            pass  # everything but the file of the seed was found to be right
-        else:
-            return _on_spark(master, lambda engine: work(engine, loaded), at_end)
-
-    def read_then_work(engine: SparkEngine) -> Result:
-        def read(place: str) -> str:
-            if is_address(place):
-                return engine.files.read_document(place)
-            return read_local_text(place)
-
-        return work(engine, load(read))
-
-    return _on_spark(master, read_then_work, at_end)
+    return engine_name(name), Work(tuple(filter(None, paths)))
 
 
 def _configuration(
@@ -226,7 +154,7 @@ def run(
     configured: list[Configuration] = []
     published: list[Release] = []
 
-    def anonymize(engine: SparkEngine, configuration: Configuration) -> None:
+    def anonymize(engine: Engine, configuration: Configuration) -> None:
         from anonspark.pipeline.run import run as run_pipeline
 
         published.append(
@@ -242,7 +170,7 @@ def run(
         configured.append(_configuration(config, overrides)(read))
         return configured[0]
 
-    def tell_prometheus(engine: SparkEngine | None, error: BaseException | None) -> None:
+    def tell_prometheus(engine: Engine | None, error: BaseException | None) -> None:
         # It needs nothing of pyspark, which may be what is broken.
         from anonspark.layers.publish.prometheus import write_textfile
 
@@ -258,8 +186,8 @@ def run(
         )
 
     try:
-        _load_then_on_spark(config, load, master, anonymize, tell_prometheus)
-    except (AnonsparkError, _EndedError) as error:
+        load_then_work(config, load, _of_configuration, master, anonymize, tell_prometheus)
+    except (AnonsparkError, EndedError) as error:
         if not published:
             raise
         # A scheduler must not take a complete release for a run that failed without a trace.
@@ -271,12 +199,12 @@ def run(
 
 
 def _without_report(
-    release: Release, error: AnonsparkError | _EndedError
-) -> AnonsparkError | _EndedError:
+    release: Release, error: AnonsparkError | EndedError
+) -> AnonsparkError | EndedError:
     """Return the error of a run whose release is complete, but has no report."""
     complete = f"the release at {release.path} is complete, only its report failed"
-    if isinstance(error, _EndedError):
-        return _EndedError(error.number, complete)
+    if isinstance(error, EndedError):
+        return EndedError(error.number, complete)
     return type(error)(f"report: {complete}: {error}")
 
 
@@ -310,12 +238,14 @@ def check(
 ) -> None:
     """Validate configuration and data without anonymizing, and warn of what can be known before."""
 
-    def inspect(engine: SparkEngine, configuration: Configuration) -> Checked:
+    def inspect(engine: Engine, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
 
         return check_input(engine, configuration)
 
-    checked = _load_then_on_spark(config, _configuration(config, overrides), master, inspect)
+    checked = load_then_work(
+        config, _configuration(config, overrides), _of_configuration, master, inspect
+    )
     if as_json:
         _print_json(
             {
@@ -346,14 +276,25 @@ def plan(
 ) -> None:
     """Tell what a run would do, without anonymizing."""
     from anonspark.cli.display import show_plan
+    from anonspark.engine.choice import choose_engine
 
-    def look_ahead(engine: SparkEngine, configuration: Configuration) -> Plan:
+    def look_ahead(engine: Engine, configuration: Configuration) -> Plan:
         from anonspark.pipeline.plan import plan_run
 
         return plan_run(engine, configuration)
 
-    planned = _load_then_on_spark(config, _configuration(config, overrides), master, look_ahead)
+    def describe(configuration: Configuration) -> tuple[EngineName, Work]:
+        # Before any engine starts, which would be a reason by itself.
+        wanted = _of_configuration(configuration)
+        chosen.append(choose_engine(*wanted, master))
+        return wanted
+
+    chosen: list[Choice] = []
+    load = _configuration(config, overrides)
+    planned = load_then_work(config, load, describe, master, look_ahead)
     show_plan(_OUT, planned)
+    for choice in chosen:
+        _OUT.print(f"Engine: {choice.name}, for {choice.reason}", markup=False, highlight=False)
 
 
 @application.command()
@@ -366,7 +307,7 @@ def clean(
     """Remove what killed runs of an output left: staged raw records, half a release."""
 
     def remove(
-        engine: SparkEngine, configuration: Configuration
+        engine: Engine, configuration: Configuration
     ) -> tuple[Configuration, list[tuple[str, bool]]]:
         from anonspark.layers.publish.staging import find_stagings, remove_staging
 
@@ -379,8 +320,12 @@ def clean(
             if run_id in (None, place.run_id)
         ]
 
-    configuration, found = _load_then_on_spark(
-        config, _configuration(config, overrides, needs_seed=False), master, remove
+    configuration, found = load_then_work(
+        config,
+        _configuration(config, overrides, needs_seed=False),
+        _of_configuration,
+        master,
+        remove,
     )
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
@@ -448,6 +393,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
     ] = None,
     master: Master = None,
+    engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -457,7 +403,7 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     roles = _roles(quasi_identifier, sensitive, k, config)
     progress = _LOG.get().follow(quiet=quiet)
 
-    def prove(engine: SparkEngine, configuration: Configuration | None = None) -> Verification:
+    def prove(engine: Engine, configuration: Configuration | None = None) -> Verification:
         from anonspark.verification.audit import audit_release
 
         with progress.stage("verify"):
@@ -470,11 +416,16 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
                 population=population,
             )
 
+    wanted = _of_paths(engine_name, published, original, population)
     verification = (
-        _on_spark(master, prove)
+        work_with_engine(*wanted, master, prove)
         if config is None
-        else _load_then_on_spark(
-            config, _configuration(config, None, needs_seed=False), master, prove
+        else load_then_work(
+            config,
+            _configuration(config, None, needs_seed=False),
+            lambda _: wanted,
+            master,
+            prove,
         )
     )
     if as_json:
@@ -501,6 +452,7 @@ def evaluate(
         ),
     ] = None,
     master: Master = None,
+    engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -511,13 +463,13 @@ def evaluate(
 
     progress = _LOG.get().follow(quiet=quiet)
 
-    def measure(engine: SparkEngine) -> Utility:
+    def measure(engine: Engine) -> Utility:
         from anonspark.utility.evaluation import evaluate as measure_utility
 
         with progress.stage("evaluate"):
             return measure_utility(engine, release, original, target, holdout)
 
-    utility = _on_spark(master, measure)
+    utility = work_with_engine(*_of_paths(engine_name, release, original, holdout), master, measure)
     if as_json:
         _print_json(asdict(utility))
     else:
@@ -540,13 +492,17 @@ def compare(
 
     progress = _LOG.get().follow(quiet=quiet)
 
-    def run_cells(engine: SparkEngine, wanted: Grid) -> tuple[Grid, Comparison]:
+    def run_cells(engine: Engine, wanted: Grid) -> tuple[Grid, Comparison]:
         from anonspark.comparison.runner import compare as run_grid
 
         return wanted, run_grid(engine, wanted, progress)
 
-    wanted, comparison = _load_then_on_spark(
-        grid, lambda read: load_grid(grid, overrides or (), read), master, run_cells
+    wanted, comparison = load_then_work(
+        grid,
+        lambda read: load_grid(grid, overrides or (), read),
+        lambda loaded: _of_configuration(loaded.cells[0].configuration),
+        master,
+        run_cells,
     )
     if as_json:
         _print_json({"path": comparison.path, "cells": comparison.rows})
@@ -566,18 +522,20 @@ def report_release(
         typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
     ] = None,
     master: Master = None,
+    engine_name: EngineOption = "auto",
     quiet: Quiet = False,
 ) -> None:
     """Show a release in one HTML file: its proof, its figures, before and after."""
     progress = _LOG.get().follow(quiet=quiet)
 
-    def make(engine: SparkEngine) -> str:
+    def make(engine: Engine) -> str:
         from anonspark.report.making import report_release as write
 
         with progress.stage("report"):
             return write(engine, output, original, out)
 
-    _OUT.print(f"Report: {_on_spark(master, make)}", markup=False, highlight=False)
+    made = work_with_engine(*_of_paths(engine_name, output, original), master, make)
+    _OUT.print(f"Report: {made}", markup=False, highlight=False)
 
 
 @application.command()
@@ -606,7 +564,7 @@ def demo(
         after = engine.published(f"{release.path}/data", "parquet").select(shown).gather(5)
         return path, release, before, after
 
-    path, release, before, after = _on_spark(None, generate_and_anonymize)
+    path, release, before, after = work_with_spark(None, generate_and_anonymize)
     show_records(_OUT, "Before: five of the invented people", before)
     show_records(_OUT, "After: five published records, which share their class", after)
     show_release(_OUT, release)
@@ -656,7 +614,7 @@ def generate(
         with progress.stage("generate people", rows=rows):
             write_people(engine.session, rows, out, seed, format)
 
-    _on_spark(master, write)
+    work_with_spark(master, write)
     _OUT.print(f"{rows:,} people at {out}")
 
 
@@ -733,7 +691,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.format, given = _take_log_format(given)
     except ConfigurationError as error:
         return log.fail(error.exit_code, str(error), debug=debug)
-    previous = {number: signal.signal(number, _end) for number in _SIGNALS}
+    previous = {number: signal.signal(number, end) for number in SIGNALS}
     try:
         with log.opened():
             return _run_command(given, log)
@@ -770,10 +728,10 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
     try:
         result = application(given, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except (AnonsparkError, _EndedError) as error:
+    except (AnonsparkError, EndedError) as error:
         return log.fail(error.exit_code, str(error), debug=debug)
     except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
-        return log.fail(128 + signal.SIGINT, str(_EndedError(signal.SIGINT)), debug=debug)
+        return log.fail(128 + signal.SIGINT, str(EndedError(signal.SIGINT)), debug=debug)
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
@@ -790,17 +748,6 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
             "Please report it; --debug shows the details, which may contain data",
             debug=debug,
         )
-
-
-def _end(number: int, _frame: FrameType | None) -> None:
-    # Staging holds raw records: an impatient second signal must not stop its removal.
-    _ignore_signals()
-    raise _EndedError(number)
-
-
-def _ignore_signals() -> None:
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
 
 
 def run_and_exit() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,8 @@ class ExecutionOptions(Section):
 
     Attributes
     ----------
+    engine : str
+        Who does it; changes nothing of a release.
     task_rows : int
         Largest number of rows that one task finishes on its own.
     seed : int
@@ -25,6 +27,16 @@ class ExecutionOptions(Section):
         Directory below which raw records are staged.
     """
 
+    engine: Literal["auto", "local", "spark"] = Field(
+        default="auto",
+        # The same release, whoever makes it.
+        exclude=True,
+        description=(
+            "Who does the work: this process, without Java (local), or Spark. auto takes local "
+            "where no Spark is given, input and output are local files of formats that it knows, "
+            "and the input has at most an eighth of the available memory on the disk."
+        ),
+    )
     task_rows: int = Field(
         default=250_000,
         ge=1,

@@ -18,7 +18,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from anonspark.cli import application
+from anonspark.cli import application, working
 from anonspark.comparison.grid import load_grid
 from anonspark.config import load_configuration, parse_configuration
 from anonspark.errors import ConfigurationError
@@ -251,9 +251,10 @@ def test_the_exit_code_is_never_1(
     overrides: list[str],
     json: bool,
 ) -> None:
-    # A document that is right after all needs no Spark here.
+    # A document that is right after all needs no engine here.
     nothing = parse_configuration(WHOLE), []
-    monkeypatch.setattr(application, "_on_spark", lambda *_: nothing)
+    for name in ("work_with_engine", "work_with_spark"):
+        monkeypatch.setattr(working, name, lambda *_: nothing)
     path = tmp_path / "configuration.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     words = [word for override in overrides for word in ("--set", override)]

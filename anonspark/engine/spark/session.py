@@ -84,7 +84,7 @@ def open_session(
     for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
         if master is None and os.environ.get(name):
             raise _connect_problem(f"{name} is set")
-    attached = _process_has_session()
+    attached = process_has_session()
     if attached or "PYSPARK_GATEWAY_PORT" in os.environ:
         session = _attach(master)
     else:
@@ -97,7 +97,7 @@ def open_session(
             _stop(session)
 
 
-def _process_has_session() -> bool:
+def process_has_session() -> bool:
     """Tell whether this process has a Spark session or context already."""
     if "pyspark" not in sys.modules:
         return False  # and the slow import can wait

@@ -387,7 +387,7 @@ privacy.l_diversity: {attribute: age, l: 2}
 evaluate.compare_baseline: 'yes'
   evaluate.compare_baseline: found the text 'yes'; expected true or false
 execution: null
-  execution: found nothing (null); expected a mapping with the keys 'task_rows', 'seed',
+  execution: found nothing (null); expected a mapping with the keys 'engine', 'task_rows', 'seed',
     'seed_file', 'staging_path'; give it a value or remove the key
 execution.seed: 9223372036854775808
   execution.seed: found a number; expected a whole number from -9223372036854775808 to

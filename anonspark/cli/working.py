@@ -1,0 +1,191 @@
+"""Working with an engine, which is chosen first, in a thread that a signal can stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING, TypeVar
+
+from anonspark.errors import SparkNeededError
+
+if TYPE_CHECKING:
+    from anonspark.config.reading import TextReader
+    from anonspark.engine.choice import EngineName, Work
+    from anonspark.engine.protocol import Engine
+    from anonspark.engine.spark.engine import SparkEngine
+
+SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+Loaded = TypeVar("Loaded")
+Result = TypeVar("Result")
+
+AtEnd = Callable[["Engine | None", "BaseException | None"], None]
+"""Is told how work ended: with the engine, or without if it did not start."""
+
+_LOGGER = logging.getLogger("anonspark")
+
+
+class EndedError(BaseException):
+    """A signal arrived: clean up and end."""
+
+    def __init__(self, number: int, what: str = "no release was published") -> None:
+        self.number = number
+        self.exit_code = 128 + number
+        super().__init__(f"{SIGNALS[signal.Signals(number)]}; {what}")
+
+
+def end(number: int, _frame: FrameType | None) -> None:
+    """Handle a signal."""
+    # Staging holds raw records: an impatient second signal must not stop its removal.
+    ignore_signals()
+    raise EndedError(number)
+
+
+def ignore_signals() -> None:
+    """Let no signal stop what is under way."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def work_with_engine(
+    wanted: EngineName,
+    work: Work | None,
+    master: str | None,
+    function: Callable[[Engine], Result],
+    at_end: AtEnd | None = None,
+) -> Result:
+    """Choose an engine, and work with it.
+
+    Parameters
+    ----------
+    wanted : str
+    work : Work or None
+        See :func:`anonspark.engine.choice.choose_engine`.
+    master : str or None
+        Of Spark.
+    function : callable
+    at_end : callable or None
+    """
+    from anonspark.engine.choice import choose_engine
+
+    try:
+        choice = choose_engine(wanted, work, master)
+    except BaseException as error:
+        if at_end is not None:
+            at_end(None, error)
+        raise
+    _LOGGER.debug("the engine is %s: %s", choice.name, choice.reason)
+    if choice.name == "spark":
+        return work_with_spark(master, function, at_end)
+    from anonspark.engine.local.engine import LocalEngine
+
+    engine = LocalEngine()
+    with ThreadPoolExecutor(1) as pool:
+        return _wait_for(pool.submit(function, engine), engine, engine.cancel, at_end)
+
+
+def work_with_spark(
+    master: str | None, function: Callable[[SparkEngine], Result], at_end: AtEnd | None = None
+) -> Result:
+    """Open a session and work with it as the engine.
+
+    A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
+    be taken for that of the next call. So the work has a thread of its own.
+    """
+    from py4j.protocol import Py4JError
+
+    from anonspark.engine.spark.session import open_session
+
+    started = False
+    try:
+        with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+            started = True
+            # What Spark brings with it is at hand now.
+            from anonspark.engine.spark.engine import SparkEngine
+
+            def cancel() -> None:
+                # Who signals the whole process group has ended Java, too.
+                with suppress(Py4JError, OSError):
+                    session.sparkContext.cancelAllJobs()
+
+            engine = SparkEngine(session)
+            signal.signal(signal.SIGINT, end)  # a session that was there before has a handler, too
+            return _wait_for(pool.submit(function, engine), engine, cancel, at_end)
+    except BaseException as error:
+        if not started and at_end is not None:
+            at_end(None, error)
+        raise
+
+
+def _wait_for(
+    working: Future[Result], engine: Engine, cancel: Callable[[], None], at_end: AtEnd | None
+) -> Result:
+    """Wait for work; on a signal, cancel it until it has failed or has finished after all."""
+    ended: BaseException | None = None
+    try:
+        wait([working])
+        ignore_signals()
+    except EndedError as signalled:
+        ended = signalled
+        while not working.done():
+            cancel()
+            wait([working], timeout=0.2)
+    error = working.exception()
+    if error is not None and ended is not None:
+        error = ended
+    if at_end is not None:
+        at_end(engine, error)
+    if error is not None:
+        raise error
+    return working.result()
+
+
+def load_then_work(
+    path: str,
+    load: Callable[[TextReader], Loaded],
+    describe: Callable[[Loaded], tuple[EngineName, Work]],
+    master: str | None,
+    function: Callable[[Engine, Loaded], Result],
+    at_end: AtEnd | None = None,
+) -> Result:
+    """Load a file, choose an engine by it, and work with both.
+
+    Spark starts after a local file was found to be right, for wrong ones are told at once; a file
+    at an address, as ``hdfs://``, can be read through Spark's Hadoop alone, and so can the file of
+    the seed that a local one names.
+
+    Parameters
+    ----------
+    path : str
+    load : callable
+    describe : callable
+        Returns the engine that was asked for, and what is to be done.
+    master : str or None
+    function : callable
+    at_end : callable or None
+    """
+    from anonspark.config.reading import is_address, read_local_text
+
+    if not is_address(path):
+        try:
+            loaded = load(read_local_text)
+        except SparkNeededError:
+            pass  # everything but the file of the seed was found to be right
+        else:
+            return work_with_engine(
+                *describe(loaded), master, lambda engine: function(engine, loaded), at_end
+            )
+
+    def read_then_work(engine: Engine) -> Result:
+        def read(place: str) -> str:
+            if is_address(place):
+                return engine.files.read_document(place)
+            return read_local_text(place)
+
+        return function(engine, load(read))
+
+    return work_with_spark(master, read_then_work, at_end)

@@ -1,0 +1,208 @@
+"""Which engine does a piece of work: this process, or Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from anonspark.config import Configuration
+from anonspark.engine.memory import available_memory
+from anonspark.engine.spark.embedded import read_spark_defaults
+from anonspark.engine.spark.session import process_has_session
+from anonspark.errors import ConfigurationError
+
+EngineName = Literal["auto", "local", "spark"]
+"""As a user names it; ``auto`` for what :func:`choose_engine` says."""
+
+
+def engine_name(found: str) -> EngineName:
+    """Return what a user said on the command line.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no such engine.
+    """
+    match found:
+        case "auto" | "local" | "spark":
+            return found
+        case _:
+            raise ConfigurationError(
+                f"--engine: found {found!r}; expected one of auto, local, spark"
+            )
+
+
+READ_FORMATS = ("parquet", "csv", "json", "orc")
+WRITTEN_FORMATS = ("parquet", "orc")
+
+# Of the memory that is available, what files may have on the disk. Records in memory take some
+# times as much as in a file, and most of what a run works on is staged on the disk.
+_SHARE = 8
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done, as far as it decides who does it.
+
+    Parameters
+    ----------
+    read : tuple of str
+        Paths that are read as tables, glob patterns among them.
+    written : tuple of str
+        Paths that are written to.
+    formats : tuple of str
+        That tables are read in.
+    written_format : str
+        That tables are written in.
+    """
+
+    read: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    written_format: str = "parquet"
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Work:
+        """Return what a run of a configuration does."""
+        staging = configuration.execution.staging_path
+        return cls(
+            tuple(configuration.input.paths),
+            (configuration.output.path, *([staging] if staging else [])),
+            (configuration.input.format,),
+            configuration.output.format,
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who does a piece of work, and why.
+
+    Parameters
+    ----------
+    name : str
+    reason : str
+        For users; no value of the data.
+    """
+
+    name: Literal["local", "spark"]
+    reason: str
+
+
+def choose_engine(wanted: EngineName, work: Work | None, master: str | None) -> Choice:
+    """Decide who does a piece of work.
+
+    Parameters
+    ----------
+    wanted : str
+        What the user said.
+    work : Work or None
+        None where it is not known before Spark has started, as of a configuration on HDFS.
+    master : str or None
+        Of Spark, as the user gave it.
+
+    Raises
+    ------
+    ConfigurationError
+        If the local engine and a master are both asked for, or the local engine cannot do it.
+
+    Notes
+    -----
+    Looks at the sizes of local files. No Spark is started and pyspark is not imported.
+    """
+    if wanted == "spark":
+        return Choice("spark", "execution.engine says so")
+    obstacle = None if work is None else _obstacle(work)
+    if wanted == "local":
+        if master is not None:
+            raise ConfigurationError(
+                f"execution.engine: found local, together with --master {master}, which is "
+                "Spark's; leave one of the two out"
+            )
+        if obstacle is not None:
+            raise ConfigurationError(
+                f"execution.engine: found local, but {obstacle}; expected local files in formats "
+                f"that the local engine reads ({', '.join(READ_FORMATS)}) and writes "
+                f"({', '.join(WRITTEN_FORMATS)}); set it to spark or auto"
+            )
+        return Choice("local", "execution.engine says so")
+    given = _given_spark(master)
+    if given is not None or obstacle is not None or work is None:
+        return Choice("spark", given or obstacle or "the configuration lies where Spark reads it")
+    most = available_memory() // _SHARE
+    size = sum(map(_bytes_at, work.read))
+    if size > most:
+        return Choice(
+            "spark",
+            f"the input has {size / 1e6:,.1f} MB on the disk, more than {most / 1e6:,.1f}, an "
+            f"eighth of the memory that is available",
+        )
+    return Choice(
+        "local",
+        f"no Spark is given, and local files of {size / 1e6:,.1f} MB fit into this process",
+    )
+
+
+def _given_spark(master: str | None) -> str | None:
+    """Return why there is a Spark to be used, if there is one."""
+    if master is not None:
+        return "--master is given"
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        return "spark-submit has started this process"
+    if process_has_session():
+        return "a Spark session is there already"
+    for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
+        if os.environ.get(name):
+            return f"{name} is set"
+    if "spark.master" in read_spark_defaults():
+        return "spark-defaults.conf names a master"
+    return None
+
+
+def _obstacle(work: Work) -> str | None:
+    """Return why this process cannot do the work, if it cannot."""
+    for path in (*work.read, *work.written):
+        if local_path(path) is None:
+            return "a path is an address of another file system"
+    for data_format in work.formats:
+        if data_format not in READ_FORMATS:
+            return f"tables are read in the format {data_format!r}"
+    if work.written_format not in WRITTEN_FORMATS:
+        return f"output.format is {work.written_format!r}"
+    return None
+
+
+def local_path(path: str) -> Path | None:
+    """Return where a path or ``file:`` address is on the local disk; None for other addresses."""
+    parts = urlsplit(path)
+    if not parts.scheme:
+        return Path(path)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+        return Path(unquote(parts.path))
+    return None
+
+
+def _bytes_at(path: str) -> int:
+    """Return the bytes of the files that a path or pattern names, at any depth."""
+    place = local_path(path)
+    if place is None:
+        return 0
+    found: Iterable[Path] = [place] if place.exists() else _matches(place)
+    return sum(
+        one.stat().st_size
+        for top in found
+        for one in ([top] if top.is_file() else top.rglob("*"))
+        if one.is_file()
+    )
+
+
+def _matches(pattern: Path) -> list[Path]:
+    anchor = Path(pattern.anchor or ".")
+    relative = str(pattern.relative_to(anchor) if pattern.anchor else pattern)
+    try:
+        return list(anchor.glob(relative))
+    except (ValueError, NotImplementedError):
+        return []
