@@ -1,0 +1,156 @@
+"""anonspark inside a notebook or somebody's own program: DataFrames in, DataFrames out."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonspark.api.release import Frame, Release
+from anonspark.config import Configuration
+from anonspark.errors import ConfigurationError
+from anonspark.verification.claims import Roles
+from anonspark.verification.result import Verification
+
+__all__ = ["Release", "anonymize", "verify"]
+
+
+def anonymize(
+    table: Frame, config: Mapping[str, Any] | Configuration, *, staging: str | None = None
+) -> Release[Frame]:
+    """Anonymize a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of Spark, pandas or polars, or a table of Arrow; about people, with a column of each
+        attribute that the configuration lists. Spark anonymizes its own, this process all others.
+    config : mapping or Configuration
+        As in the YAML file; ``input.path`` and ``output.path`` are not needed.
+    staging : str or None
+        Private directory that all executors reach, for what is worked on: it holds raw values
+        until this function returns, and the release afterwards. None takes a temporary directory
+        of this machine, where nothing runs elsewhere.
+
+    Returns
+    -------
+    Release
+        Whose tables are of the kind that was given.
+
+    Raises
+    ------
+    ConfigurationError
+        If the configuration is wrong, the table of another kind, or Spark runs on a cluster and
+        ``staging`` is not given.
+    EnvironmentProblem
+        If the DataFrame is one of Spark Connect, or memory runs out.
+    DataError
+        If the table does not fit the configuration.
+    GuaranteeError
+        If a criterion or gate does not hold; nothing is left.
+    PublishingError
+        If the staging directory cannot be written.
+
+    Notes
+    -----
+    The same work as a run of the command line. A DataFrame of Spark is computed once, and once more
+    if it has identifiers, of which then only they and the quasi-identifiers are asked for. It is
+    computed with the settings that its session has, and everything else is done with those of
+    `anonspark.engine.spark.settings.SQL_SETTINGS`, which are put back afterwards: where the
+    session's own mean something else, as another time zone does, the table's attributes are
+    written to the staging directory once and read again from there. Calls from several threads
+    take turns.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> people = pandas.DataFrame({"age": [20 + n % 8 for n in range(40)], "visits": [1, 2] * 20})
+    >>> config = {
+    ...     "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
+    ...     "privacy": {"k": 5},
+    ... }
+    >>> with anonymize(people, config) as release:
+    ...     len(release.data), release.verify(original=people).holds
+    (40, True)
+
+    And inside of Spark:
+
+    >>> people = spark.range(40).selectExpr("20 + id % 8 AS age", "id % 3 AS visits")
+    >>> with anonymize(people, config) as release:
+    ...     release.data.count(), release.verify(original=people).holds
+    (40, True)
+    """
+    release: Release[Frame] = _functions_for(table).anonymize(table, config, staging)
+    return release
+
+
+def verify(
+    table: Frame,
+    config: Mapping[str, Any] | Configuration | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    original: Frame | None = None,
+    population: Frame | None = None,
+) -> Verification:
+    """Measure what an anonymized table, of whatever tool, keeps of a promise.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Published records; of the kinds that :func:`anonymize` takes.
+    config : mapping, Configuration or None
+        What to require; of it count attributes, privacy, missing values and risk.
+    quasi_identifiers, sensitive : sequence of str
+        Without a configuration, the attributes of these roles; each quasi-identifier is a column,
+        or two: ``<name>_min`` and ``<name>_max``.
+    k : int
+        Without a configuration, the smallest class size required; 2 if it is not given.
+    original : DataFrame or None
+        The table that it was made of, for truthfulness and the linkage attack.
+    population : DataFrame or None
+        What an attacker may have, for the linkage attack and the journalist's risk.
+
+    Returns
+    -------
+    Verification
+        ``holds`` and ``failures`` tell the result; ``require()`` raises where something failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If neither configuration nor quasi-identifiers are given, or both, or a file cannot be used.
+    DataError
+        If columns are missing, or cannot be read.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.audit.audit_release`.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> ages = pandas.DataFrame({"age": ["20-29", "20-29", "30-39"]})
+    >>> proof = verify(ages, quasi_identifiers=["age"], k=2)
+    >>> proof.holds, proof.published.smallest
+    (False, 1)
+    """
+    roles = None
+    if quasi_identifiers or sensitive or k is not None:
+        if config is not None:
+            raise ConfigurationError(
+                "quasi_identifiers, sensitive, k: found together with a configuration, which "
+                "says the same; leave one of the two out"
+            )
+        roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
+    verification: Verification = _functions_for(table).verify(
+        table, config, roles, original=original, population=population
+    )
+    return verification
+
+
+def _functions_for(table: object) -> Any:
+    """Return the module whose functions take a table: Spark is imported by who uses it."""
+    of_spark = type(table).__module__.startswith("pyspark.sql.")
+    return importlib.import_module(f"anonspark.api.{'spark' if of_spark else 'local'}")

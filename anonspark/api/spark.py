@@ -1,0 +1,235 @@
+"""The public functions for DataFrames of Spark."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from pyspark.sql import DataFrame, SparkSession
+
+from anonspark.api.release import DATA, GIVEN, Release, given_configuration
+from anonspark.config import Configuration
+from anonspark.engine.protocol import Table
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
+from anonspark.engine.spark.input import plain_schema
+from anonspark.engine.spark.reading import select_attributes
+from anonspark.engine.spark.session import require_classic
+from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
+from anonspark.errors import ConfigurationError, exit_code_of
+from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.pipeline.run import run
+from anonspark.progress import Progress
+from anonspark.release.manifest import read_manifest
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims import (
+    Roles,
+    claim_of_configuration,
+    claim_of_manifest,
+    claim_of_roles,
+)
+from anonspark.verification.result import Verification
+
+# The settings of a session are those of all its threads.
+_TURN = threading.RLock()
+
+
+def anonymize(
+    table: DataFrame, config: Mapping[str, Any] | Configuration, staging: str | None
+) -> Release[DataFrame]:
+    """Anonymize a DataFrame; see :func:`anonspark.api.anonymize`."""
+    spark = table.sparkSession
+    require_classic(spark)
+    if staging is None and not str(spark.sparkContext.master).startswith("local"):
+        raise ConfigurationError(
+            "staging: none is given, and Spark runs on a cluster; expected a private directory "
+            "that all executors reach, such as hdfs:///tmp/anonspark"
+        )
+    temporary = None
+    if staging is None:
+        temporary = tempfile.mkdtemp(prefix="anonspark-")
+        # Not before: DataFrames that were made from the release may outlive it.
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        # With its scheme, for Spark may take other paths for those of another file system.
+        staging = Path(temporary).as_uri()
+    path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
+    try:
+        configuration = given_configuration(config, path, FileSystem(spark).read_document)
+        with _TURN, _given(table, configuration, f"{path}-given") as given, our_settings(spark):
+            _run(spark, configuration, given())
+            return _open(spark, path, temporary)
+    except BaseException:
+        FileSystem(spark).delete(path)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def _given(
+    table: DataFrame, configuration: Configuration, path: str
+) -> Iterator[Callable[[], DataFrame]]:
+    """Compute a table with the settings of its session, if they mean something else than ours.
+
+    Parameters
+    ----------
+    table : DataFrame
+    configuration : Configuration
+        Lists the attributes; no other column is computed.
+    path : str
+        Where the records are written to; removed at the end.
+
+    Yields
+    ------
+    callable
+        Returns the table, to be asked with our settings.
+    """
+    spark = table.sparkSession
+    if reads_as_we_do(spark):
+        yield lambda: table
+        return
+    selected = select_attributes(table, configuration, identifiers=True)
+    if configuration.identifiers:
+        # They are counted, and must not be staged.
+        selected = with_numbers_for_identifiers(selected, configuration)
+    schema = plain_schema(selected.schema)
+    names = (
+        *configuration.quasi_identifiers,
+        *configuration.published_as_is,
+        *configuration.identifiers,
+    )
+    files = FileSystem(spark)
+    try:
+        files.make_private_directory(path)
+        with reading_input((GIVEN,), key=""), writing_settings(spark):
+            selected.write.parquet(f"{path}/records")
+
+        def read() -> DataFrame:
+            return spark.read.schema(schema).parquet(f"{path}/records").toDF(*names)
+
+        yield read
+    finally:
+        files.delete(path)
+
+
+_Table = TypeVar("_Table", DataFrame, DataFrame | None)
+
+
+def _computed(table: _Table) -> _Table:
+    """Compute a table with the settings of its session, if they mean something else than ours.
+
+    Returns
+    -------
+    DataFrame or None
+        The same records, in the memory and on the disks of the executors then.
+    """
+    if table is None or reads_as_we_do(table.sparkSession):
+        return table
+    with reading_input((GIVEN,), key=""):
+        return table.localCheckpoint()
+
+
+@overload
+def _table(frame: DataFrame) -> Table: ...
+@overload
+def _table(frame: DataFrame | None) -> Table | None: ...
+def _table(frame: DataFrame | None) -> Table | None:
+    """Return a DataFrame as everything else knows tables."""
+    return None if frame is None else SparkEngine(frame.sparkSession).wrap(frame)
+
+
+def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
+    """Anonymize a table, and tell Prometheus how it went where that is asked for."""
+    engine = SparkEngine(spark)
+    progress = Progress()
+    started = datetime.now(UTC)
+    summary = None
+    code = 0
+    try:
+        summary = run(engine, configuration, progress=progress, table=_table(table)).summary
+    except BaseException as error:
+        code = exit_code_of(error)
+        raise
+    finally:
+        write_textfile(
+            configuration,
+            progress,
+            started=started,
+            exit_code=code,
+            summary=summary,
+            files=engine.files,
+        )
+
+
+def _open(spark: SparkSession, path: str, temporary: str | None) -> Release[DataFrame]:
+    manifest = read_manifest(FileSystem(spark), path)
+
+    def read(name: str) -> DataFrame:
+        if name == DATA:
+            return spark.read.format(manifest.data_format).load(f"{path}/{DATA}")
+        return spark.read.parquet(f"{path}/metrics/{name}")
+
+    def prove(original: DataFrame | None, population: DataFrame | None) -> Verification:
+        matched = original is not None or population is not None
+        with _TURN:
+            with our_settings(spark):
+                claim = claim_of_manifest(SparkEngine(spark), path, manifest, matched=matched)
+            original, population = _computed(original), _computed(population)
+            with our_settings(spark):
+                return audit_table(
+                    _table(read(DATA)),
+                    claim,
+                    original=_table(original),
+                    population=_table(population),
+                    name=path,
+                )
+
+    def close() -> None:
+        FileSystem(spark).delete(path)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    return Release.of(path, manifest.document, read, prove, close)
+
+
+def verify(
+    table: DataFrame,
+    config: Mapping[str, Any] | Configuration | None,
+    roles: Roles | None,
+    *,
+    original: DataFrame | None,
+    population: DataFrame | None,
+) -> Verification:
+    """Measure what a DataFrame keeps of a promise; see :func:`anonspark.api.verify`."""
+    spark = table.sparkSession
+    matched = original is not None or population is not None
+    with _TURN:
+        with our_settings(spark):
+            if roles is not None or config is None:
+                claim = claim_of_roles(roles or Roles((), (), 2), table.columns)
+            else:
+                configuration = given_configuration(
+                    config, GIVEN, FileSystem(spark).read_document, needs_seed=False
+                )
+                claim = claim_of_configuration(
+                    SparkEngine(spark), configuration, table.columns, None, matched=matched
+                )
+        computed = _computed(table)
+        original, population = _computed(original), _computed(population)
+        with our_settings(spark):
+            return audit_table(
+                _table(computed),
+                claim,
+                original=_table(original),
+                population=_table(population),
+            )
