@@ -11,7 +11,8 @@ the most that a process had resident while the job at hand ran. Java gives back 
 once took, so its figure is that of all jobs so far; "heap in use" is what was left of its objects
 after a full collection at the end. With ``--cluster`` tasks run in an executor of a standalone
 cluster on this machine, so that memory is that of the driver alone. ``--whole`` measures
-``anonspark run`` in processes of their own instead, from a cold start to the finished release.
+``anonspark run`` in processes of their own instead, from a cold start to the finished release, on
+Spark or, with ``--engine local``, without it.
 """
 
 from __future__ import annotations
@@ -57,6 +58,9 @@ def main() -> None:
         "--cluster", action="store_true", help="start a standalone cluster of one worker"
     )
     parser.add_argument("--whole", action="store_true", help="measure whole processes")
+    parser.add_argument(
+        "--engine", choices=("spark", "local"), default="spark", help="of whole processes"
+    )
     parser.add_argument(
         "--directory", type=Path, default=Path(tempfile.gettempdir()) / "anonspark-bench"
     )
@@ -232,7 +236,11 @@ def measure_whole(options: argparse.Namespace, rows: int) -> list[dict[str, Any]
             path = Path(options.directory) / "run.yaml"
             document = configuration(options, rows, name, k, f"{options.directory}/release")
             path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-            run = [anonspark, "run", str(path), "--master", options.master, "--json", "--quiet"]
+            local = options.engine == "local"
+            of_engine = (
+                ["--set", "execution.engine=local"] if local else ["--master", options.master]
+            )
+            run = [anonspark, "run", str(path), *of_engine, "--json", "--quiet"]
             seconds, peaks, output = measured(run)
             stages = json.loads(output)["seconds"]
             done = {"seconds": seconds, "stages": stages, "peaks": peaks}
@@ -261,6 +269,7 @@ def summed_up(
         "model": name,
         "k": k or None,
         "whole_process": options.whole,
+        "engine": options.engine if options.whole else "spark",
         "seconds": round(seconds, 2),
         "all_seconds": [round(run["seconds"], 2) for run in runs],
         "rows_per_second": round(rows / seconds),
@@ -278,7 +287,7 @@ def summed_up(
 
 def print_table(options: argparse.Namespace, rows: int, cases: Sequence[dict[str, Any]]) -> None:
     """Print the figures as Markdown, one column a job."""
-    what = "whole processes" if options.whole else "one session"
+    what = f"whole processes, engine {options.engine}" if options.whole else "one session"
     print(f"\nTable {options.table}, {rows:,} rows, {options.runs} runs, {what}\n")
     names = [case["model"] + (f", k={case['k']}" if case["k"] else "") for case in cases]
     print("| | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(cases))

@@ -133,11 +133,6 @@ class Bench:
         directory: Path = self.options.directory.absolute()
         return directory / f"{self.rows}-{self.k}-{self.name}"
 
-    @property
-    def master(self) -> str:
-        """Where our models run."""
-        return f"local[{self.options.cores}]"
-
     def job(self) -> Job:
         """Return what a tool is asked to do."""
         quasi_identifiers, sensitive = columns()
@@ -165,7 +160,7 @@ class Bench:
         if tool is None:
             settings = MODELS[self.name]
             limit = self.options.limit
-            done = run_model(settings, self.original, self.k, self.master, self.folder, limit)
+            done = run_model(settings, self.original, self.k, self.folder, limit)
         else:
             done = run_tool(tool, self.job(), self.folder, self.options.limit)
         return self.judged(replace(case, **self.outcome(done)))
@@ -200,7 +195,7 @@ class Bench:
                 return replace(case, status="failed", reason=told)
             sensitive = job.sensitive if tool.keeps_sensitive else None
             arguments = roles(job.quasi_identifiers, sensitive, self.k)
-        found = verify(published, arguments, self.original, self.master, self.options.limit)
+        found = verify(published, arguments, self.original, self.options.limit)
         opinion = None
         if tool is None and self.rows == ADULT_ROWS:
             opinion = self.second_opinion(job)

@@ -64,9 +64,12 @@ def run_tool(tool: Tool, job: Job, folder: Path, limit: float) -> Watched:
 
 
 def run_model(
-    settings: dict[str, object], table: Path, k: int, master: str, folder: Path, limit: float
+    settings: dict[str, object], table: Path, k: int, folder: Path, limit: float
 ) -> Watched:
-    """Run one of our models through the command line, into ``release`` of the folder."""
+    """Run one of our models through the command line, into ``release`` of the folder.
+
+    By the engine that its users get: for such tables the one without Java.
+    """
     document = {
         "input": {"path": str(table), "format": "csv", "options": CSV_OPTIONS},
         "attributes": dict(TABLES[TABLE].attributes),
@@ -76,7 +79,7 @@ def run_model(
     }
     configuration = folder / "run.yaml"
     configuration.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    command = [str(SCRIPTS / "anonspark"), "run", str(configuration), "--master", master]
+    command = [str(SCRIPTS / "anonspark"), "run", str(configuration)]
     with (folder / "run.log").open("w", encoding="utf-8") as log:
         return watched(
             [*command, "--quiet"], limit=limit, cwd=folder, stdout=log, stderr=subprocess.STDOUT

@@ -45,7 +45,7 @@ def roles(quasi_identifiers: Sequence[str], sensitive: str | None, k: int) -> li
 
 
 def verify(
-    published: Path, arguments: Sequence[str], original: Path, master: str, limit: float
+    published: Path, arguments: Sequence[str], original: Path, limit: float
 ) -> dict[str, Any]:
     """Return what verify finds as JSON, in a process of its own.
 
@@ -53,7 +53,7 @@ def verify(
     and ``not_matched`` says why. Where it cannot read these, ``unreadable`` says why.
     """
     command = [str(SCRIPTS / "anonspark"), "verify", str(published), *arguments]
-    command += ["--master", master, "--json", "--quiet"]
+    command += ["--json", "--quiet"]
     found, told = _asked([*command, "--original", str(original)], published.parent, limit)
     if found is not None:
         return found
