@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from helpers import command, configuration_file
 
+from anonspark.config import load_configuration
 from anonspark.demo.people import EDUCATION_ORDER, generate_people
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,3 +62,6 @@ def test_the_release_is_that_of_every_other_version(
     )
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["holds"]
+    run(LocalEngine(), load_configuration(str(configuration), ["output.mode=overwrite"]))
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert {name: manifest["fingerprints"][name] for name in FINGERPRINTS} == FINGERPRINTS

@@ -56,7 +56,8 @@ class LocalTable:
     plan: Callable[[], Sequence[Source]]
     stages: tuple[Stage, ...] = ()
     _kept: Stage | None = None
-
+    # Where the rows wait already.
+    _waiting: Stage | None = None
     # Files of which chosen columns alone need be read.
     _opened: Opened | None = None
 
@@ -77,7 +78,7 @@ class LocalTable:
         return self.plan()
 
     def _stage(self, stage: Stage, schema: pa.Schema) -> LocalTable:
-        return LocalTable(self.engine, schema, stage.sources, (stage,))
+        return LocalTable(self.engine, schema, stage.sources, (stage,), _waiting=stage)
 
     def _sent(
         self, owners: Callable[[pa.RecordBatch], Any] | None, tasks: int | None = None
@@ -267,8 +268,10 @@ class LocalTable:
 
     def keep(self) -> LocalTable:
         """Return the same table, whose rows are kept once they are made."""
+        if self._waiting is not None:
+            return replace(self, _kept=self._waiting)
         stage = self._sent(None)
-        return LocalTable(self.engine, self.schema, stage.sources, (stage,), stage)
+        return LocalTable(self.engine, self.schema, stage.sources, (stage,), stage, stage)
 
     def release(self) -> None:
         """Free the rows of a table that :meth:`keep` returned."""
