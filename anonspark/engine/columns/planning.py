@@ -129,7 +129,7 @@ def plan_column(
         in_text = Reading(name, name, pa.string(), blanks=blanks, whole=kind == "float")
         kind = "category"
     elif not texts and declared == "text":
-        in_text, kind = Reading(name, name, pa.string()), "category"
+        in_text, kind, kind_read = Reading(name, name, pa.string()), "category", "category"
     undeclared = texts and declared is None
     column = InputColumn(name, attribute, kind, undeclared, declared, hierarchy)
     return PlannedColumn(column, read_as, kind_read, in_text)
