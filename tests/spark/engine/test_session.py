@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -265,8 +264,10 @@ def test_session_of_spark_connect_is_refused(
         open_session("local[2]"),
     ):
         pass
+    members = {"__module__": "pyspark.sql.connect.dataframe", "sparkSession": remote}
+    table = type("DataFrame", (), members)()
     with pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"):
-        anonspark.anonymize(SimpleNamespace(sparkSession=remote), {})  # type: ignore[arg-type]
+        anonspark.anonymize(table, {})
     require_classic(spark)
 
 

@@ -14,7 +14,7 @@ import pytest
 from helpers import command, configuration_file, published, summary, write_table
 from pyspark.sql import functions as sf
 
-import anonspark.api
+import anonspark.api.spark
 from anonspark.config import load_configuration
 from anonspark.config.seed import SEED_VARIABLE
 from anonspark.engine.spark.engine import SparkEngine
@@ -256,14 +256,14 @@ def test_identifiers_are_not_staged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A DataFrame whose session means something else by times is staged before it is read."""
-    run = anonspark.api.run
+    run = anonspark.api.spark.run
     staged: list[pa.Table] = []
 
     def look_and_run(*arguments: Any, **named: Any) -> Any:
         staged.extend(pq.read_table(path) for path in tmp_path.rglob("records/*.parquet"))
         return run(*arguments, **named)
 
-    monkeypatch.setattr(anonspark.api, "run", look_and_run)
+    monkeypatch.setattr(anonspark.api.spark, "run", look_and_run)
     rows = spark.createDataFrame(
         [
             (row % 40, f"P-{max(row, 14) // 2}", "?" if row % 2 else f"V-{row}")
