@@ -15,6 +15,8 @@ HASH_KEY = "hash_key"
 
 _PAYLOAD = "payload_"
 
+_PUBLISHED = "published_"
+
 PAYLOAD_HASH = "hash_of_payload"
 """64-bit keyed hash of what is published of a record as it came."""
 
@@ -80,4 +82,9 @@ def is_payload(name: str) -> bool:
 
 def published_column(index: int) -> str:
     """Return the numbered name of a published column that tells of a quasi-identifier."""
-    return f"published_{index}"
+    return f"{_PUBLISHED}{index}"
+
+
+def is_published(name: str) -> bool:
+    """Return whether a staged column of classes is one of the release."""
+    return name.startswith(_PUBLISHED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,6 @@ from anonspark.core.columns import (
     PENALTY,
     Part,
     is_payload,
-    published_column,
 )
 from anonspark.core.criteria import Criteria
 from anonspark.engine.protocol import Table
@@ -384,19 +382,16 @@ class _FinishBlocks:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = generalizer.generalize(contents.codes[order], starts)
         paths = np.concatenate([groups.paths for groups in groups_of])
-        identifiers = pa.array(paths.view(np.int64))
-        owners = pa.array(np.repeat(np.arange(len(sizes)), sizes))
-        columns = {CLASS_ID: identifiers.take(owners)} | {
-            published_column(place): one.take(owners) for place, one in enumerate(published)
-        }
         own = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
-        yield from self._packed(packer, Part.FINISHED, records.select(own), order, columns)
+        names = np.repeat(paths.view(np.int64), sizes)
+        yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
         whole = WholeGroups(
             np.concatenate([np.diff(groups.starts) for groups in groups_of]),
             np.concatenate(penalties),
         )
         weights = [one.weight for one in generalizer.quasi_identifiers]
-        yield class_batch(packer, self.number, identifiers, figures, weights, whole)
+        identifiers = pa.array(paths.view(np.int64))
+        yield class_batch(packer, self.number, identifiers, figures, published, weights, whole)
         yield from self._packed(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
 
     def _packed(
@@ -405,13 +400,13 @@ class _FinishBlocks:
         part: Part,
         records: pa.Table,
         order: Codes,
-        columns: Mapping[str, pa.Array] = MappingProxyType({}),
+        names: Codes | None = None,
     ) -> Batches:
-        """Yield batches of some records: given columns, and those of a table."""
+        """Yield batches of some records, with the names of their classes if they have any."""
         # Not of all at once: of them is a copy.
         step = max(BATCH_BYTES * len(records) // max(records.nbytes, 1), 1)
         for start in range(0, len(order), step):
             taken = records.take(pa.array(order[start : start + step]))
-            own = [column.slice(start, step) for column in columns.values()]
-            packed = pa.table([*own, *taken.columns], [*columns, *taken.column_names])
-            yield result_batch(part, packer.pack(packed))
+            if names is not None:
+                taken = taken.add_column(0, CLASS_ID, pa.array(names[start : start + step]))
+            yield result_batch(part, packer.pack(taken))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.config.models import EXHAUSTIVE_NODES, FullDomainOptions
-from anonspark.core.columns import CLASS_ID, Part, published_column
+from anonspark.core.columns import CLASS_ID, Part
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
@@ -20,6 +20,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
+from anonspark.layers.generalize.figures import published_fields
 from anonspark.layers.generalize.full_domain import FullDomainRecoding
 from anonspark.layers.partition.lattice.distributed import (
     DistributedTuples,
@@ -43,13 +44,14 @@ from anonspark.models.model import (
     Anonymized,
     Model,
     Round,
+    Suppressed,
     Task,
     class_batch,
     finished_schema,
     result_batch,
     suppressed_class,
 )
-from anonspark.staged.records import PACKED, Packer, PackRecords, Records, together
+from anonspark.staged.records import PACKED, Packer, Records, together
 
 _MOST_NODES = 1_000_000
 
@@ -64,7 +66,7 @@ _SECONDS_BETWEEN_NODES = 0.1
 
 @dataclass(frozen=True)
 class _Recode:
-    """Adds, to staged records, the words of their class and the published columns."""
+    """Adds, to staged records, the words of their class."""
 
     domain: Domain
     recoding: FullDomainRecoding
@@ -74,14 +76,9 @@ class _Recode:
         for batch in batches:
             groups = self.domain.encode_groups(batch, self.recoding.levels)
             words = [pa.array(word) for word in self.packing.pack(groups)]
-            published = self.recoding.publish(groups)
             yield pa.RecordBatch.from_arrays(
-                [*batch.columns, *words, *published],
-                [
-                    *batch.schema.names,
-                    *word_names(self.packing.words),
-                    *(published_column(index) for index in range(len(published))),
-                ],
+                [*batch.columns, *words],
+                [*batch.schema.names, *word_names(self.packing.words)],
             )
 
 
@@ -124,7 +121,8 @@ class _DescribeClasses:
             groups = self.packing.unpack([classes.column(name).to_numpy() for name in names])
             figures = self.recoding.figures(groups, classes.column("size").to_numpy())
             identifiers = classes.column(CLASS_ID).combine_chunks()
-            yield class_batch(packer, self.number, identifiers, figures, weights)
+            published = self.recoding.publish(groups)
+            yield class_batch(packer, self.number, identifiers, figures, published, weights)
 
 
 @dataclass(frozen=True)
@@ -166,13 +164,11 @@ class _PackClass:
     name: int
 
     def __call__(self, batches: Batches) -> Batches:
-        def named(batch: pa.RecordBatch) -> pa.RecordBatch:
-            names = pa.repeat(pa.scalar(self.name, pa.int64()), batch.num_rows)
-            return pa.RecordBatch.from_arrays(
-                [names, *batch.columns], [CLASS_ID, *batch.schema.names]
-            )
-
-        return PackRecords()(map(named, batches))
+        packer = Packer()
+        for records in together(batches):
+            names = pa.repeat(pa.scalar(self.name, pa.int64()), len(records))
+            packed = packer.pack(records.add_column(0, CLASS_ID, names))
+            yield pa.RecordBatch.from_pydict(packed)
 
 
 class FullDomain(Model):
@@ -264,15 +260,22 @@ class FullDomain(Model):
             "nothing was published"
         )
 
-    def suppress(self, records: Records) -> Records | None:
+    def suppress(self, records: Records) -> Suppressed | None:
         """Return the records with every quasi-identifier suppressed, or None to drop them."""
         if self.options.residual == "drop":
             return None
-        schema = finished_schema(records.schema, self.task.generalizer)
-        recoded = self._with_published(records, self._domain.heights)
+        schema = finished_schema(records.schema)
         staged = [name for name in schema.names if name != CLASS_ID]
-        pack = _PackClass(suppressed_class(self.task.seed))
-        return Records(recoded.select(staged).map_batches(pack, PACKED), schema)
+        recoding = self._recoding(self._domain.heights)
+        everything = np.zeros((1, len(self._domain.attributes)), np.int32)
+        name = suppressed_class(self.task.seed)
+        packed = records.map_batches(_PackClass(name), PACKED, staged)
+        fields = published_fields(self.task.generalizer.columns())
+        labels = pa.Table.from_arrays(
+            [pa.array([name]), *recoding.publish(everything)],
+            schema=pa.schema([(CLASS_ID, pa.int64()), *fields]),
+        )
+        return Suppressed(Records(packed, schema), labels)
 
     def _requirements(self, table: Round) -> Requirements:
         criteria = self.task.criteria
@@ -341,9 +344,9 @@ class FullDomain(Model):
         # Who knows the path knows the seed.
         classes = classes.with_hashes({CLASS_ID: _name_columns(levels)}, int(path.view(np.int64)))
         classes = classes.select([*names, "size", CLASS_ID])
-        joined = self._with_published(table.records, levels).join(classes, names, small=few)
+        joined = self._with_words(table.records, levels).join(classes, names, small=few)
         staged = table.records.schema
-        finished = finished_schema(staged, self.task.generalizer)
+        finished = finished_schema(staged)
         pack = _PackResult(staged.names, finished.names)
         columns = dict.fromkeys([*staged.names, *finished.names])
         records = joined.select([*columns]).map_batches(pack, RESULT)
@@ -374,17 +377,11 @@ class FullDomain(Model):
         columns = tuple(self.task.generalizer.columns())
         return FullDomainRecoding(self._domain.attributes, levels, columns)
 
-    def _with_published(self, records: Records, levels: Levels) -> Table:
-        """Return staged records with the words of their class and the published columns."""
+    def _with_words(self, records: Records, levels: Levels) -> Table:
+        """Return staged records with the words of their class."""
         packing = Packing(tuple(self._domain.groups(levels)))
-        columns = self.task.generalizer.columns()
-        schema = pa.schema(
-            [
-                *records.schema,
-                *(pa.field(name, pa.int64()) for name in word_names(packing.words)),
-                *(pa.field(published_column(i), one.arrow_type) for i, one in enumerate(columns)),
-            ]
-        )
+        words = ((name, pa.int64()) for name in word_names(packing.words))
+        schema = pa.schema([*records.schema, *words])
         return records.map_batches(_Recode(self._domain, self._recoding(levels), packing), schema)
 
 

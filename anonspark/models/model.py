@@ -23,7 +23,6 @@ from anonspark.core.columns import (
     WHOLE_SQUARES,
     Part,
     is_payload,
-    published_column,
 )
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
@@ -171,50 +170,53 @@ class Model(ABC):
             in the first round.
         """
 
-    def suppress(self, records: Records) -> Records | None:
+    def suppress(self, records: Records) -> Suppressed | None:
         """Return records without a class as published, or None where they are not published.
 
         Parameters
         ----------
         records : Records
             Those that no round found a class for.
-
-        Returns
-        -------
-        Records or None
-            Of :func:`finished_schema`, lazy.
         """
         raise NotImplementedError(f"{type(self).__name__} leaves no record over")
 
 
-def finished_schema(records: pa.Schema, generalizer: Generalizer) -> pa.Schema:
-    """Return the schema of finished records: what is published of them.
+@dataclass(frozen=True)
+class Suppressed:
+    """Records that no round found a class for, as they are published.
+
+    Parameters
+    ----------
+    records : Records
+        Of :func:`finished_schema`, all of one class; lazy.
+    labels : pyarrow.Table
+        One row: the name of the class, and what all of them have in the columns of the release that
+        tell of quasi-identifiers; columns as of
+        :func:`anonspark.layers.generalize.figures.class_schema`.
+    """
+
+    records: Records
+    labels: pa.Table
+
+
+def finished_schema(records: pa.Schema) -> pa.Schema:
+    """Return the schema of finished records: what is published of them as it came.
 
     Parameters
     ----------
     records : pyarrow.Schema
         Schema of the staged records.
-    generalizer : Generalizer
 
     Returns
     -------
     pyarrow.Schema
         The name of the record's class and the payload's keyed hash, which decide where in the
         release it stands and tell nothing of it that is not published (see
-        :mod:`anonspark.layers.publish.division`); the columns of the release that tell of
-        quasi-identifiers; and the payload. In any order.
+        :mod:`anonspark.layers.publish.division`); and the payload. In any order. What a class has
+        in common is staged with the class.
     """
-    return pa.schema(
-        [
-            pa.field(CLASS_ID, pa.int64()),
-            pa.field(PAYLOAD_HASH, pa.int64()),
-            *(
-                pa.field(published_column(index), column.arrow_type)
-                for index, column in enumerate(generalizer.columns())
-            ),
-            *(field for field in records if is_payload(field.name)),
-        ]
-    )
+    payload = (field for field in records if is_payload(field.name))
+    return pa.schema([(CLASS_ID, pa.int64()), (PAYLOAD_HASH, pa.int64()), *payload])
 
 
 def suppressed_class(seed: int) -> int:
@@ -283,6 +285,7 @@ def class_batch(
     number: int,
     identifiers: pa.Array,
     figures: ClassFigures,
+    published: Sequence[pa.Array],
     weights: Sequence[float],
     whole: WholeGroups | None = None,
 ) -> pa.RecordBatch:
@@ -296,6 +299,8 @@ def class_batch(
     identifiers : pyarrow.Int64Array of shape (classes,)
         Names of the classes.
     figures : ClassFigures
+    published : sequence of pyarrow.Array of shape (classes,)
+        The columns of the release that tell of quasi-identifiers.
     weights : sequence of float
         Of the quasi-identifiers.
     whole : WholeGroups or None
@@ -309,6 +314,6 @@ def class_batch(
     squares = sum(size * size for size in whole.sizes.tolist())
     return result_batch(
         Part.CLASSES,
-        packer.pack(class_rows(number, identifiers, figures)),
+        packer.pack(class_rows(number, identifiers, figures, published)),
         {PENALTY: penalty, WHOLE_PENALTY: whole_penalty, WHOLE_SQUARES: Decimal(squares)},
     )

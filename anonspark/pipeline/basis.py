@@ -19,7 +19,7 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.layers.evaluate.metrics import RoundResult, Totals, sum_up
 from anonspark.layers.evaluate.withholding import is_few
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.generalize.published import count_published, recode_classes, recode_records
+from anonspark.layers.generalize.published import count_published, recode_classes
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.rounds import Residual, StagedRounds
 from anonspark.staged.records import Records
@@ -173,8 +173,7 @@ def _without_values(
     )
     rounds = replace(
         rounds,
-        finished=recode_records(rounds.finished, generalizer.columns(), values),
-        classes=recode_classes(rounds.classes, values),
+        classes=recode_classes(rounds.classes, generalizer.columns(), values),
     )
     return values.after, missing, rounds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -15,12 +16,13 @@ from anonspark.core.criteria import Criteria
 from anonspark.engine.files import Files
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult
+from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
-from anonspark.models.model import Model, Round
+from anonspark.models.model import Model, Round, finished_schema
 from anonspark.progress import Progress
 from anonspark.staged.records import PACKED, ROWS, Records
 
@@ -42,14 +44,20 @@ class Residual:
         Their number.
     counts : list of int64 ndarray
         How often each value of each sensitive attribute of a criterion occurs among them.
-    published : bool
-        Whether they are published, all their quasi-identifiers suppressed.
+    labels : pyarrow.Table or None
+        The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`;
+        None where they are not published.
     """
 
     records: Records
     rows: int
     counts: list[npt.NDArray[np.int64]]
-    published: bool
+    labels: pa.Table | None = None
+
+    @property
+    def published(self) -> bool:
+        """Whether they are published, all their quasi-identifiers suppressed."""
+        return self.labels is not None
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ def run_rounds(
     model: Model,
     snapshot: Snapshot,
     criteria: Criteria,
-    published: pa.Schema,
+    columns: Sequence[PublishedColumn],
     *,
     staging: Staging,
     files: Files,
@@ -94,8 +102,8 @@ def run_rounds(
     criteria : Criteria
         What classes have to satisfy; records that violate them as a whole cannot have a round of
         their own, unless the model may leave a residual.
-    published : pyarrow.Schema
-        Of :func:`anonspark.models.model.finished_schema`.
+    columns : sequence of PublishedColumn
+        Of the release, those that tell of quasi-identifiers.
     staging : Staging
         Where each round's result is staged, and the rounds that an earlier attempt has finished:
         they are taken from there.
@@ -123,7 +131,7 @@ def run_rounds(
     rounds = _Rounds(model, snapshot, criteria, staging, files, progress)
     rounds.run_all()
     rounds.end_with_best()
-    return rounds.staged(published)
+    return rounds.staged(columns)
 
 
 @dataclass
@@ -265,7 +273,7 @@ class _Rounds:
         results.append(result)
         self.paths.append(path)
 
-    def staged(self, published: pa.Schema) -> StagedRounds:
+    def staged(self, columns: Sequence[PublishedColumn]) -> StagedRounds:
         """Return what all rounds made together, and stage the residual if it is published."""
         residual = None
         classes = [f"{path}/{PART}={Part.CLASSES}" for path in self.paths]
@@ -277,10 +285,10 @@ class _Rounds:
             residual = _stage_residual(self.model, *self.remaining, self.criteria, path)
             records += [path] * residual.published
         engine, schema = self.snapshot.records.engine, self.snapshot.records.schema
-        of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers))
+        of_classes = class_schema(schema, len(self.snapshot.quasi_identifiers), columns)
         return StagedRounds(
             self.results,
-            Records(engine.staged(records, PACKED), published),
+            Records(engine.staged(records, PACKED), finished_schema(schema)),
             Records(engine.staged(classes, PACKED), of_classes),
             residual,
         )
@@ -336,7 +344,7 @@ def _stage_residual(
     counts = count_values(records, criteria)
     suppressed = model.suppress(records)
     if suppressed is None:
-        return Residual(records, rows, counts, published=False)
+        return Residual(records, rows, counts)
     if not criteria.satisfied_by(rows, counts):
         violated = criteria.violated_by(rows, counts) if rows >= criteria.k else None
         what = (
@@ -349,5 +357,5 @@ def _stage_residual(
             "together, so they cannot be published as a class of their own, not even suppressed; "
             "set it to drop, or weaken the criteria; nothing was published"
         )
-    suppressed.packed.stage(path)
-    return Residual(records, rows, counts, published=True)
+    suppressed.records.packed.stage(path)
+    return Residual(records, rows, counts, suppressed.labels)

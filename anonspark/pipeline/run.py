@@ -28,7 +28,6 @@ from anonspark.layers.publish.staging import (
     place_of,
     remove_staging,
 )
-from anonspark.models.model import finished_schema
 from anonspark.pipeline.basis import basis_of_figures
 from anonspark.pipeline.choosing import choose
 from anonspark.pipeline.context import Purpose, RunContext
@@ -219,7 +218,7 @@ def _anonymize_and_publish(
         chosen.model,
         snapshot,
         snapshot.criteria,
-        finished_schema(snapshot.records.schema, form.generalizer),
+        form.generalizer.columns(),
         staging=staging,
         files=files,
         progress=progress,

@@ -6,19 +6,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from anonspark.core.columns import CLASS_ID
 from anonspark.core.figures import TABLES, arrow_schema
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.publish.class_table import write_classes
-from anonspark.layers.publish.division import Division, divide
+from anonspark.layers.publish.division import divide
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.layers.publish.writing import write_records
-from anonspark.models.model import suppressed_class
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
 from anonspark.pipeline.figures import Figures
 from anonspark.release.manifest import write_manifest
+from anonspark.staged.records import bytes_of
 
 
 def stage_records(
@@ -31,19 +32,24 @@ def stage_records(
     PublishingError
     """
     configuration = context.configuration
-    division = _divide(basis, configuration.execution.seed)
-    return write_records(basis.rounds.finished, division, configuration, form.generalizer, staging)
-
-
-def _divide(basis: Basis, seed: int) -> Division:
-    """Decide which file of the release each record goes to; costs as :func:`divide`."""
-    residual = basis.rounds.residual
-    suppressed = residual.rows if residual is not None and residual.published else 0
-    return divide(
-        basis.rounds.finished,
-        basis.rounds.classes,
-        max(suppressed, *(one.largest for one in basis.totals)),
-        [suppressed_class(seed)] if suppressed else [],
+    rounds = basis.rounds
+    label_bytes = sum(one.label_bytes for one in basis.totals)
+    largest = max(one.largest for one in basis.totals)
+    residual, suppressed = rounds.residual, None
+    if residual is not None and residual.labels is not None:
+        suppressed = residual.labels
+        label_bytes += residual.rows * bytes_of(suppressed.drop_columns(CLASS_ID))
+        largest = max(largest, residual.rows)
+    names = [] if suppressed is None else suppressed[CLASS_ID].to_pylist()
+    division = divide(rounds.finished, rounds.classes, label_bytes, largest, names)
+    return write_records(
+        rounds.finished,
+        rounds.classes,
+        suppressed,
+        division,
+        configuration,
+        form.generalizer,
+        staging,
     )
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -109,6 +111,10 @@ class Records:
             Lazy; one shuffle of the rows that the function yields.
         """
         return self.packed.send(_OnRecords(function, self.schema.names), schema, tasks)
+
+    def only(self, names: Sequence[str]) -> Records:
+        """Return the same records, of which some columns alone are read; lazy, no shuffle."""
+        return Records(self.packed, pa.schema([self.schema.field(name) for name in names]))
 
     def rows(self, *names: str) -> Table:
         """Return some columns of the records, one row a record; lazy, no shuffle."""
@@ -264,6 +270,30 @@ def _bytes_of(values: pa.Array) -> int:
     if pa.types.is_primitive(own_type) or pa.types.is_decimal(own_type):
         return len(values) * int(own_type.bit_width) // 8
     return int(values.nbytes)
+
+
+def bytes_of_each(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Return what each value takes before it is compressed; :func:`bytes_of` is their sum.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        Texts, lists, truth values, or numbers, days and times.
+
+    Returns
+    -------
+    int64 ndarray of shape (n,)
+    """
+    own_type = values.type
+    if pa.types.is_string(own_type):
+        lengths: npt.NDArray[np.int32] = pc.fill_null(pc.binary_length(values), 0).to_numpy()
+        return lengths.astype(np.int64) + 4
+    if pa.types.is_list(own_type):
+        ends = np.cumsum(pc.fill_null(pc.list_value_length(values), 0).to_numpy(), dtype=np.int64)
+        up_to = np.concatenate([[0], np.cumsum(bytes_of_each(values.flatten()))])
+        return np.diff(up_to[ends], prepend=0) + 4
+    size = 1 if pa.types.is_boolean(own_type) else int(own_type.bit_width) // 8
+    return np.full(len(values), size, np.int64)
 
 
 def pack_table(records: pa.Table) -> bytes:

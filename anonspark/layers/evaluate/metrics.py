@@ -11,12 +11,12 @@ from functools import cached_property, reduce
 import numpy as np
 import pyarrow as pa
 
-from anonspark.core.columns import ROUND, SIZE
+from anonspark.core.columns import ROUND, SIZE, is_published
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.utility_score import utility_score
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
-from anonspark.staged.records import Records
+from anonspark.staged.records import Records, bytes_of_each
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,9 @@ class Totals:
     suppressed : int
         Records without a class, of which nothing is known but the sensitive values. They count as
         lost in every figure of loss.
+    label_bytes : int
+        What the records take, before they are compressed, in the columns of the release that tell
+        of quasi-identifiers.
     """
 
     rows: int
@@ -146,6 +149,7 @@ class Totals:
     sizes: Mapping[int, int]
     attributes: tuple[AttributeTotals, ...]
     suppressed: int = 0
+    label_bytes: int = 0
 
     @property
     def discernibility(self) -> int:
@@ -253,10 +257,13 @@ class Totals:
             Counter(self.sizes) + Counter(other.sizes),
             tuple(ours + theirs for ours, theirs in pairs),
             self.suppressed + other.suppressed,
+            self.label_bytes + other.label_bytes,
         )
 
 
 _DECIMALS = pa.decimal128(38, 15)
+
+_LABEL_BYTES = "label_bytes"
 
 
 @dataclass(frozen=True)
@@ -268,7 +275,8 @@ class _SumUp:
     @property
     def schema(self) -> pa.Schema:
         """Return the columns of the sums."""
-        fields = [(ROUND, pa.int32()), (SIZE, pa.int64()), ("classes", pa.int64())]
+        fields = [(ROUND, pa.int32()), (SIZE, pa.int64())]
+        fields += [(name, pa.int64()) for name in ("classes", _LABEL_BYTES)]
         for index in range(self.quasi_identifiers):
             fields += [(f"{name}_{index}", _DECIMALS) for name in ("penalty", "loss")]
             fields += [(f"{name}_{index}", pa.int64()) for name in ("level", "generalized")]
@@ -285,6 +293,9 @@ class _SumUp:
                 SIZE: pa.array(own),
                 "classes": pa.array(np.diff(np.append(starts, len(sizes)))),
             }
+            published = [one for one in batch.schema.names if is_published(one)]
+            taken = sizes * sum(bytes_of_each(batch.column(one)) for one in published)
+            columns[_LABEL_BYTES] = pa.array(np.add.reduceat(taken[order], starts))
             for index in range(self.quasi_identifiers):
                 for name in ("penalty", "loss"):
                     values = sizes * batch.column(f"{name}_{index}").to_numpy()
@@ -338,6 +349,7 @@ def sum_up(classes: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> li
                 )
                 for index, one in enumerate(quasi_identifiers)
             ),
+            label_bytes=row[_LABEL_BYTES],
         )
         number = row[ROUND]
         by_round[number] = by_round[number] + own if number in by_round else own

@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.columns import CLASS_ID, ROUND, SIZE, quasi_identifier_column
-from anonspark.layers.generalize.classes import ClassFigures
+from anonspark.core.columns import (
+    CLASS_ID,
+    ROUND,
+    SIZE,
+    published_column,
+    quasi_identifier_column,
+)
+from anonspark.layers.generalize.classes import ClassFigures, PublishedColumn
 
 Figures = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
@@ -22,7 +28,7 @@ _PLACES = 15
 _LOW_BITS = 25
 
 
-def class_schema(records: pa.Schema, d: int) -> pa.Schema:
+def class_schema(records: pa.Schema, d: int, columns: Sequence[PublishedColumn]) -> pa.Schema:
     """Return the schema of staged classes.
 
     Parameters
@@ -31,13 +37,16 @@ def class_schema(records: pa.Schema, d: int) -> pa.Schema:
         Schema of the staged records.
     d : int
         Quasi-identifiers.
+    columns : sequence of PublishedColumn
+        Of the release, those that tell of quasi-identifiers.
 
     Returns
     -------
     pyarrow.Schema
         The round, the class's name and size; for each quasi-identifier its bounds, the level it is
-        published at, and what it loses; see
-        :class:`anonspark.layers.generalize.classes.ClassFigures`.
+        published at, and what it loses, see
+        :class:`anonspark.layers.generalize.classes.ClassFigures`; and the columns of the release,
+        which all records of a class have in common.
     """
     fields = [
         pa.field(ROUND, pa.int32()),
@@ -53,10 +62,19 @@ def class_schema(records: pa.Schema, d: int) -> pa.Schema:
             pa.field(f"penalty_{index}", pa.float64()),
             pa.field(f"loss_{index}", pa.float64()),
         ]
-    return pa.schema(fields)
+    return pa.schema([*fields, *published_fields(columns)])
 
 
-def class_rows(number: int, identifiers: pa.Array, figures: ClassFigures) -> pa.Table:
+def published_fields(columns: Sequence[PublishedColumn]) -> list[pa.Field]:
+    """Return the staged columns of what a class is published as."""
+    return [
+        pa.field(published_column(place), column.arrow_type) for place, column in enumerate(columns)
+    ]
+
+
+def class_rows(
+    number: int, identifiers: pa.Array, figures: ClassFigures, published: Sequence[pa.Array]
+) -> pa.Table:
     """Return classes as they are staged, of :func:`class_schema`.
 
     Parameters
@@ -66,6 +84,8 @@ def class_rows(number: int, identifiers: pa.Array, figures: ClassFigures) -> pa.
     identifiers : pyarrow.Int64Array of shape (classes,)
         Names of the classes.
     figures : ClassFigures
+    published : sequence of pyarrow.Array of shape (classes,)
+        The columns of the release.
     """
     columns: dict[str, Any] = {
         ROUND: pa.repeat(pa.scalar(number, pa.int32()), len(identifiers)),
@@ -80,6 +100,7 @@ def class_rows(number: int, identifiers: pa.Array, figures: ClassFigures) -> pa.
             f"penalty_{index}": pa.array(figures.penalties[:, index]),
             f"loss_{index}": pa.array(figures.losses[:, index]),
         }
+    columns |= {published_column(place): one for place, one in enumerate(published)}
     return pa.table(columns)
 
 

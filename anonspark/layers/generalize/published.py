@@ -7,7 +7,7 @@ Where nothing may be told of such records, labels and losses are those of the pu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -150,10 +150,19 @@ class _RecodeClasses:
     """Gives staged classes the labels and losses that they have among the published values."""
 
     values: PublishedValues
+    labels: Mapping[str, tuple[str, str]]
 
     def __call__(self, packed: Batches) -> Batches:
         for first, classes in unpack_batches(packed):
-            yield pa.RecordBatch.from_pydict(packed_batch(first, self._recoded(classes)))
+            recoded = self._relabelled(self._recoded(classes))
+            yield pa.RecordBatch.from_pydict(packed_batch(first, recoded))
+
+    def _relabelled(self, classes: pa.Table) -> pa.Table:
+        for name, (before, after) in self.labels.items():
+            own = classes.column(name)
+            relabelled = pc.if_else(pc.equal(own, before), pa.scalar(after, own.type), own)
+            classes = classes.set_column(classes.schema.get_field_index(name), name, relabelled)
+        return classes
 
     def _recoded(self, classes: pa.Table) -> pa.Table:
         for index in range(len(self.values.after)):
@@ -182,7 +191,9 @@ class _RecodeClasses:
         return classes
 
 
-def recode_classes(classes: Records, values: PublishedValues) -> Records:
+def recode_classes(
+    classes: Records, columns: Sequence[PublishedColumn], values: PublishedValues
+) -> Records:
     """Return staged classes with labels and losses as the published values make them.
 
     Parameters
@@ -190,41 +201,6 @@ def recode_classes(classes: Records, values: PublishedValues) -> Records:
     classes : Records
         Of :func:`anonspark.layers.generalize.figures.class_schema`, of full-domain recoding: their
         bounds are labels.
-    values : PublishedValues
-
-    Returns
-    -------
-    Records
-        Lazy; no shuffle.
-    """
-    return Records(classes.packed.map_batches(_RecodeClasses(values), PACKED), classes.schema)
-
-
-@dataclass(frozen=True)
-class _Relabel:
-    """Replaces one label in each of some columns."""
-
-    labels: dict[str, tuple[str, str]]
-
-    def __call__(self, packed: Batches) -> Batches:
-        for first, records in unpack_batches(packed):
-            table = records
-            for name, (before, after) in self.labels.items():
-                own = table.column(name)
-                relabelled = pc.if_else(pc.equal(own, before), pa.scalar(after, own.type), own)
-                table = table.set_column(table.schema.get_field_index(name), name, relabelled)
-            yield pa.RecordBatch.from_pydict(packed_batch(first, table))
-
-
-def recode_records(
-    finished: Records, columns: Sequence[PublishedColumn], values: PublishedValues
-) -> Records:
-    """Return finished records labelled as the published values make it.
-
-    Parameters
-    ----------
-    finished : Records
-        Of :func:`anonspark.models.model.finished_schema`.
     columns : sequence of PublishedColumn
         Of the release, one label for each quasi-identifier.
     values : PublishedValues
@@ -232,13 +208,12 @@ def recode_records(
     Returns
     -------
     Records
-        Lazy; no shuffle. The same where no label is another one.
+        Lazy; no shuffle.
     """
     labels = {
         published_column(place): change
         for place, column in enumerate(columns)
         if (change := values.new_top(column.attribute)) is not None
     }
-    if not labels:
-        return finished
-    return Records(finished.packed.map_batches(_Relabel(labels), PACKED), finished.schema)
+    recoded = classes.packed.map_batches(_RecodeClasses(values, labels), PACKED)
+    return Records(recoded, classes.schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,8 @@ from anonspark.staged.records import (
 BLOCK = "block"
 """Node number of a record's leaf."""
 
-_SENT = pa.schema([(TASK, pa.int32()), (RECORDS, pa.binary())])
+SENT = pa.schema([(TASK, pa.int32()), (RECORDS, pa.binary())])
+"""Packed records and the task that they go to."""
 
 # What a task collects before it sends; larger batches are fewer, but the task has to hold them.
 _BYTES_AT_ONCE = 64 * 2**20
@@ -123,29 +124,48 @@ class _SendRecords:
     tasks: int
 
     def __call__(self, packed: Batches) -> Batches:
-        for records in together(self._with_task(packed), _BYTES_AT_ONCE):
-            tasks = records.column(TASK).to_numpy()
-            yield self._packed(records.drop_columns(TASK), tasks)
+        addressed = (self.address(records, first) for first, records in unpack_batches(packed))
+        return pack_by_task(addressed, self.tasks)
 
-    def _with_task(self, packed: Batches) -> Batches:
-        for first, records in unpack_batches(packed):
-            addressed = self.address(records, first)
-            tasks = pa.array(addressed.tasks)
-            yield from addressed.records.append_column(TASK, tasks).to_batches()
 
-    def _packed(self, records: pa.Table, tasks: npt.NDArray[np.integer]) -> pa.RecordBatch:
-        # NumPy sorts numbers of 16 bits many times faster.
-        fits = self.tasks <= np.iinfo(np.uint16).max
-        order = np.argsort(tasks.astype(np.uint16) if fits else tasks, kind="stable")
-        records = records.combine_chunks().take(pa.array(order))
-        own, starts = np.unique(tasks[order], return_index=True)
-        ends = np.append(starts[1:], len(order))
-        packed = [
-            pack_table(records.slice(start, end - start))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-        numbers = pa.array(own.astype(np.int32))
-        return pa.RecordBatch.from_arrays([numbers, pa.array(packed, pa.binary())], schema=_SENT)
+def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
+    """Pack records that go to the same task.
+
+    Parameters
+    ----------
+    addressed : iterable of Addressed
+        Of one schema.
+    tasks : int
+        Their number.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Of :data:`SENT`.
+    """
+    batches = (
+        batch
+        for one in addressed
+        for batch in one.records.append_column(TASK, pa.array(one.tasks)).to_batches()
+    )
+    for records in together(batches, _BYTES_AT_ONCE):
+        numbers = records.column(TASK).to_numpy()
+        yield _packed(records.drop_columns(TASK), numbers, tasks)
+
+
+def _packed(records: pa.Table, numbers: npt.NDArray[np.integer], tasks: int) -> pa.RecordBatch:
+    # NumPy sorts numbers of 16 bits many times faster.
+    fits = tasks <= np.iinfo(np.uint16).max
+    order = np.argsort(numbers.astype(np.uint16) if fits else numbers, kind="stable")
+    records = records.combine_chunks().take(pa.array(order))
+    own, starts = np.unique(numbers[order], return_index=True)
+    ends = np.append(starts[1:], len(order))
+    packed = [
+        pack_table(records.slice(start, end - start))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    arrays = [pa.array(own.astype(np.int32)), pa.array(packed, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, schema=SENT)
 
 
 def send_records(
@@ -170,7 +190,7 @@ def send_records(
     -----
     Lazy; one shuffle of the whole records.
     """
-    return records.packed.send(_SendRecords(address, tasks), _SENT, tasks)
+    return records.packed.send(_SendRecords(address, tasks), SENT, tasks)
 
 
 def received_records(batches: Batches) -> pa.Table | None:
@@ -186,8 +206,14 @@ def received_records(batches: Batches) -> pa.Table | None:
     pyarrow.Table or None
         The records; if :func:`send_to_tasks` sent them, with their block in column :data:`BLOCK`.
     """
-    tables = [unpack_table(packed) for batch in batches for packed in batch.column(RECORDS)]
+    tables = list(received_tables(batches))
     return pa.concat_tables(tables) if tables else None
+
+
+def received_tables(batches: Batches) -> Iterator[pa.Table]:
+    """Unpack what was sent to a task, as :func:`pack_by_task` packed it."""
+    for batch in batches:
+        yield from map(unpack_table, batch.column(RECORDS))
 
 
 def partition_records(

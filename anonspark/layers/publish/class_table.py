@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from anonspark.core.columns import CLASS_ID, ROUND, SIZE
+from anonspark.core.columns import CLASS_ID, ROUND, SIZE, is_published
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import TASK
@@ -65,7 +65,8 @@ def write_classes(
     tasks = -(-number // _CLASSES_IN_FILE)
     addressed = staged.append(pa.field(TASK, pa.int32()))
     describe = _DescribeClasses(tuple(quasi_identifiers), run_id, tasks, addressed)
-    sent = classes.send(describe, addressed, tasks)
+    described = [name for name in classes.schema.names if not is_published(name)]
+    sent = classes.only(described).send(describe, addressed, tasks)
     table = sent.map_batches(_InOrder(schema), schema)
     return table.publish("parquet", staging.release, "metrics/classes", staging.written).files
 

@@ -91,13 +91,11 @@ class Division:
         int64 ndarray of shape (n,)
             0, 1, ... below :attr:`files`.
         """
-        # In the order of signed numbers, which classes stand in.
-        keys = names.view(np.uint64) ^ np.uint64(2**63)
+        keys = _in_order(names)
         if self.large:
             shared_out = np.isin(names, np.array(self.large, np.int64))
             keys = np.where(shared_out, (names ^ hashes).view(np.uint64), keys)
-        high = (keys >> np.uint64(32)).astype(np.int64)
-        found: npt.NDArray[np.int64] = high * self.files >> 32
+        found = self._file_of(keys)
         for equal in self.equal.get(first, []):
             own = np.flatnonzero((names == equal.name) & (hashes == equal.payload_hash))
             # Equal, so it does not matter which of them go where, only how many.
@@ -106,8 +104,41 @@ class Division:
             found[own] = (found[own] + ranks * pieces // equal.total) % self.files
         return found
 
+    def files_with(self, names: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the files in which records of classes may be.
 
-def divide(finished: Records, classes: Records, largest: int, suppressed: list[int]) -> Division:
+        Parameters
+        ----------
+        names : int64 ndarray of shape (classes,)
+
+        Returns
+        -------
+        classes, files : int64 ndarray of shape (pairs,)
+            Place among the classes, and file.
+        """
+        shared_out = np.isin(names, np.array(self.large, np.int64))
+        whole, large = np.flatnonzero(~shared_out), np.flatnonzero(shared_out)
+        return (
+            np.concatenate([whole, np.repeat(large, self.files)]),
+            np.concatenate(
+                [self._file_of(_in_order(names[whole])), np.tile(np.arange(self.files), len(large))]
+            ),
+        )
+
+    def _file_of(self, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        high = (keys >> np.uint64(32)).astype(np.int64)
+        files: npt.NDArray[np.int64] = high * self.files >> 32
+        return files
+
+
+def _in_order(names: Codes) -> npt.NDArray[np.uint64]:
+    """Return the names of classes as numbers without a sign, in the order of those with one."""
+    return names.view(np.uint64) ^ np.uint64(2**63)
+
+
+def divide(
+    finished: Records, classes: Records, label_bytes: int, largest: int, suppressed: list[int]
+) -> Division:
     """Decide on the files of a release.
 
     Parameters
@@ -116,6 +147,9 @@ def divide(finished: Records, classes: Records, largest: int, suppressed: list[i
         Of :func:`anonspark.models.model.finished_schema`.
     classes : Records
         Of :func:`anonspark.layers.generalize.figures.class_schema`.
+    label_bytes : int
+        What all records take, before they are compressed, in the columns of the release that tell
+        of quasi-identifiers.
     largest : int
         Records of the largest class, that of suppressed records among them.
     suppressed : list of int
@@ -134,7 +168,7 @@ def divide(finished: Records, classes: Records, largest: int, suppressed: list[i
     """
     total = finished.packed.add_up([], sums=[ROWS, BYTES]).gather()
     rows, taken = (total[name][0].as_py() or 0 for name in (ROWS, BYTES))
-    files = max(-(-rows // _FILE_ROWS), -(-taken // _FILE_BYTES), 1)
+    files = max(-(-rows // _FILE_ROWS), -(-(taken + label_bytes) // _FILE_BYTES), 1)
     most = max(rows // files // _LARGE_CLASS, 1)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})

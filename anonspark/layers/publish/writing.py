@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, payload_column, published_column
+from anonspark.core.columns import (
+    CLASS_ID,
+    PAYLOAD_HASH,
+    is_published,
+    payload_column,
+    published_column,
+)
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.classes import Generalizer
-from anonspark.layers.partition.distribution import Addressed, received_records, send_records
+from anonspark.layers.partition.distribution import (
+    SENT,
+    Addressed,
+    pack_by_task,
+    received_tables,
+)
 from anonspark.layers.publish.division import Division
 from anonspark.layers.publish.staging import Staging
-from anonspark.staged.records import Records, bytes_of
+from anonspark.staged.records import Records, bytes_of, bytes_of_each, unpack_batches
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -50,14 +62,36 @@ def _published_columns(
 
 
 @dataclass(frozen=True)
-class _FileOf:
-    """Sends each record to the task that makes its file."""
+class _SendToFiles:
+    """Sends records, and what is published of their classes, to the tasks that make the files.
+
+    Parameters
+    ----------
+    division : Division
+    labels : list of str
+        Columns of classes that are sent.
+    """
 
     division: Division
+    labels: list[str]
 
-    def __call__(self, records: pa.Table, first: int) -> Addressed:
-        names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
-        return Addressed(records, self.division.files_of(names, hashes, first))
+    def __call__(self, packed: Batches) -> Batches:
+        classes: list[pa.Table] = []
+        yield from pack_by_task(self._records(packed, classes), self.division.files)
+        yield from pack_by_task(map(self._with_files, classes), self.division.files)
+
+    def _records(self, packed: Batches, classes: list[pa.Table]) -> Iterator[Addressed]:
+        """Yield the records of a task; what else it has is added to a list."""
+        for first, table in unpack_batches(packed):
+            if PAYLOAD_HASH not in table.column_names:
+                classes.append(table.select(self.labels))
+                continue
+            names, hashes = (table.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
+            yield Addressed(table, self.division.files_of(names, hashes, first))
+
+    def _with_files(self, classes: pa.Table) -> Addressed:
+        places, files = self.division.files_with(classes.column(CLASS_ID).to_numpy())
+        return Addressed(classes.take(pa.array(places)), files)
 
 
 @dataclass(frozen=True)
@@ -68,29 +102,69 @@ class _InOrder:
     ----------
     columns : mapping of str to str
         A column's name in the release, and the staged one.
+    suppressed : pyarrow.Table or None
+        A class that is not among those sent.
     most_bytes : int
         What the records take that are handed over together.
     """
 
     columns: Mapping[str, str]
+    suppressed: pa.Table | None
     most_bytes: int
 
     def __call__(self, batches: Batches) -> Batches:
-        records = received_records(batches)
-        if records is None:
+        received = list(received_tables(batches))
+        tables = [one for one in received if PAYLOAD_HASH in one.column_names]
+        if not tables:
             return
+        records = pa.concat_tables(tables)
+        labels = [one for one in received if PAYLOAD_HASH not in one.column_names]
+        classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
         # Records equal in both are equal in everything published.
-        order = pa.array(np.lexsort((hashes, names)))
-        step = max(self.most_bytes * len(records) // bytes_of(records), 1)
-        records = records.select(list(self.columns.values())).rename_columns(list(self.columns))
+        order = np.lexsort((hashes, names))
+        owners = _places_of(names[order], classes.column(CLASS_ID).to_numpy())
+        step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
+        records = records.combine_chunks()
         for start in range(0, len(records), step):
-            taken = records.take(order[start : start + step])
+            own = records.take(pa.array(order[start : start + step]))
+            common = classes.take(pa.array(owners[start : start + step]))
+            arrays = [
+                (common if is_published(staged) else own).column(staged)
+                for staged in self.columns.values()
+            ]
+            taken = pa.Table.from_arrays(arrays, list(self.columns))
             yield from taken.combine_chunks().to_batches()
+
+    def _bytes(self, records: pa.Table, classes: pa.Table, owners: npt.NDArray[np.int64]) -> int:
+        """Return what the records take as they are published, before they are compressed."""
+        total = bytes_of(records)
+        for name in filter(is_published, classes.column_names):
+            total += int(bytes_of_each(classes.column(name).chunk(0))[owners].sum())
+        return total
+
+
+def _places_of(names: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where names stand among those known.
+
+    Raises
+    ------
+    ValueError
+        If one is not known.
+    """
+    order = np.argsort(known)
+    places: npt.NDArray[np.int64] = order[
+        np.searchsorted(known, names, sorter=order).clip(max=len(known) - 1)
+    ]
+    if not np.array_equal(known[places], names):
+        raise ValueError("the class of a record was not sent to the record's file")
+    return places
 
 
 def write_records(
     finished: Records,
+    classes: Records,
+    suppressed: pa.Table | None,
     division: Division,
     configuration: Configuration,
     generalizer: Generalizer,
@@ -102,6 +176,10 @@ def write_records(
     ----------
     finished : Records
         Of :func:`anonspark.models.model.finished_schema`.
+    classes : Records
+        Of :func:`anonspark.layers.generalize.figures.class_schema`.
+    suppressed : pyarrow.Table or None
+        Of :attr:`anonspark.models.model.Suppressed.labels`.
     division : Division
         Which file each record goes to.
     configuration : Configuration
@@ -121,11 +199,16 @@ def write_records(
     """
     columns = dict(_published_columns(configuration, generalizer))
     schema = pa.schema(
-        finished.schema.field(own).with_name(name).with_nullable(True)
-        for name, own in columns.items()
+        (classes if is_published(staged) else finished)
+        .schema.field(staged)
+        .with_name(name)
+        .with_nullable(True)
+        for name, staged in columns.items()
     )
-    sent = send_records(finished, _FileOf(division), division.files)
-    table = sent.map_batches(_InOrder(columns, _ROW_GROUP_BYTES), schema)
+    labels = [CLASS_ID, *(name for name in classes.schema.names if is_published(name))]
+    packed = finished.packed.union(classes.packed)
+    sent = packed.send(_SendToFiles(division, labels), SENT, division.files)
+    table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES), schema)
     data_format = configuration.output.format
     published = table.publish(data_format, staging.release, "data", staging.written)
     if published.slowly_because_of is not None:

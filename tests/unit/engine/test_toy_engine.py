@@ -25,7 +25,7 @@ from anonspark.layers.evaluate.metrics import Totals, sum_up
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.blockwise import BlockwiseModel, FormGroups
-from anonspark.models.model import Task, finished_schema
+from anonspark.models.model import Task
 from anonspark.models.one_block import release_one_block
 from anonspark.models.registry import create_model
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
@@ -101,7 +101,7 @@ def run(snapshot: Snapshot, model: BlockwiseModel) -> StagedRounds:
         model,
         own,
         model.task.criteria,
-        finished_schema(records.schema, model.task.generalizer),
+        model.task.generalizer.columns(),
         staging=cast("Any", SimpleNamespace(rounds="rounds", state=State())),
         files=cast("Any", SimpleNamespace(delete=engine.places.pop)),
         progress=Progress(),

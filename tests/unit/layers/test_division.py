@@ -42,6 +42,12 @@ def divided(tables: Sequence[np.ndarray], files: int) -> Counter[tuple[int, int,
         names, hashes = (np.ascontiguousarray(own[:, place]) for place in (0, 1))
         numbers = division.files_of(names, hashes, first).tolist()
         assert all(0 <= number < files for number in numbers)
+        classes = np.unique(names)
+        places, expected = division.files_with(classes)
+        sent = set(zip(classes[places].tolist(), expected.tolist(), strict=True))
+        assert len(sent) == len(places)
+        assert sent.issuperset(zip(names.tolist(), numbers, strict=True))
+        assert {name for name, _ in sent} == set(classes.tolist())
         found.update(zip(names.tolist(), hashes.tolist(), numbers, strict=True))
         first += len(own)
     return found

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.staged.records import Packer, PackRecords, together, unpack_batches
+from anonspark.staged.records import (
+    Packer,
+    PackRecords,
+    bytes_of,
+    bytes_of_each,
+    together,
+    unpack_batches,
+)
 
 NAMES = ("number", "text", "real")
 ROWS = st.lists(
@@ -61,3 +70,22 @@ def test_batches_are_put_together_up_to_a_number_of_bytes() -> None:
     most = batches[0].nbytes + 1
     assert [table.num_rows for table in together(iter(batches), most)] == [20, 11]
     assert list(together(iter([batch_of([])]))) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None, "", "\N{GREEK SMALL LETTER ALPHA}"]),
+        pa.array([["a", "bc"], None, [], [None, "d"]], pa.list_(pa.string())),
+        pa.array([True, None, False, True]),
+        pa.array([1.0, None, 2.0, 3.0]),
+        pa.array([Decimal("1.50"), None, Decimal(2), Decimal(3)], pa.decimal128(9, 2)),
+        pa.array([None, 1, 2, 3], pa.timestamp("us", "UTC")),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_bytes_of_each_value_add_up(values: pa.Array) -> None:
+    assert sum(bytes_of_each(values)) == bytes_of(pa.table({"a": values}))
+    each = [bytes_of(pa.table({"a": values.slice(place, 1)})) for place in range(len(values))]
+    assert bytes_of_each(values).tolist() == each
+    assert bytes_of_each(values.slice(1, 2)).tolist() == each[1:3]
