@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, uint64
+from numba import boolean, float64, int64, types, uint64, void
 
-from anonspark.kernels.canonical_order import comes_before, sort_groups
+from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
-from anonspark.kernels.paths import child_path, priority
+from anonspark.kernels.drawing import draw
+from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
-from anonspark.kernels.vantage_points import distance_key, order_by_spread
+from anonspark.kernels.vantage_points import distance_key, order_by_spread, widest_spread
 
 CANDIDATES = 30
 """Records that are drawn as candidates for the vantage point of a node."""
@@ -25,82 +26,102 @@ CANDIDATE_SIDE, SAMPLE_SIDE = 2, 3
 """What tells the salts of the two draws of a node, see :func:`child_path`."""
 
 
-@kernel(int64[::1](int64[:, ::1], int64[::1], int64[::1], int64, int64, uint64, int64))
-def _draw(codes, hashes, order, start, stop, salt, most):
-    """Return the records with the smallest priorities, ascending, each hash once."""
-    drawn = np.empty(most, np.int64)
-    priorities = np.empty(most, np.uint64)
-    count = 0
+@kernel(void(int64[:, ::1], int64[::1], int64[::1], int64, int64, int64[::1], int64, int64, int64))
+def _break_ties(codes, hashes, order, start, stop, keys, threshold, tied, missing):
+    """Raise the keys of all tied records but the first ``missing`` ones in canonical order."""
+    places = np.empty(tied, np.int64)
+    own_codes = np.empty((tied, codes.shape[1]), np.int64)
+    own_hashes = np.empty(tied, np.int64)
+    found = 0
     for i in range(start, stop):
-        own = priority(hashes[order[i]], salt)
-        if count == most and own > priorities[count - 1]:
-            continue
-        place = count
-        while place > 0 and priorities[place - 1] > own:
-            place -= 1
-        if place > 0 and priorities[place - 1] == own:
-            # Equal hashes are equal contents, or a collision, which codes decide.
-            if comes_before(codes, hashes, order[i], drawn[place - 1]):
-                drawn[place - 1] = order[i]
-            continue
-        if count < most:
-            count += 1
-        for j in range(count - 1, place, -1):
-            drawn[j] = drawn[j - 1]
-            priorities[j] = priorities[j - 1]
-        drawn[place] = order[i]
-        priorities[place] = own
-    return drawn[:count].copy()
+        if keys[i] == threshold:
+            places[found] = i
+            own_codes[found] = codes[order[i]]
+            own_hashes[found] = hashes[order[i]]
+            found += 1
+    sequence = np.arange(tied)
+    sort_groups(own_codes, own_hashes, sequence, np.array([0, tied]))
+    for i in sequence[missing:]:
+        keys[places[i]] = threshold + 1
 
 
 @kernel(
     int64(
         int64[:, ::1],
-        float64[:, ::1],
         int64[::1],
         int64[::1],
-        int64,
-        int64,
+        int64[::1],
         float64[:, ::1],
         int64,
+        int64,
+        float64[:, ::1],
+        int64,
         int64[::1],
         int64[::1],
+        int64[::1],
+        float64[:, ::1],
     )
 )
-def _halve(codes, normalized, hashes, order, start, stop, points, point, distances, moved):
+def _halve(
+    codes,
+    hashes,
+    order,
+    own_hashes,
+    own_points,
+    start,
+    stop,
+    points,
+    point,
+    keys,
+    moved,
+    moved_hashes,
+    moved_points,
+):
     """Put the half of the records nearest to a point first, in place; return where it ends.
 
     On a tie of distances by codes in configuration order, then by hash.
     """
     half = (stop - start) // 2
     for i in range(start, stop):
-        distances[i] = distance_key(normalized, order[i], points, point)
-        moved[i] = distances[i]
+        keys[i] = distance_key(own_points, i, points, point)
+        moved[i] = keys[i]
     threshold = select(moved, start, stop, half - 1)
-    left = start
+    below, tied = 0, 0
     for i in range(start, stop):
-        if distances[i] < threshold:
+        below += keys[i] < threshold
+        tied += keys[i] == threshold
+    if below + tied > half:
+        _break_ties(codes, hashes, order, start, stop, keys, threshold, tied, half - below)
+    left, right = start, 0
+    for i in range(start, stop):
+        if keys[i] <= threshold:
+            order[left] = order[i]
+            own_hashes[left] = own_hashes[i]
+            for j in range(own_points.shape[1]):
+                own_points[left, j] = own_points[i, j]
             left += 1
-    tied = 0
-    behind = stop - 1
-    before = start
-    tied_records = np.empty(stop - start, np.int64)
-    for i in range(start, stop):
-        record = order[i]
-        if distances[i] < threshold:
-            moved[before] = record
-            before += 1
-        elif distances[i] > threshold:
-            moved[behind] = record
-            behind -= 1
         else:
-            tied_records[tied] = record
-            tied += 1
-    if tied > 1:
-        sort_groups(codes, hashes, tied_records, np.array([0, tied]))
-    moved[left : left + tied] = tied_records[:tied]
-    order[start:stop] = moved[start:stop]
-    return start + half
+            moved[right] = order[i]
+            moved_hashes[right] = own_hashes[i]
+            for j in range(own_points.shape[1]):
+                moved_points[right, j] = own_points[i, j]
+            right += 1
+    for i in range(right):
+        order[left + i] = moved[i]
+        own_hashes[left + i] = moved_hashes[i]
+        for j in range(own_points.shape[1]):
+            own_points[left + i, j] = moved_points[i, j]
+    return left
+
+
+@kernel(float64[:, ::1](float64[:, ::1], int64[::1]))
+def _rows_of(points, places):
+    """Return some rows."""
+    rows = np.empty((places.shape[0], points.shape[1]), np.float64)
+    for i in range(places.shape[0]):
+        for j in range(points.shape[1]):
+            rows[i, j] = points[places[i], j]
+    return rows
 
 
 @kernel(
@@ -146,7 +167,7 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
 
     Notes
     -----
-    O(n d depth) time and O(n) memory besides 3,000 distances a node. Every cut halves, so with k
+    O(n d depth) time and O(n d) memory besides 3,000 distances a node. Every cut halves, so with k
     alone the first vantage point always allows it; with criteria beyond k the candidates are tried
     in turn. The groups depend on the set of records alone: records equal in code and hash are
     interchangeable.
@@ -154,13 +175,20 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
     n, d = codes.shape
     k = requirements.k
     order = np.arange(n)
-    distances = np.empty(n, np.int64)
+    # Of the records in ``order``, which moves them: what is looked at together lies together.
+    own_hashes = hashes.copy()
+    own_points = normalized.copy()
+    keys = np.empty(n, np.int64)
     moved = np.empty(n, np.int64)
+    moved_hashes = np.empty(n, np.int64)
+    moved_points = np.empty((n, d), np.float64)
+    priorities = np.empty(n, np.uint64)
     group_starts = np.empty(n // max(k, 1) + 2, np.int64)
     group_paths = np.empty(n // max(k, 1) + 2, np.uint64)
     groups = 0
     counts = np.zeros(requirements.shares.shape[0], np.int64)
     present = np.empty(requirements.shares.shape[0], np.int64)
+    is_free = requirements.kinds.shape[0] == 0
 
     # Halves: the stack is as deep as the logarithm of n.
     stack_start = np.empty(130, np.int64)
@@ -174,20 +202,36 @@ def cut_by_distance(codes, normalized, hashes, values, path, requirements, sprea
         middle = start
         if stop - start >= 2 * k and stop - start > 1:
             salt = child_path(node, uint64(CANDIDATE_SIDE))
-            candidates = _draw(codes, hashes, order, start, stop, salt, CANDIDATES)
-            points = np.empty((candidates.shape[0], d), np.float64)
-            for c in range(candidates.shape[0]):
-                points[c] = normalized[candidates[c]]
+            drawn = draw(
+                codes, hashes, order, own_hashes, start, stop, salt, CANDIDATES, priorities, keys
+            )
+            points = _rows_of(own_points, drawn)
             if spread:
                 salt = child_path(node, uint64(SAMPLE_SIDE))
-                drawn = _draw(codes, hashes, order, start, stop, salt, SAMPLES)
-                samples = np.empty((drawn.shape[0], d), np.float64)
-                for i in range(drawn.shape[0]):
-                    samples[i] = normalized[drawn[i]]
-                points = points[order_by_spread(points, samples)]
+                drawn = draw(
+                    codes, hashes, order, own_hashes, start, stop, salt, SAMPLES, priorities, keys
+                )
+                samples = _rows_of(own_points, drawn)
+                if is_free:
+                    # The first cut is allowed: no other candidate is tried.
+                    points[0] = points[widest_spread(points, samples)]
+                else:
+                    points = points[order_by_spread(points, samples)]
             for c in range(min(points.shape[0], TRIES)):
                 middle = _halve(
-                    codes, normalized, hashes, order, start, stop, points, c, distances, moved
+                    codes,
+                    hashes,
+                    order,
+                    own_hashes,
+                    own_points,
+                    start,
+                    stop,
+                    points,
+                    c,
+                    keys,
+                    moved,
+                    moved_hashes,
+                    moved_points,
                 )
                 if both_sides_satisfy(
                     requirements, values, order, start, middle, stop, counts, present

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.paths import root_path
-from anonspark.kernels.vantage_points import distance_key, order_by_spread
+from anonspark.kernels.vantage_points import distance_key, order_by_spread, widest_spread
 
 INT64 = np.iinfo(np.int64)
 ROOT = 77
@@ -253,6 +254,35 @@ def test_the_candidate_with_the_largest_spread_comes_first() -> None:
     candidates = np.array([[5.0], [9.0], [4.0], [0.0], [100.0]])
     # Far away they vary as much as from an end: on a tie in the order given.
     assert order_by_spread(candidates, samples).tolist() == [1, 3, 4, 0, 2]
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    c=st.integers(1, 30),
+    m=st.integers(1, 100),
+    values=st.sampled_from([1, 2, 5, 10**6]),
+)
+def test_the_widest_spread_is_found_without_the_others(
+    seed: int, c: int, m: int, values: int
+) -> None:
+    random = np.random.default_rng(seed)
+    candidates = random.integers(0, values, (c, 3)) / 7
+    samples = random.integers(0, values, (m, 3)) / 7
+    assert widest_spread(candidates, samples) == order_by_spread(candidates, samples)[0]
+    spreads = []
+    for candidate in candidates:
+        distances = []
+        for sample in samples:
+            total = 0.0
+            for difference in (sample - candidate).tolist():
+                total += difference * difference
+            distances.append(math.sqrt(total))
+        median = sorted(distances)[m // 2]
+        spreads.append(sum(abs(distance - median) for distance in distances))
+    assert order_by_spread(candidates, samples).tolist() == sorted(
+        range(c), key=lambda candidate: -spreads[candidate]
+    )
 
 
 def test_adult_sample_is_that_of_the_reference(adult_path: Path) -> None:
