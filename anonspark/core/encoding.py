@@ -147,7 +147,7 @@ class QuasiIdentifier:
         Parameters
         ----------
         column : pyarrow.Array
-            Values of ``arrow_type``; nulls and NaN are missing.
+            Values of ``arrow_type``, texts as a dictionary, too; nulls and NaN are missing.
 
         Returns
         -------
@@ -171,7 +171,12 @@ class QuasiIdentifier:
     def _encode_present(self, column: pa.Array, any_missing: bool) -> Codes:
         match self.kind:
             case "category":
-                index = pc.index_in(column, value_set=pa.array(self.categories, self.arrow_type))
+                known = pa.array(self.categories, self.arrow_type)
+                if pa.types.is_dictionary(column.type):
+                    found = pc.index_in(column.dictionary, value_set=known)
+                    index = found.take(column.indices)
+                else:
+                    index = pc.index_in(column, value_set=known)
                 if index.null_count > column.null_count:
                     raise ValueError("a category is unknown in the staged records")
                 return _numpy(index, any_missing).astype(np.int64)

@@ -70,6 +70,8 @@ class SensitiveAttribute:
         """
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            return self.encode(column.dictionary_decode())
         column = comparable(column, as_text=self.as_text)
         places = pc.index_in(column, value_set=self.values)
         if places.null_count:

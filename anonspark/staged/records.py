@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
 from anonspark.engine.tasks import Batches, task_number
+from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries
 
 RECORDS = "records"
 """Column of the Arrow streams."""
@@ -176,8 +177,9 @@ class _OnRecords:
     names: Sequence[str]
 
     def __call__(self, packed: Batches) -> Batches:
+        tables = (table for _, table in unpack_batches(packed, self.names))
         return self.function(
-            batch for _, table in unpack_batches(packed, self.names) for batch in table.to_batches()
+            batch for table in tables for batch in without_dictionaries(table).to_batches()
         )
 
 
@@ -189,7 +191,7 @@ class PackRecords:
         """Yield packed batches of some megabytes."""
         packer = Packer()
         for table in together(batches):
-            yield pa.RecordBatch.from_pydict(packer.pack(table))
+            yield pa.RecordBatch.from_pydict(packer.pack(with_dictionaries(table)))
 
 
 class Packer:
@@ -256,6 +258,12 @@ _TEXTS = (
 
 def _bytes_of(values: pa.Array) -> int:
     own_type = values.type
+    if pa.types.is_dictionary(own_type):
+        # As if each text stood for itself.
+        each = bytes_of_each(values.dictionary)
+        present = values.indices.drop_null().to_numpy()
+        nulls: int = values.null_count
+        return 4 * nulls + int(each[present].sum())
     if any(is_one(own_type) for is_one in _TEXTS):
         return 4 * len(values) + int(pc.sum(pc.binary_length(values)).as_py() or 0)
     if pa.types.is_struct(own_type):
@@ -313,6 +321,11 @@ def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) ->
     packed : pyarrow.BinaryScalar
     names : sequence of str or None
         The columns to return, the others are not decompressed; None for all.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns of texts may hold dictionaries; see :mod:`anonspark.staged.dictionaries`.
     """
     stream = pa.ipc.open_stream(packed.as_buffer())
     if names is None:
@@ -339,6 +352,7 @@ def unpack_batches(
     first : int
         Number of the first record.
     records : pyarrow.Table
+        Columns of texts may hold dictionaries; see :mod:`anonspark.staged.dictionaries`.
     """
     for batch in packed:
         pairs = zip(batch.column(FIRST_NUMBER), batch.column(RECORDS), strict=True)

@@ -22,12 +22,12 @@ from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, Co
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys
 from anonspark.layers.partition.predicting import FEWEST_SAMPLED, Predictor
 from anonspark.layers.partition.sampling import Sampling
+from anonspark.staged.dictionaries import put_together, worth_dividing
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
 from anonspark.staged.records import (
     RECORDS,
     Records,
     pack_table,
-    together,
     unpack_batches,
     unpack_table,
 )
@@ -143,22 +143,28 @@ def pack_by_task(addressed: Iterable[Addressed], tasks: int) -> Batches:
     pyarrow.RecordBatch
         Of :data:`SENT`.
     """
-    batches = (
-        batch
-        for one in addressed
-        for batch in one.records.append_column(TASK, pa.array(one.tasks)).to_batches()
-    )
-    for records in together(batches, _BYTES_AT_ONCE):
-        numbers = records.column(TASK).to_numpy()
-        yield _packed(records.drop_columns(TASK), numbers, tasks)
+    waiting: list[Addressed] = []
+    size = 0
+    for one in addressed:
+        if not len(one.records):
+            continue
+        waiting.append(one)
+        size += one.records.nbytes
+        if size >= _BYTES_AT_ONCE:
+            yield _packed(waiting, tasks)
+            waiting, size = [], 0
+    if waiting:
+        yield _packed(waiting, tasks)
 
 
-def _packed(records: pa.Table, numbers: npt.NDArray[np.integer], tasks: int) -> pa.RecordBatch:
+def _packed(addressed: Sequence[Addressed], tasks: int) -> pa.RecordBatch:
+    records = put_together([one.records for one in addressed])
+    numbers = np.concatenate([one.tasks for one in addressed])
     # NumPy sorts numbers of 16 bits many times faster.
     fits = tasks <= np.iinfo(np.uint16).max
     order = np.argsort(numbers.astype(np.uint16) if fits else numbers, kind="stable")
-    records = records.combine_chunks().take(pa.array(order))
     own, starts = np.unique(numbers[order], return_index=True)
+    records = worth_dividing(records.take(pa.array(order)), len(own))
     ends = np.append(starts[1:], len(order))
     packed = [
         pack_table(records.slice(start, end - start))
@@ -204,10 +210,11 @@ def received_records(batches: Batches) -> pa.Table | None:
     Returns
     -------
     pyarrow.Table or None
-        The records; if :func:`send_to_tasks` sent them, with their block in column :data:`BLOCK`.
+        The records, each column in one chunk; if :func:`send_to_tasks` sent them, with their block
+        in column :data:`BLOCK`.
     """
     tables = list(received_tables(batches))
-    return pa.concat_tables(tables) if tables else None
+    return put_together(tables) if tables else None
 
 
 def received_tables(batches: Batches) -> Iterator[pa.Table]:

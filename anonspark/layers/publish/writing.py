@@ -29,6 +29,7 @@ from anonspark.layers.partition.distribution import (
 )
 from anonspark.layers.publish.division import Division
 from anonspark.layers.publish.staging import Staging
+from anonspark.staged.dictionaries import put_together, without_dictionaries
 from anonspark.staged.records import Records, bytes_of, bytes_of_each, unpack_batches
 
 _LOGGER = logging.getLogger("anonspark")
@@ -117,7 +118,7 @@ class _InOrder:
         tables = [one for one in received if PAYLOAD_HASH in one.column_names]
         if not tables:
             return
-        records = pa.concat_tables(tables)
+        records = put_together(tables)
         labels = [one for one in received if PAYLOAD_HASH not in one.column_names]
         classes = pa.concat_tables([*labels, *filter(None, [self.suppressed])]).combine_chunks()
         names, hashes = (records.column(name).to_numpy() for name in (CLASS_ID, PAYLOAD_HASH))
@@ -125,9 +126,8 @@ class _InOrder:
         order = np.lexsort((hashes, names))
         owners = _places_of(names[order], classes.column(CLASS_ID).to_numpy())
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
-        records = records.combine_chunks()
         for start in range(0, len(records), step):
-            own = records.take(pa.array(order[start : start + step]))
+            own = without_dictionaries(records.take(pa.array(order[start : start + step])))
             common = classes.take(pa.array(owners[start : start + step]))
             arrays = [
                 (common if is_published(staged) else own).column(staged)
