@@ -345,7 +345,7 @@ class Input(Protocol):
         Parameters
         ----------
         path : str
-            A new directory.
+            A new directory, for the batches and what else the engine needs there.
         pack : callable
             Takes a task's records, with :data:`~anonspark.core.columns.RECORD_HASH` and
             :data:`~anonspark.core.columns.PAYLOAD_HASH`.
@@ -363,6 +363,8 @@ class Staged:
 
     Parameters
     ----------
+    path : str
+        Where the batches are, for :meth:`Engine.staged`.
     schema : pyarrow.Schema
         Of the records.
     found : mapping
@@ -371,6 +373,7 @@ class Staged:
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
     """
 
+    path: str
     schema: pa.Schema
     found: Mapping[str, Any]
     fingerprint: str

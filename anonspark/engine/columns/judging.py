@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.columns import quasi_identifier_column
+from anonspark.engine.columns.distinct import Distinct
+from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.columns.planning import PlannedColumn
 from anonspark.engine.columns.texts import parse
 from anonspark.engine.columns.values import convert, plain, read_values
 from anonspark.engine.raw_columns import Reading, is_text
 
-# More different texts are an error, and need not be told apart.
-_MOST_DISTINCT = 10_000_000
+MOST_DISTINCT = 2**20
+"""Different texts that are counted exactly. More are an error, and need not be."""
 
 
 @dataclass(frozen=True)
@@ -87,22 +91,25 @@ class Found:
         Records, and those that stay under the policy for missing values.
     counts : dict of str to int
         By name; see :meth:`anonspark.engine.protocol.Input.inspect`.
-    texts : dict of int to set of str
+    texts : dict of int to Distinct
         Different values of the quasi-identifiers that are texts, by their places.
     lowest, highest : dict of int to int, float or Decimal
         Extremes of the others.
     hash_sum, hash_xor : int
         Of the records' hashes, where they are hashed.
+    most_distinct : int
+        Different texts of a quasi-identifier that are counted exactly; more are estimated.
     """
 
     rows: int = 0
     kept: int = 0
     counts: dict[str, int] = field(default_factory=dict)
-    texts: dict[int, set[str]] = field(default_factory=dict)
+    texts: dict[int, Distinct] = field(default_factory=dict)
     lowest: dict[int, Any] = field(default_factory=dict)
     highest: dict[int, Any] = field(default_factory=dict)
     hash_sum: int = 0
     hash_xor: int = 0
+    most_distinct: int = MOST_DISTINCT
 
     def add(
         self, plans: Sequence[PlannedColumn], judged: Sequence[Judged], kept: np.ndarray
@@ -124,9 +131,7 @@ class Found:
             own = one.values if stays is None else one.values.filter(stays)
             if plan.column.kind == "category":
                 self._count(f"numeric_{index}", int((one.numeric & kept).sum()))
-                seen = self.texts.setdefault(index, set())
-                if len(seen) <= _MOST_DISTINCT:
-                    seen.update(own.unique().drop_null().to_pylist())
+                self._distinct(index).add(_hashes(own))
                 continue
             numbers = _plain_numbers(own)
             self._extremes(index, numbers)
@@ -134,6 +139,9 @@ class Found:
                 name = f"places_{index}"
                 if numbers.null_count < len(numbers):
                     self.counts[name] = _places(numbers, self.counts.get(name, 0))
+
+    def _distinct(self, index: int) -> Distinct:
+        return self.texts.setdefault(index, Distinct(self.most_distinct))
 
     def _count(self, name: str, number: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + number
@@ -162,13 +170,52 @@ class Found:
             else:
                 self._count(name, number)
         for index, seen in other.texts.items():
-            self.texts.setdefault(index, set()).update(seen)
+            self._distinct(index).add(seen.smallest())
         for own, others, better in (
             (self.lowest, other.lowest, min),
             (self.highest, other.highest, max),
         ):
             for index, value in others.items():
                 own[index] = better(own.get(index, value), value)
+
+    def to_text(self) -> str:
+        """Return it as a text, for :meth:`of_text`."""
+        return json.dumps(
+            {
+                "rows": self.rows,
+                "kept": self.kept,
+                "counts": self.counts,
+                "texts": {
+                    place: one.smallest().astype("<u8").tobytes().hex()
+                    for place, one in self.texts.items()
+                },
+                "lowest": {place: _written(value) for place, value in self.lowest.items()},
+                "highest": {place: _written(value) for place, value in self.highest.items()},
+                "hash_sum": self.hash_sum,
+                "hash_xor": self.hash_xor,
+                "most_distinct": self.most_distinct,
+            }
+        )
+
+    @classmethod
+    def of_text(cls, text: str) -> Found:
+        """Return what :meth:`to_text` wrote."""
+        told = json.loads(text)
+        most = told["most_distinct"]
+        return cls(
+            rows=told["rows"],
+            kept=told["kept"],
+            counts=told["counts"],
+            texts={
+                int(place): Distinct(most, np.frombuffer(bytes.fromhex(hashes), "<u8"))
+                for place, hashes in told["texts"].items()
+            },
+            lowest={int(place): _read(*value) for place, value in told["lowest"].items()},
+            highest={int(place): _read(*value) for place, value in told["highest"].items()},
+            hash_sum=told["hash_sum"],
+            hash_xor=told["hash_xor"],
+            most_distinct=most,
+        )
 
     def as_dict(self, plans: Sequence[PlannedColumn]) -> dict[str, Any]:
         """Return it as :meth:`anonspark.engine.protocol.Input.inspect` does."""
@@ -178,7 +225,7 @@ class Found:
                 told[f"{name}_{index}"] = self.counts.get(f"{name}_{index}", 0)
             if plan.column.kind == "category":
                 told[f"numeric_{index}"] = self.counts.get(f"numeric_{index}", 0)
-                told[f"distinct_{index}"] = len(self.texts.get(index, ()))
+                told[f"distinct_{index}"] = self._distinct(index).count()
                 continue
             exact = plan.column.kind == "decimal"
             if exact:
@@ -189,6 +236,22 @@ class Found:
                     format(value, "f") if exact and value is not None else value
                 )
         return told
+
+
+_KINDS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "Decimal": Decimal}
+
+
+def _written(value: Any) -> tuple[str, str]:
+    return type(value).__name__, str(value)
+
+
+def _read(kind: str, text: str) -> Any:
+    return _KINDS[kind](text)
+
+
+def _hashes(texts: pa.Array) -> np.ndarray:
+    """Return hashes of the different texts, uint64 ndarray."""
+    return xxhash64([texts.unique().drop_null()]).view(np.uint64)
 
 
 def _plain_numbers(values: pa.Array) -> pa.Array:

@@ -15,6 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc, parquet
 
+from anonspark.engine.columns.file_types import (
+    BATCH_ROWS,
+    INSTANT,
+    LISTS,
+    TypeNotReadError,
+    type_as_read,
+    values_as_read,
+)
 from anonspark.engine.local.input_files import DataFile, DataFiles
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.tasks import Batches
@@ -23,20 +31,12 @@ from anonspark.errors import DataError
 Read = Callable[[pa.Schema], Batches]
 """Reads the columns of a schema, which are some of a table's; may be asked again."""
 
-BATCH_ROWS = 1 << 16
-
 # Footers that are read at the same time.
 _READERS = 16
 
-_INSTANT = pa.timestamp("us", "UTC")
-
 # Spark 2 and others count days before by another calendar, and times before by the sun.
 _FIRST_DAY = pa.scalar(date(1582, 10, 15))
-_FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), _INSTANT)
-
-
-class TypeNotReadError(Exception):
-    """A column has a type that Spark reads in no file; the message is Spark's condition."""
+_FIRST_TIME = pa.scalar(datetime(1900, 1, 1, tzinfo=UTC), INSTANT)
 
 
 @dataclass(frozen=True)
@@ -149,65 +149,12 @@ def _field_of_parquet(found: pa.Field, kinds: Mapping[str, tuple[str, str]]) -> 
         # Whether they have a zone is not told any more.
         raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
     if physical == "INT96":
-        return pa.field(found.name, _INSTANT)
+        return pa.field(found.name, INSTANT)
     if logical == "ENUM":
         return pa.field(found.name, pa.string())
     if pa.types.is_null(found.type):
         return pa.field(found.name, pa.int32())
     return pa.field(found.name, type_as_read(found.type))
-
-
-def type_as_read(found: pa.DataType) -> pa.DataType:
-    """Return the type that Spark reads values of a type of Parquet as.
-
-    Raises
-    ------
-    TypeNotReadError
-    """
-    if isinstance(found, pa.BaseExtensionType):
-        if found.extension_name != "arrow.json":
-            raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
-        return pa.string()
-    if (plain := _PLAIN.get(found)) is not None:
-        return plain
-    if pa.types.is_dictionary(found):
-        return type_as_read(found.value_type)
-    if pa.types.is_timestamp(found) and found.unit != "ns":
-        return _INSTANT if found.tz else pa.timestamp("us")
-    if pa.types.is_decimal(found) and found.precision <= 38:
-        return pa.decimal128(found.precision, found.scale)
-    if pa.types.is_fixed_size_binary(found):
-        return pa.binary()
-    if pa.types.is_duration(found):
-        return pa.int64()
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(one.name, type_as_read(one.type)) for one in found])
-    if pa.types.is_map(found):
-        return pa.map_(type_as_read(found.key_type), type_as_read(found.item_type))
-    if any(of(found) for of in _LISTS):
-        return pa.list_(pa.field("element", type_as_read(found.value_type)))
-    raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
-
-
-_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_PLAIN: Mapping[pa.DataType, pa.DataType] = {
-    **{
-        one: one
-        for one in (
-            *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-            *(pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()),
-        )
-    },
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-    pa.date64(): pa.date32(),
-}
 
 
 def _open_orc(file: DataFile) -> ColumnarFile:
@@ -237,12 +184,12 @@ def _type_in_orc(field: pa.Field) -> pa.DataType:
     if pa.types.is_timestamp(found):
         if found.tz:
             raise TypeNotReadError("PARSE_SYNTAX_ERROR")
-        return _INSTANT
+        return INSTANT
     if pa.types.is_struct(found):
         return pa.struct([pa.field(one.name, _type_in_orc(one)) for one in found])
     if pa.types.is_map(found):
         return pa.map_(_type_in_orc(found.key_field), _type_in_orc(found.item_field))
-    if any(of(found) for of in _LISTS):
+    if any(of(found) for of in LISTS):
         return pa.list_(pa.field("element", _type_in_orc(found.value_field)))
     return type_as_read(found)
 
@@ -319,15 +266,3 @@ def _column(
                 "execution.engine to spark, which knows it, or write the file anew as Parquet"
             )
     return values
-
-
-def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return values in the type that :func:`type_as_read` told for theirs."""
-    if values.type == wanted:
-        return values
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
-        # Arrow would take the last digits off towards 1970, Spark takes them off downwards.
-        values = pc.floor_temporal(values, unit="microsecond")
-    return values.cast(wanted)

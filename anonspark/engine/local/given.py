@@ -6,7 +6,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from anonspark.engine.local.columnar_files import (
+from anonspark.engine.columns.file_types import (
     BATCH_ROWS,
     TypeNotReadError,
     type_as_read,

@@ -8,12 +8,12 @@ from functools import partial
 
 import pyarrow as pa
 
+from anonspark.engine.columns.file_types import TypeNotReadError
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.files import Files
 from anonspark.engine.local.columnar_files import (
     ColumnarFile,
     Read,
-    TypeNotReadError,
     open_columnar,
     reads_of,
 )

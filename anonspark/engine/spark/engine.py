@@ -67,8 +67,10 @@ class SparkEngine:
         given: Table | None = None,
     ) -> SparkInput:
         """Open a table of people."""
-        table = open_input(self.session, configuration) if given is None else frame_of(given)
-        return SparkInput.of(self, table, configuration, hierarchies)
+        if given is None:
+            opened = open_input(self.session, configuration)
+            return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
+        return SparkInput.of(self, frame_of(given), configuration, hierarchies)
 
     def reading(
         self, paths: tuple[str, ...], key: str = "input.path: "
@@ -96,7 +98,7 @@ class SparkEngine:
             path_key=key,
             section=section,
             wanted=wanted,
-        )
+        ).frame
         if texts:
             schema = ", ".join(
                 f"{quoted(column.name)} "
@@ -104,7 +106,9 @@ class SparkEngine:
                 for column in table.schema
             )
             known = {name: value for name, value in options.items() if name != "inferSchema"}
-            table = open_table(self.session, paths, data_format, known, path_key=key, schema=schema)
+            table = open_table(
+                self.session, paths, data_format, known, path_key=key, schema=schema
+            ).frame
         return self.wrap(table)
 
     def published(self, path: str, data_format: str) -> SparkTable:

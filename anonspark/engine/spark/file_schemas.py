@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -14,6 +16,28 @@ from anonspark.engine.spark.arrow import arrow_schema
 
 # Footers that the driver reads at the same time.
 _READERS = 16
+
+
+@dataclass(frozen=True)
+class ParquetFooters(FileSchemas):
+    """The columns of each file of a table of Parquet files, and what else their footers tell.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes of each file.
+    messages : sequence of Java's MessageType
+        The different ones, as they stand in the files.
+    old_calendar : bool
+        Whether a file may count days and times as Spark 2 did.
+    relation : Java's HadoopFsRelation
+        The table, as Spark has opened it.
+    """
+
+    sizes: Sequence[int] = ()
+    messages: Sequence[Any] = ()
+    old_calendar: bool = False
+    relation: Any = None
 
 
 def read_file_schemas(
@@ -33,7 +57,8 @@ def read_file_schemas(
     Returns
     -------
     FileSchemas or None
-        None where files tell no columns (CSV, JSON), or the format keeps them elsewhere (Delta).
+        Of Parquet a :class:`ParquetFooters`. None where files tell no columns (CSV, JSON), or the
+        format keeps them elsewhere (Delta).
 
     Raises
     ------
@@ -53,38 +78,47 @@ def read_file_schemas(
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
         return None
     # By the name of the class, for a format may be named by its class, too.
-    of_format: Mapping[str, Callable[[], list[Any]]] = {
-        "ParquetFileFormat": lambda: _of_parquet(spark, relation, statuses),
+    kind = relation.fileFormat().getClass().getSimpleName()
+    statuses = list(_elements(relation.location().allFiles()))
+    if kind == "ParquetFileFormat":
+        return _of_parquet(spark, relation, statuses)
+    files = [str(status.getPath().toString()) for status in statuses]
+    of_format: Mapping[str, Callable[[], list[str]]] = {
         "OrcFileFormat": lambda: _of_orc(spark, relation, statuses),
         "AvroFileFormat": lambda: [
-            spark.read.format(data_format).options(**options).load(file).schema for file in files
+            spark.read.format(data_format).options(**options).load(file).schema.json()
+            for file in files
         ],
     }
-    read = of_format.get(relation.fileFormat().getClass().getSimpleName())
-    if read is None:
+    if kind not in of_format:
         return None
-    statuses = list(_elements(relation.location().allFiles()))
-    files = [str(status.getPath().toString()) for status in statuses]
     schemas: dict[str, int] = {}
-    described = [one if isinstance(one, str) else one.json() for one in read()]
-    places = [schemas.setdefault(one, len(schemas)) for one in described]
-    return FileSchemas(
-        files,
-        [arrow_schema(StructType.fromJson(json.loads(one))) for one in schemas],
-        places,
-        list(relation.partitionSchema().fieldNames()),
-    )
+    places = [schemas.setdefault(one, len(schemas)) for one in of_format[kind]()]
+    return FileSchemas(files, [_schema_of(one) for one in schemas], places, _folders_of(relation))
 
 
-def _elements(sequence: Any) -> Any:
+def _schema_of(described: str) -> pa.Schema:
+    return arrow_schema(StructType.fromJson(json.loads(described)))
+
+
+def _folders_of(relation: Any) -> list[str]:
+    return list(relation.partitionSchema().fieldNames())
+
+
+def _elements(sequence: Any) -> Iterator[Any]:
     """Yield the elements of a sequence of Scala."""
     iterator = sequence.iterator()
     while iterator.hasNext():
         yield iterator.next()
 
 
-def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:
-    """Read the footers of Parquet files; return the columns of each, in Spark's JSON."""
+# What a footer says of days and times that are counted as Spark 2 did.
+_OLD_CALENDAR = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
+_VERSION = "org.apache.spark.version"
+
+
+def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> ParquetFooters:
+    """Read the footers of Parquet files."""
     jvm: Any = spark._jvm
     state = spark._jsparkSession.sessionState()
     hadoop = state.newHadoopConfWithOptions(relation.options())
@@ -94,20 +128,44 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
         wanted.add(status)
     reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
     footers = reader.readAllFootersInParallel(hadoop, wanted, True)
-    sources = jvm.org.apache.spark.sql.execution.datasources
-    converter = sources.parquet.ParquetToSparkSchemaConverter(state.conf())
     # Each different one comes over to Python once.
     different = jvm.java.util.HashMap()
-    texts: list[str] = []
-    of_file: dict[str, str] = {}
+    old_calendar = False
+    messages: list[Any] = []
+    place_of_file: dict[str, int] = {}
     for footer in footers:
-        columns = footer.getParquetMetadata().getFileMetaData().getSchema()
-        place = different.putIfAbsent(columns, len(texts))
+        metadata = footer.getParquetMetadata().getFileMetaData()
+        columns = metadata.getSchema()
+        place = different.putIfAbsent(columns, len(messages))
         if place is None:
-            place = len(texts)
-            texts.append(str(converter.convert(columns).json()))
-        of_file[str(footer.getFile().toString())] = texts[place]
-    return [of_file[str(status.getPath().toString())] for status in statuses]
+            place = len(messages)
+            messages.append(columns)
+        place_of_file[str(footer.getFile().toString())] = place
+        said = metadata.getKeyValueMetaData()
+        version = said.get(_VERSION) or ""
+        is_old = version.startswith(("1.", "2.")) or any(map(said.containsKey, _OLD_CALENDAR))
+        old_calendar |= is_old
+    converter = (
+        jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter(
+            state.conf()
+        )
+    )
+    files = [str(status.getPath().toString()) for status in statuses]
+    # What Spark takes for one schema may stand in files in several ways.
+    schemas: dict[str, int] = {}
+    texts = [str(converter.convert(columns).json()) for columns in messages]
+    for text in texts:
+        schemas.setdefault(text, len(schemas))
+    return ParquetFooters(
+        files,
+        [_schema_of(one) for one in schemas],
+        [schemas[texts[place_of_file[file]]] for file in files],
+        _folders_of(relation),
+        sizes=[int(status.getLen()) for status in statuses],
+        messages=messages,
+        old_calendar=old_calendar,
+        relation=relation,
+    )
 
 
 def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:

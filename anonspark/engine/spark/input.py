@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +16,23 @@ from anonspark.config import Configuration
 from anonspark.core.columns import HASH_KEY, PAYLOAD_HASH, RECORD_HASH, is_payload
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.columns.judging import Found
+from anonspark.engine.columns.planning import plan_columns as plan_columns_of_files
+from anonspark.engine.columns.reading import ReadRecords
+from anonspark.engine.columns.whole_files import BATCHES, FOUND, FOUND_TEXT, PART, PrepareFiles
+from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
-from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.fingerprints import content_hash, hash_sums, sum_of_hashes
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.judging import KEPT, inspection_columns, judge_rows
 from anonspark.engine.spark.reading import ColumnPlan, plan_columns, select_attributes
-from anonspark.engine.spark.settings import batches_of_rows
-from anonspark.engine.spark.table import SparkTable
+from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
+from anonspark.engine.spark.table import SparkTable, write_parts
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.spark.whole_files import WholeFiles, find_whole_files
+
+_LOGGER = logging.getLogger("anonspark")
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,9 @@ class SparkInput:
     configuration : Configuration
     read : list of ColumnPlan
         Of ``table``.
+    hierarchies : mapping of str to Hierarchy
+    files : FileSchemas or None
+        What the files of ``table`` tell, if it is made of files that tell something.
     """
 
     engine: Engine
@@ -52,6 +65,8 @@ class SparkInput:
     content: list[str]
     configuration: Configuration
     read: list[ColumnPlan]
+    hierarchies: Mapping[str, Hierarchy]
+    files: FileSchemas | None = None
 
     @classmethod
     def of(
@@ -60,6 +75,7 @@ class SparkInput:
         table: DataFrame,
         configuration: Configuration,
         hierarchies: Mapping[str, Hierarchy],
+        files: FileSchemas | None = None,
     ) -> SparkInput:
         """Find each attribute's column in a table.
 
@@ -71,7 +87,8 @@ class SparkInput:
         selected = select_attributes(table, configuration)
         read = plan_columns(selected, configuration, hierarchies)
         judged, plans = judge_rows(selected, read, configuration)
-        return cls(engine, table, judged, plans, selected.columns, configuration, read)
+        content = selected.columns
+        return cls(engine, table, judged, plans, content, configuration, read, hierarchies, files)
 
     @property
     def columns(self) -> list[InputColumn]:
@@ -97,6 +114,39 @@ class SparkInput:
 
     def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         """Write the records that are kept, with their hashes, and count."""
+        given = arrow_schema(plain_schema(self.table.schema))
+        columns = plan_columns_of_files(given, self.configuration, self.hierarchies)
+        reader = ReadRecords.of(columns, self.configuration, seed=seed)
+        whole = find_whole_files(
+            self.table.sparkSession,
+            self.files,
+            self.configuration.input.options,
+            given,
+            columns,
+            reader.columns,
+        )
+        if isinstance(whole, str):
+            _LOGGER.info("the input is handed over row by row, because of %s", whole)
+            return self._stage_rows(path, pack, schema, seed)
+        return self._stage_files(path, PrepareFiles(whole.columns, reader, pack, schema), whole)
+
+    def _stage_files(self, path: str, prepare: PrepareFiles, whole: WholeFiles) -> Staged:
+        session = self.table.sparkSession
+        with one_row_at_a_time(session):
+            rows = map_batches(whole.contents(session), prepare, spark_schema(prepare.schema))
+            write_parts(rows, path, PART)
+        told = session.read.schema(f"{FOUND_TEXT} string").parquet(f"{path}/{PART}={FOUND}")
+        total = Found()
+        for row in told.collect():
+            total.merge(Found.of_text(row[0]))
+        return Staged(
+            f"{path}/{PART}={BATCHES}",
+            prepare.reader.schema(whole.columns),
+            total.as_dict(prepare.reader.plans),
+            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
+        )
+
+    def _stage_rows(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         kept = sf.col(KEPT)
         observation = Observation("prepare")
         keyed = with_hidden_number(self.judged, HASH_KEY, seed)
@@ -120,6 +170,7 @@ class SparkInput:
             SparkTable(written, self.engine).map_batches(pack, schema).stage(path)
         found = observation.get
         return Staged(
+            path,
             arrow_schema(plain_schema(written.schema)),
             found,
             table_fingerprint(found["kept"], sum_of_hashes(found), found["hash_xor"]),

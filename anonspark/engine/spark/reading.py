@@ -26,7 +26,7 @@ from anonspark.engine.columns.planning import (
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import WantedColumns, require_distinct
 from anonspark.engine.spark.arrow import arrow_schema
-from anonspark.engine.spark.tables import open_table
+from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
 
@@ -80,7 +80,7 @@ class ColumnPlan:
     data_type: st.DataType
 
 
-def open_input(spark: SparkSession, configuration: Configuration) -> DataFrame:
+def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable:
     """Open the input, each of whose files has to have every attribute.
 
     See :func:`anonspark.engine.spark.tables.open_table`.

@@ -106,6 +106,19 @@ def batches_of_rows(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
+def one_row_at_a_time(session: SparkSession) -> Iterator[None]:
+    """Hand rows over one by one, each of which is as large as a file.
+
+    Parameters
+    ----------
+    session : SparkSession
+        Its settings are others inside of the ``with`` block.
+    """
+    with _settings(session, {"spark.sql.execution.arrow.maxRecordsPerBatch": "1"}):
+        yield
+
+
+@contextmanager
 def our_settings(session: SparkSession) -> Iterator[None]:
     """Work with `SQL_SETTINGS` in a session, and leave it as it was found.
 

@@ -229,8 +229,7 @@ class SparkTable:
             for one in parts
             for name in sums
         ]
-        observed = self.frame.observe(observation, *figures)
-        observed.write.options(**_STAGED_FILES).partitionBy(part).parquet(path)
+        write_parts(self.frame.observe(observation, *figures), path, part)
         found = observation.get
         return {one: {name: found[f"{one} {name}"] for name in sums} for one in parts}
 
@@ -259,6 +258,19 @@ class _Encode:
 
     def __call__(self, batches: Batches) -> Batches:
         return encode_values(self.encoding, self.function(batches))
+
+
+def write_parts(frame: DataFrame, path: str, part: str) -> None:
+    """Write staged rows to a new directory, each part to a directory of its own; one job.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    path : str
+    part : str
+        The column that says which part a row belongs to; it is not written.
+    """
+    frame.write.options(**_STAGED_FILES).partitionBy(part).parquet(path)
 
 
 def frame_of(table: Table) -> DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
-from anonspark.engine.file_schemas import lacking_columns
+from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import no_record, nothing_there
 from anonspark.engine.spark.arrow import spark_schema
@@ -22,6 +23,21 @@ from anonspark.errors import DataError
 _MALFORMED = "anonspark_malformed_record"
 
 
+@dataclass(frozen=True)
+class OpenedTable:
+    """A table that was opened, and what its files tell of their columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    files : FileSchemas or None
+        None where files tell nothing, or were not asked.
+    """
+
+    frame: DataFrame
+    files: FileSchemas | None = None
+
+
 def open_table(
     spark: SparkSession,
     paths: Sequence[str],
@@ -32,7 +48,7 @@ def open_table(
     section: str | None = None,
     schema: str | None = None,
     wanted: WantedColumns | None = None,
-) -> DataFrame:
+) -> OpenedTable:
     """Open a table.
 
     Parameters
@@ -54,7 +70,7 @@ def open_table(
 
     Returns
     -------
-    DataFrame
+    OpenedTable
         Lazy; formats without a schema (CSV, JSON) may take a job to infer it. Files with one are
         asked for theirs as in :func:`anonspark.engine.spark.file_schemas.read_file_schemas`.
 
@@ -81,6 +97,7 @@ def open_table(
         if schema is not None:
             reader = reader.schema(schema)
         table = reader.load(list(paths))
+        found = None
         if wanted is not None:
             found = read_file_schemas(table, data_format, options)
             if found is not None:
@@ -94,10 +111,10 @@ def open_table(
             # Spark would take the columns of every file for those of the first, by their places.
             table = reader.option("enforceSchema", "false").schema(table.schema).load(list(paths))
         if not refuses:
-            return table
+            return OpenedTable(table, found)
         if table.columns == [_MALFORMED]:
             raise no_record(paths, data_format, path_key, section)
-        return _refusing_malformed(reader, table, paths)
+        return OpenedTable(_refusing_malformed(reader, table, paths))
 
 
 def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:

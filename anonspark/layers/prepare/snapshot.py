@@ -182,7 +182,7 @@ def take_snapshot(
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)
-    records = Records(engine.staged([path], PACKED), staged.schema)
+    records = Records(engine.staged([staged.path], PACKED), staged.schema)
     return Snapshot(
         records=records,
         rows_read=found["rows"],

@@ -28,7 +28,8 @@ def told(plan: PlannedColumn, *batches: tuple[pa.Array, list[bool]]) -> dict[str
     for column, kept in batches:
         found = Found()
         found.add([plan], [judge(plan, column, ["", "?"])], np.array(kept, bool))
-        total.merge(found)
+        assert Found.of_text(found.to_text()).as_dict([plan]) == found.as_dict([plan])
+        total.merge(Found.of_text(found.to_text()))
     return total.as_dict([plan])
 
 
@@ -117,3 +118,14 @@ def test_places_of_decimals(batches: list[list[Decimal | None]]) -> None:
 def test_places_beyond_what_python_counts_by_default() -> None:
     column = pa.array([Decimal("1234567890123456789.0123456789012345678")], pa.decimal128(38, 19))
     assert told(planned(column.type), (column, [True]))["places_0"] == 19
+
+
+def test_hashes_are_told_as_they_are() -> None:
+    found = Found(most_distinct=3)
+    found.add_hashes(np.array([-(2**63), 2**63 - 1, -5]))
+    found.add(
+        [planned(pa.string())], [judge(planned(pa.string()), pa.array(["a"]), [])], np.ones(1, bool)
+    )
+    told_again = Found.of_text(found.to_text())
+    assert (told_again.hash_sum, told_again.hash_xor) == (-6, found.hash_xor)
+    assert (told_again.most_distinct, told_again.rows, told_again.kept) == (3, 1, 1)

@@ -1,0 +1,85 @@
+"""Types of columns in files, and of their values in memory, as Spark reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BATCH_ROWS = 1 << 16
+"""Rows of a file that are decoded at a time."""
+
+INSTANT = pa.timestamp("us", "UTC")
+"""What points in time are read as."""
+
+
+class TypeNotReadError(Exception):
+    """A column has a type that Spark reads in no file; the message is Spark's condition."""
+
+
+def type_as_read(found: pa.DataType) -> pa.DataType:
+    """Return the type that Spark reads values of a type of Parquet as.
+
+    Raises
+    ------
+    TypeNotReadError
+    """
+    if isinstance(found, pa.BaseExtensionType):
+        if found.extension_name != "arrow.json":
+            raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+        return pa.string()
+    if (plain := _PLAIN.get(found)) is not None:
+        return plain
+    if pa.types.is_dictionary(found):
+        return type_as_read(found.value_type)
+    if pa.types.is_timestamp(found) and found.unit != "ns":
+        return INSTANT if found.tz else pa.timestamp("us")
+    if pa.types.is_decimal(found) and found.precision <= 38:
+        return pa.decimal128(found.precision, found.scale)
+    if pa.types.is_fixed_size_binary(found):
+        return pa.binary()
+    if pa.types.is_duration(found):
+        return pa.int64()
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(one.name, type_as_read(one.type)) for one in found])
+    if pa.types.is_map(found):
+        return pa.map_(type_as_read(found.key_type), type_as_read(found.item_type))
+    if any(of(found) for of in LISTS):
+        return pa.list_(pa.field("element", type_as_read(found.value_type)))
+    raise TypeNotReadError("PARQUET_TYPE_ILLEGAL")
+
+
+LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+"""What tells lists of all kinds."""
+
+_PLAIN: Mapping[pa.DataType, pa.DataType] = {
+    **{
+        one: one
+        for one in (
+            *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+            *(pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()),
+        )
+    },
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def values_as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return values in the type that :func:`type_as_read` told for theirs."""
+    if values.type == wanted:
+        return values
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_timestamp(values.type) and values.type.unit == "ns":
+        # Arrow would take the last digits off towards 1970, Spark takes them off downwards.
+        values = pc.floor_temporal(values, unit="microsecond")
+    return values.cast(wanted)

@@ -1,0 +1,136 @@
+"""Records of the input, batch by batch: judged, hashed and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.columns import (
+    PAYLOAD_HASH,
+    RECORD_HASH,
+    identifier_column,
+    is_payload,
+    payload_column,
+    quasi_identifier_column,
+)
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.columns.judging import Found, Judged, judge
+from anonspark.engine.columns.planning import PlannedColumn
+from anonspark.engine.tasks import Batches
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """Judges records, and tells what it found in them.
+
+    Parameters
+    ----------
+    plans : tuple of PlannedColumn
+    carried : mapping of str to str
+        Staged names of the columns that are taken along as they are, and their own.
+    markers : tuple of str
+        Texts that mean missing.
+    drops : bool
+        Whether records with missing values are left out.
+    seed : int or None
+        Key of the hashes; None where nothing is hashed.
+    """
+
+    plans: tuple[PlannedColumn, ...]
+    carried: Mapping[str, str]
+    markers: tuple[str, ...]
+    drops: bool
+    seed: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        plans: Sequence[PlannedColumn],
+        configuration: Configuration,
+        *,
+        identifiers: bool = False,
+        seed: int | None = None,
+    ) -> ReadRecords:
+        """Return what reads a configuration's attributes, the identifiers if they are wanted."""
+        payload = configuration.published_as_is
+        carried = {payload_column(index): name for index, name in enumerate(payload)}
+        if identifiers:
+            own = enumerate(configuration.identifiers)
+            carried |= {identifier_column(index): name for index, name in own}
+        return cls(
+            tuple(plans),
+            carried,
+            tuple(configuration.input.missing_markers),
+            configuration.missing == "drop",
+            seed,
+        )
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the input that are read, each once."""
+        names = [plan.column.name for plan in self.plans]
+        # A column may have two roles.
+        return list(dict.fromkeys([*names, *self.carried.values()]))
+
+    def schema(self, given: pa.Schema) -> pa.Schema:
+        """Return the schema of the records.
+
+        Parameters
+        ----------
+        given : pyarrow.Schema
+            Of the input.
+        """
+        fields = []
+        for index, plan in enumerate(self.plans):
+            own = plan.read_as or given.field(plan.column.name).type
+            own = pa.string() if plan.in_text is not None else own
+            fields.append(pa.field(quasi_identifier_column(index), own))
+        fields += [pa.field(name, given.field(own).type) for name, own in self.carried.items()]
+        if self.seed is not None:
+            fields += [pa.field(name, pa.int64()) for name in (RECORD_HASH, PAYLOAD_HASH)]
+        return pa.schema(fields)
+
+    def records(self, batches: Batches, found: Found) -> Batches:
+        """Yield the records that are kept.
+
+        Parameters
+        ----------
+        batches : iterator of pyarrow.RecordBatch
+            Of the input; see :attr:`columns`.
+        found : Found
+            To which is added what was found.
+        """
+        for batch in batches:
+            judged = [judge(one, batch.column(one.column.name), self.markers) for one in self.plans]
+            kept = self._kept(judged, len(batch))
+            found.add(self.plans, judged, kept)
+            columns: dict[str, Any] = {
+                quasi_identifier_column(i): one.values for i, one in enumerate(judged)
+            }
+            columns |= {name: batch.column(own) for name, own in self.carried.items()}
+            records = pa.RecordBatch.from_pydict(columns)
+            if not kept.all():
+                records = records.filter(pa.array(kept))
+            yield records if self.seed is None else self._hashed(records, found)
+
+    def _kept(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
+        kept = np.ones(rows, bool)
+        for one in judged if self.drops else ():
+            kept &= ~one.missing
+        return kept
+
+    def _hashed(self, records: pa.RecordBatch, found: Found) -> pa.RecordBatch:
+        names = [name for name in records.schema.names if is_payload(name)]
+        hashes = content_hash(records.columns, self.seed)
+        payload = [records.column(name) for name in names]
+        own = content_hash(payload, self.seed, rows=len(records))
+        found.add_hashes(hashes)
+        return pa.RecordBatch.from_arrays(
+            [*records.columns, pa.array(hashes), pa.array(own)],
+            [*records.schema.names, RECORD_HASH, PAYLOAD_HASH],
+        )

@@ -1,0 +1,387 @@
+"""Whether files are decoded in Python or rows handed over by Spark changes nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import configuration_file
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from anonspark.config import Configuration, load_configuration
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.protocol import Staged
+from anonspark.engine.spark import input as spark_input
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.errors import DataError
+from anonspark.staged.records import PACKED, PackRecords, Records
+
+_NAN, _INFINITE = float("nan"), float("inf")
+_TEXTS = [
+    "a",
+    " ?",
+    "12",
+    "b ",
+    " b",
+    "",
+    "çay",
+    "\u0130\U0001f600",
+    "e\u0301",
+    "\x00\x1f",
+    "ß",
+    "1e3",
+]
+_DAYS = [date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 4), date(1582, 10, 15), date(1899, 1, 2)]
+_CLOCKS = [datetime(1582, 1, 1, 0, 0, 0, 7), datetime(1969, 12, 31, 23, 59, 59, 999999)]
+
+QUASI_IDENTIFIERS: dict[str, tuple[pa.DataType, list[Any], dict[str, Any]]] = {
+    "byte": (pa.int8(), [-128, 127, 0], {}),
+    "short": (pa.int16(), [-(2**15), 2**15 - 1, 3], {}),
+    "int": (pa.int32(), [-(2**31), 2**31 - 1, 1], {}),
+    "long": (pa.int64(), [-(2**63), 2**63 - 1, 5], {}),
+    "long as text": (pa.int64(), [-5, 17], {"type": "text"}),
+    "float": (pa.float32(), [0.5, _NAN, -1.5, 1e-3, -0.0, 0.0], {}),
+    "double": (pa.float64(), [_INFINITE, _NAN, 0.25, -0.0, 0.0, 5e-324], {}),
+    "decimal": (pa.decimal128(38, 19), [Decimal("1234567890123456789.0123456789012345678")], {}),
+    "few places": (pa.decimal128(9, 4), [Decimal("0.0100"), Decimal(0), Decimal(-100)], {}),
+    "flag": (pa.bool_(), [True, False], {}),
+    "day": (pa.date32(), _DAYS, {}),
+    "moment": (pa.timestamp("us", "UTC"), [one.replace(tzinfo=UTC) for one in _CLOCKS], {}),
+    "clock": (pa.timestamp("us"), _CLOCKS, {}),
+    "thousandths": (pa.timestamp("ms"), [datetime(1850, 1, 1), datetime(2024, 5, 6)], {}),
+    "text": (pa.string(), _TEXTS, {}),
+    "declared text": (pa.string(), ["a", "12"], {"type": "text"}),
+    "number": (pa.string(), ["1", " 2.50", "1e3", "0x1p3", "nan", "?", "one"], {"type": "number"}),
+    "date": (pa.string(), ["2024-1-5", "2024", "?", "12", "0001-01-01"], {"type": "date"}),
+    "boolean": (pa.string(), ["t", "No", "1", "?", "maybe"], {"type": "boolean"}),
+    "prefix": (pa.int64(), [12345, -7], {"hierarchy": {"prefix": [1, 3]}}),
+}  # fmt: skip
+
+CARRIED: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "bytes": (pa.binary(), [b"", b"\x00\xff", b"a"]),
+    "large": (pa.large_string(), _TEXTS),
+    "coded": (pa.dictionary(pa.int32(), pa.string()), ["a", "b", "a"]),
+    "carried float": (pa.float64(), [-0.0, 0.0, _NAN, -_INFINITE]),
+    "berlin": (pa.timestamp("us", "Europe/Berlin"), [one.replace(tzinfo=UTC) for one in _CLOCKS]),
+}
+
+
+def table_of_all_types(rows: int, start: int) -> pa.Table:
+    """Return each value of each type, in rows of which few have a null."""
+    columns = {}
+    described = {name: (own, values) for name, (own, values, _) in QUASI_IDENTIFIERS.items()}
+    for place, (name, (own, choice)) in enumerate((described | CARRIED).items()):
+        values = [choice[(start + row) % len(choice)] for row in range(rows)]
+        values[(7 * place) % rows] = None
+        columns[name] = pa.array(values, own)
+    return pa.table(columns)
+
+
+def prepared(
+    spark: SparkSession,
+    configuration: Configuration,
+    folder: Path,
+    hierarchies: dict[str, Hierarchy] | None = None,
+    *,
+    ways: Sequence[str] = ("files", "rows"),
+) -> list[tuple[Staged, list[str]]]:
+    """Stage an input both ways; return what was staged, and its records in no order."""
+    engine = SparkEngine(spark)
+    staged = []
+    for way in ways:
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "rows":
+                patch.setattr(spark_input, "find_whole_files", lambda *_: "a test")
+            opened = engine.open_input(configuration, hierarchies or {})
+            one = opened.stage(str(folder / way), PackRecords(), PACKED, -(2**40))
+        assert one.path.startswith(str(folder / way))
+        assert one.path.endswith("=batches") == (way == "files")
+        rows: list[Any] = []
+        # Without a record nothing is there, and nobody looks.
+        if one.found["kept"]:
+            packed = engine.staged([one.path], PACKED)
+            rows = Records(packed, one.schema).rows().gather().to_pylist()
+        assert len(rows) == one.found["kept"]
+        staged.append((one, sorted(map(str, rows))))
+    return staged
+
+
+def require_alike(staged: list[tuple[Staged, list[str]]]) -> None:
+    """Check that what was staged both ways is the same."""
+    (files, records), (rows, others) = staged
+    assert files.schema.equals(rows.schema)
+    if records:
+        assert files.fingerprint == rows.fingerprint
+    assert records == others
+    of_rows = {name: value for name, value in rows.found.items() if not name.startswith("hash_")}
+    assert dict(files.found) == of_rows
+
+
+def configured(folder: Path, names: Sequence[str], **sections: Any) -> Configuration:
+    attributes = {
+        name: {"role": "quasi_identifier", **QUASI_IDENTIFIERS[name][2]}
+        for name in names
+        if name in QUASI_IDENTIFIERS
+    } | {name: "insensitive" for name in names if name in CARRIED}
+    sections = {"attributes": attributes} | sections
+    return load_configuration(configuration_file(folder, **sections))
+
+
+@pytest.mark.parametrize("missing", ["drop", "category"])
+def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path, missing: str) -> None:
+    folder = tmp_path / "input.parquet"
+    (folder / ".hidden").mkdir(parents=True)
+    for number in range(3):
+        table = table_of_all_types(50 + number, number)
+        # Pages and row groups of few rows; one file with the types that are Parquet's own alone.
+        pq.write_table(
+            table,
+            folder / f"{number}.parquet",
+            row_group_size=20,
+            store_schema=number > 0,
+            use_dictionary=number > 1,
+        )
+    pq.write_table(table.slice(0, 0), folder / "nothing.parquet")
+    for name in ("_SUCCESS", ".other.parquet", "_0.parquet", ".hidden/0.parquet"):
+        (folder / name).write_bytes(b"no Parquet")
+    configuration = configured(tmp_path, [*QUASI_IDENTIFIERS, *CARRIED], missing=missing)
+    staged = prepared(spark, configuration, tmp_path)
+    require_alike(staged)
+    assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 153
+
+
+def test_files_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    numbers = spark.range(0, 5_000, 1, 4)
+    table = numbers.select(
+        sf.col("id"),
+        (sf.col("id") % 7).cast("decimal(5,2)").alias("number"),
+        sf.timestamp_seconds(sf.col("id") * -8_640_000).alias("moment"),
+        sf.when(sf.col("id") % 5 > 0, sf.concat(sf.lit("text "), "id")).alias("text"),
+        sf.date_add(sf.lit("1970-01-01").cast("date"), -sf.col("id").cast("int") * 100).alias(
+            "day"
+        ),
+    )
+    table.write.parquet(str(tmp_path / "input.parquet"))
+    roles = dict.fromkeys(("number", "moment", "day"), "quasi_identifier")
+    attributes = roles | {"text": "insensitive", "id": "identifier"}
+    file = configuration_file(tmp_path, attributes=attributes)
+    require_alike(prepared(spark, load_configuration(file), tmp_path))
+
+
+@st.composite
+def drawn_tables(draw: st.DrawFn) -> tuple[pa.Table, list[int]]:
+    """Draw a table, and where it is cut into files."""
+    rows = draw(st.integers(1, 25))
+    columns = {}
+    described = {name: (own, values) for name, (own, values, _) in QUASI_IDENTIFIERS.items()}
+    names = draw(st.permutations(list(described | CARRIED)))
+    for name in names[: draw(st.integers(1, 6))]:
+        own, values = (described | CARRIED)[name]
+        drawn = st.none() | st.sampled_from(values)
+        if pa.types.is_floating(own):
+            drawn |= st.floats(width=own.bit_width)
+        elif pa.types.is_string(own):
+            drawn |= st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+        columns[name] = pa.array(draw(st.lists(drawn, min_size=rows, max_size=rows)), own)
+    columns["int"] = pa.array(range(rows), pa.int32())
+    cuts = draw(st.lists(st.integers(0, rows), max_size=3, unique=True))
+    return pa.table(columns), sorted({0, *cuts, rows})
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn_tables(), st.sampled_from(["drop", "category"]))
+def test_drawn_tables(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: tuple[pa.Table, list[int]],
+    missing: str,
+) -> None:
+    table, cuts = drawn
+    folder = tmp_path_factory.mktemp("drawn")
+    (folder / "input.parquet").mkdir()
+    for start, end in pairwise(cuts):
+        pq.write_table(table.slice(start, end - start), folder / f"input.parquet/{start}.parquet")
+    configuration = configured(folder, table.column_names, missing=missing)
+    require_alike(prepared(spark, configuration, folder))
+
+
+class TestWhatKeepsRows:
+    """Inputs that are handed over row by row, and why."""
+
+    def reason(
+        self,
+        spark: SparkSession,
+        configuration: Configuration,
+        folder: Path,
+        caplog: pytest.LogCaptureFixture,
+    ) -> str:
+        """Stage an input; return why it went row by row, or nothing."""
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="anonspark"):
+            opened = SparkEngine(spark).open_input(configuration, {})
+            opened.stage(str(folder / "staged"), PackRecords(), PACKED, 3)
+        told = [one.getMessage() for one in caplog.records if "handed over" in one.getMessage()]
+        assert len(told) <= 1
+        return told[0].partition("because of ")[2] if told else ""
+
+    @pytest.mark.parametrize(
+        ("columns", "expected"),
+        [
+            ({"a": pa.array([1, 2], pa.uint8())}, "the column 'a' of type smallint"),
+            ({"a": pa.array([1, 2], pa.uint64())}, "the column 'a' of type decimal(20,0)"),
+            ({"a": pa.array([1, 2]), "b": pa.array([[1], [2]])}, "the column 'b' of type array"),
+            ({"a": pa.array([1, 2]), "b": pa.array([{"c": 1}] * 2)}, "the column 'b' of type"),
+            ({"a": pa.array([1, 2])}, ""),
+        ],
+        ids=str,
+    )
+    def test_types(
+        self,
+        spark: SparkSession,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        columns: dict[str, pa.Array],
+        expected: str,
+    ) -> None:
+        pq.write_table(pa.table(columns), tmp_path / "input.parquet")
+        roles = {"a": "quasi_identifier", "b": "insensitive"}
+        file = configuration_file(tmp_path, attributes={name: roles[name] for name in columns})
+        found = self.reason(spark, load_configuration(file), tmp_path, caplog)
+        assert found.startswith(expected)
+        assert bool(found) == bool(expected)
+
+    def test_times_of_96_bits(
+        self, spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        table = pa.table({"a": pa.array([datetime(2024, 1, 1)], pa.timestamp("us"))})
+        pq.write_table(table, tmp_path / "input.parquet", use_deprecated_int96_timestamps=True)
+        file = configuration_file(tmp_path, attributes={"a": "quasi_identifier"})
+        found = self.reason(spark, load_configuration(file), tmp_path, caplog)
+        assert found == "the column 'a' of type timestamp, stored as INT96 "
+
+    @pytest.mark.parametrize(
+        ("metadata", "expected"),
+        [
+            ({"org.apache.spark.version": "2.4.8"}, "days or times that may be"),
+            (
+                {"org.apache.spark.version": "3.5.9", "org.apache.spark.legacyDateTime": ""},
+                "days or times that may be",
+            ),
+            ({"org.apache.spark.version": "3.5.9"}, ""),
+        ],
+    )
+    def test_old_calendars(
+        self,
+        spark: SparkSession,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        metadata: dict[str, str],
+        expected: str,
+    ) -> None:
+        table = pa.table({"a": pa.array([date(1500, 1, 1)]), "b": [1]})
+        pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "input.parquet")
+        for name, told in (("a", expected), ("b", "")):
+            file = configuration_file(tmp_path, attributes={name: "quasi_identifier"})
+            folder = tmp_path / name
+            found = self.reason(spark, load_configuration(file), folder, caplog)
+            assert found.startswith(told)
+            assert bool(found) == bool(told)
+
+    def test_other_tables(
+        self, spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / "input.parquet").mkdir()
+        (tmp_path / "folders/b=1").mkdir(parents=True)
+        table = pa.table({"a": [1, 2], "c": [0.5, 1.5], "d": ["12:30", "2024"]})
+        pq.write_table(table, tmp_path / "input.parquet/0.parquet")
+        pq.write_table(table, tmp_path / "folders/b=1/0.parquet")
+        pq.write_table(table.drop_columns("c"), tmp_path / "input.parquet/1.parquet")
+        table.to_pandas().to_csv(tmp_path / "input.csv", index=False)
+        quasi = {"role": "quasi_identifier"}
+        folder, csv = str(tmp_path / "folders"), str(tmp_path / "input.csv")
+        cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+            ({"a": quasi}, {}, ""),
+            (
+                {"a": quasi, "c": quasi},
+                {"missing_columns": "null"},
+                "a file without the column 'c'",
+            ),
+            (
+                {"a": quasi},
+                {"path": csv, "format": "csv", "options": {"header": "true"}},
+                "a table",
+            ),
+            ({"a": quasi}, {"path": folder}, "columns that are names of folders"),
+            ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
+            ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),
+            ({"d": quasi | {"type": "timestamp"}}, {}, "attributes.d, texts that are read as"),
+        ]
+        for number, (attributes, section, expected) in enumerate(cases):
+            file = configuration_file(
+                tmp_path, attributes=attributes, input=section, missing="category"
+            )
+            staged = tmp_path / str(number)
+            found = self.reason(spark, load_configuration(file), staged, caplog)
+            assert found.startswith(expected), (number, found)
+            assert bool(found) == bool(expected), (number, found)
+
+
+def stage_after(spark: SparkSession, folder: Path, change: Any) -> str:
+    """Open a table of three files, change it, stage it; return the error."""
+    for number in range(3):
+        table = pa.table({"a": range(1000), "b": [str(one) for one in range(1000)]})
+        pq.write_table(table, folder / f"input.parquet/{number}.parquet")
+    file = configuration_file(folder, attributes={"a": "quasi_identifier", "b": "insensitive"})
+    engine = SparkEngine(spark)
+    opened = engine.open_input(load_configuration(file), {})
+    change(folder / "input.parquet/1.parquet")
+    with pytest.raises(DataError) as caught, engine.reading(("there",)):
+        opened.stage(str(folder / "staged"), PackRecords(), PACKED, 3)
+    return str(caught.value)
+
+
+class TestFilesThatChange:
+    """Files that are others than when the input was opened."""
+
+    @pytest.fixture(autouse=True)
+    def folder(self, tmp_path: Path) -> None:
+        (tmp_path / "input.parquet").mkdir()
+
+    def test_vanished(self, spark: SparkSession, tmp_path: Path) -> None:
+        assert "there: files vanished" in stage_after(spark, tmp_path, Path.unlink)
+
+    @pytest.mark.parametrize("kept", [0, 100, 0.5, -1])
+    def test_truncated(self, spark: SparkSession, tmp_path: Path, kept: float) -> None:
+        def truncate(file: Path) -> None:
+            content = file.read_bytes()
+            end = int(kept * len(content)) if isinstance(kept, float) else kept
+            file.write_bytes(content[:end])
+
+        assert "there: files cannot be read in this format" in stage_after(
+            spark, tmp_path, truncate
+        )
+
+    def test_other_columns(self, spark: SparkSession, tmp_path: Path) -> None:
+        def replace(file: Path) -> None:
+            pq.write_table(pa.table({"a": ["x"], "c": [1]}), file)
+
+        assert "files cannot be read in this format" in stage_after(spark, tmp_path, replace)
+
+    def test_damaged_pages(self, spark: SparkSession, tmp_path: Path) -> None:
+        def damage(file: Path) -> None:
+            content = bytearray(file.read_bytes())
+            content[4:600] = bytes(596)
+            file.write_bytes(content)
+
+        assert "files cannot be read in this format" in stage_after(spark, tmp_path, damage)
