@@ -24,6 +24,10 @@ from anonspark.engine.spark.settings import reads_as_we_do
 LARGEST_FILE = 128 * 2**20
 """Bytes of a file. A task holds it about four times: in Java, on the way, and in Python."""
 
+# Of the bytes of a file, at most one in so many is of columns that are read, or Spark, which reads
+# no others, is as fast.
+_BYTES_FOR_ONE = 4
+
 # Options that say which files are read, and nothing of how.
 _HARMLESS = ("modifiedafter", "modifiedbefore", "pathglobfilter", "recursivefilelookup")
 
@@ -137,6 +141,7 @@ def find_whole_files(
         or odd_sizes(files.sizes, splits_of(session))
         or odd_plans(plans, schema)
         or odd_columns(files, wanted)
+        or odd_share(bytes_of_columns(session, files), columns)
     )
     return odd or WholeFiles(files, wanted)
 
@@ -223,6 +228,38 @@ def odd_columns(files: ParquetFooters, wanted: pa.Schema) -> str | None:
                 told = type_name(field.type)
                 return f"the column {field.name!r} of type {told}, stored as {kind} {annotation}"
     return None
+
+
+def bytes_of_columns(session: SparkSession, files: ParquetFooters) -> dict[str, int]:
+    """Return what each column takes in the largest file, or in the first row group of it."""
+    jvm: Any = session._jvm
+    largest = max(zip(files.sizes, files.files, strict=True))[1]
+    metadata = jvm.org.apache.parquet.hadoop.ParquetFileReader.readFooter(
+        session._jsparkSession.sessionState().newHadoopConf(),
+        jvm.org.apache.hadoop.fs.Path(largest),
+        jvm.org.apache.parquet.format.converter.ParquetMetadataConverter.NO_FILTER,
+    )
+    found: dict[str, int] = {}
+    for block in list(metadata.getBlocks())[:1]:
+        for column in block.getColumns():
+            name = str(column.getPath().toArray()[0]).lower()
+            found[name] = found.get(name, 0) + int(column.getTotalSize())
+    return found
+
+
+def odd_share(sizes: Mapping[str, int], columns: Sequence[str]) -> str | None:
+    """Return whether most of a file would be read for nothing.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        Bytes of each column, by its name in small letters.
+    columns : sequence of str
+        Those that are read.
+    """
+    read = sum(sizes.get(name.lower(), 0) for name in columns)
+    many = read * _BYTES_FOR_ONE < sum(sizes.values())
+    return "the bytes of columns that are not listed" if many else None
 
 
 def _columns_of(message: Any) -> dict[str, tuple[str, str]]:

@@ -303,13 +303,16 @@ class TestWhatKeepsRows:
     ) -> None:
         (tmp_path / "input.parquet").mkdir()
         (tmp_path / "folders/b=1").mkdir(parents=True)
+        notes = ["a long note " * 50, "another " * 50]
         table = pa.table({"a": [1, 2], "c": [0.5, 1.5], "d": ["12:30", "2024"]})
+        pq.write_table(table.append_column("e", [notes]), tmp_path / "notes.parquet")
         pq.write_table(table, tmp_path / "input.parquet/0.parquet")
         pq.write_table(table, tmp_path / "folders/b=1/0.parquet")
         pq.write_table(table.drop_columns("c"), tmp_path / "input.parquet/1.parquet")
         table.to_pandas().to_csv(tmp_path / "input.csv", index=False)
         quasi = {"role": "quasi_identifier"}
         folder, csv = str(tmp_path / "folders"), str(tmp_path / "input.csv")
+        notes_file = str(tmp_path / "notes.parquet")
         cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
             ({"a": quasi}, {}, ""),
             (
@@ -322,6 +325,7 @@ class TestWhatKeepsRows:
                 {"path": csv, "format": "csv", "options": {"header": "true"}},
                 "a table",
             ),
+            ({"a": quasi}, {"path": notes_file}, "the bytes of columns that are not listed"),
             ({"a": quasi}, {"path": folder}, "columns that are names of folders"),
             ({"a": quasi}, {"options": {"mergeSchema": "true"}}, "input.options.mergeSchema"),
             ({"a": quasi}, {"options": {"pathGlobFilter": "0*"}}, ""),

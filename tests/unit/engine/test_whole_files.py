@@ -17,6 +17,7 @@ from anonspark.engine.spark.whole_files import (
     Splits,
     odd_options,
     odd_plans,
+    odd_share,
     odd_sizes,
     type_in_file,
 )
@@ -48,6 +49,13 @@ def splits(tasks: int) -> Splits:
 )
 def test_sizes_and_tasks(sizes: list[int], tasks: int, fits: bool) -> None:
     assert (odd_sizes(sizes, splits(tasks)) is None) == fits
+
+
+def test_columns_that_are_not_listed() -> None:
+    sizes = {"a": 10, "ä": 15, "note": 75}
+    assert odd_share(sizes, ["A", "Ä"]) is None
+    assert odd_share(sizes, ["a"]) == "the bytes of columns that are not listed"
+    assert odd_share({}, ["a"]) is None
 
 
 def test_options() -> None:
