@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.config.execution import ExecutionOptions
+from anonspark.layers.partition.predicting import MOST_HANDED_BACK
+from anonspark.layers.partition.sampling import MOST_SAMPLED
 
 # Stages of the pipeline that make up each step of the model.
-PUBLISHING = ("evaluate", "publish", "verify", "metrics")
+PUBLISHING = ("evaluate", "publish", "verify", "warnings", "metrics")
 STEPS = ("prepare", "counting", "forming classes", "publishing")
 
 # Rows and cores of a cluster, to predict.
@@ -30,6 +32,9 @@ PREDICTED = ((10**9, 100), (10**11, 1_000))
 COUNT_ROWS = 2**17
 FEWEST_BINS = 2**4
 COUNT_BYTES = 40
+
+# Of more rows one cut's bracket, 4 / sqrt(sampled) of them, is more than a pass hands back.
+MOST_PREDICTED = int(MOST_HANDED_BACK * math.sqrt(MOST_SAMPLED) / 4)
 
 
 @dataclass(frozen=True)
@@ -130,9 +135,13 @@ def seconds(model: dict[str, Line], rows: int, cores: int, passes: int) -> dict[
 
 
 def predicted_passes(runs: Sequence[Run], rows: int, task_rows: int) -> int:
-    """Return the passes of a table: as many for a level of the tree as the largest run took."""
-    largest = runs[-1]
-    return math.ceil(largest.passes / levels(largest.rows, task_rows) * levels(rows, task_rows))
+    """Return the passes of a table: those of the next larger run, or two a level of the tree.
+
+    Where no level of the tree can be predicted from a sample, histograms are counted.
+    """
+    if rows > MOST_PREDICTED:
+        return 2 * levels(rows, task_rows)
+    return next((run.passes for run in runs if run.rows >= rows), runs[-1].passes)
 
 
 def levels(rows: int, task_rows: int) -> int:
