@@ -45,5 +45,12 @@ def sources_of_given(table: pa.Table, schema: pa.Schema) -> list[Source]:
 def _read(table: pa.Table, schema: pa.Schema) -> Batches:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         pairs = zip(batch.columns, schema, strict=True)
-        columns = [values_as_read(values, field.type) for values, field in pairs]
+        columns = [values_as_read(_with_texts(values), field.type) for values, field in pairs]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _with_texts(values: pa.Array) -> pa.Array:
+    """Return the categories of polars as texts that Arrow can take by their numbers."""
+    if not pa.types.is_dictionary(values.type) or values.type.value_type != pa.string_view():
+        return values
+    return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))

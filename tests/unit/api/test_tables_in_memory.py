@@ -1,0 +1,120 @@
+"""Tables of pandas, polars and Arrow are anonymized by this process, and come back as such."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from anonspark.api import anonymize, verify
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+
+CONFIGURATION: dict[str, Any] = {
+    "attributes": {
+        "age": "quasi_identifier",
+        "city": "quasi_identifier",
+        "born": "quasi_identifier",
+        "illness": "sensitive",
+    },
+    "privacy": {"k": 5},
+    "missing": "category",
+    "model": {"name": "smondrian"},
+}
+
+
+def people() -> pa.Table:
+    rows = range(60)
+    return pa.table(
+        {
+            "age": [20 + 7 * row % 31 for row in rows],
+            "city": [None if row % 11 == 0 else "ABC"[row % 3] for row in rows],
+            "born": [date(1980 + row % 20, 1 + row % 12, 3) for row in rows],
+            "illness": [("cold", "flu")[row % 2] for row in rows],
+            "not listed": list(rows),
+        }
+    )
+
+
+def arrow_of_odd_texts(table: pa.Table) -> pa.Table:
+    table = table.set_column(1, "city", table["city"].cast(pa.large_string()))
+    return table.set_column(3, "illness", table["illness"].dictionary_encode())
+
+
+def polars_with_categories(table: pa.Table) -> pl.DataFrame:
+    return pl.DataFrame(pl.from_arrow(table)).with_columns(pl.col("illness").cast(pl.Categorical))
+
+
+def pandas_with_categories(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas().astype({"illness": "category"})
+
+
+KINDS: dict[str, Callable[[pa.Table], Any]] = {
+    "arrow": lambda table: table,
+    "arrow of odd texts": arrow_of_odd_texts,
+    "pandas": lambda table: table.to_pandas(),
+    "pandas with categories": pandas_with_categories,
+    "polars": pl.from_arrow,
+    "polars with categories": polars_with_categories,
+}
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """Return the records of a table of any kind."""
+    if isinstance(table, pd.DataFrame):
+        table = pa.Table.from_pandas(table, preserve_index=False)
+    if isinstance(table, pl.DataFrame):
+        table = table.to_arrow()
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release(kind: str) -> None:
+    given = KINDS[kind](people())
+    with anonymize(people(), CONFIGURATION) as expected, anonymize(given, CONFIGURATION) as release:
+        assert type(release.data) is type(given)
+        assert rows_of(release.data) == rows_of(expected.data)
+        assert set(rows_of(release.data)[0]) == {"age", "city", "born", "illness"}
+        assert release.verify(original=given).holds
+        proof = verify(release.data, CONFIGURATION, original=given)
+    assert proof.holds
+    assert proof.published.smallest >= 5
+
+
+def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with anonymize(people(), CONFIGURATION):
+        assert list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+    diverse = {"k": 5, "l_diversity": {"attribute": "illness", "l": 3}}
+    with pytest.raises(GuaranteeError, match="distinct l-diversity"):
+        anonymize(people(), CONFIGURATION | {"privacy": diverse})
+    assert list(tmp_path.iterdir()) == []
+    own = tmp_path / "own"
+    own.mkdir()
+    with anonymize(people(), CONFIGURATION, staging=str(own)):
+        assert list(own.iterdir())
+    assert list(own.iterdir()) == []
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"found list; expected .* pandas or polars"):
+        anonymize([1, 2], CONFIGURATION)
+    with pytest.raises(DataError, match="age"):
+        anonymize(people().drop_columns("age"), CONFIGURATION)
+    with pytest.raises(ConfigurationError, match=r"execution\.engine: found spark"):
+        anonymize(people(), CONFIGURATION | {"execution": {"engine": "spark"}})
+
+
+def test_a_proof_without_a_configuration() -> None:
+    ages = pl.DataFrame({"age": ["20-29", "20-29", "30-39"]})
+    proof = verify(ages, quasi_identifiers=["age"], k=2)
+    assert not proof.holds
+    assert proof.published.smallest == 1
