@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from anonspark.engine.local.grouping import aggregate, aggregates_of, merge
+from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge
 from anonspark.engine.protocol import ROW_GROUP_BYTES
 from anonspark.engine.tasks import Batches
 

@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.hashing import content_hash, xxhash64
-from anonspark.engine.columns.values import hashed_as, read_values
+from anonspark.engine.columns.batches import conform, hash_rows
+from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge, schema_of
+from anonspark.engine.columns.hashing import xxhash64
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.local import staged_files
-from anonspark.engine.local.grouping import aggregate, aggregates_of, merge, schema_of
 from anonspark.engine.local.matching import RowIndex
 from anonspark.engine.local.opening import Opened
 from anonspark.engine.local.publishing import publish_tasks
@@ -222,21 +223,11 @@ class LocalTable:
     ) -> LocalTable:
         """Add columns of 64-bit hashes of other columns."""
 
-        def hash_of(batch: pa.RecordBatch, names: Sequence[str]) -> Any:
-            columns = [batch.column(name) for name in names]
-            if like is not None:
-                pairs = [
-                    hashed_as(one, like.field(name).type)
-                    for one, name in zip(columns, names, strict=True)
-                ]
-                # Hashes skip nulls: the first value makes one of nothing at all.
-                return content_hash([part for pair in pairs for part in pair], 0)
-            if nulls:
-                return content_hash(columns, key)
-            return xxhash64(columns)
-
         def hashed(batch: pa.RecordBatch) -> pa.RecordBatch:
-            new = {name: pa.array(hash_of(batch, names)) for name, names in hashes.items()}
+            new = {
+                name: pa.array(hash_rows(batch, names, key, nulls=nulls, like=like))
+                for name, names in hashes.items()
+            }
             return pa.RecordBatch.from_pydict(
                 {**dict(zip(batch.schema.names, batch.columns, strict=True)), **new}
             )
@@ -328,20 +319,6 @@ def _local(table: Table) -> LocalTable:
 def _mapped(source: Source, function: OnBatches, schema: pa.Schema) -> Batches:
     for batch in run_guarded(function, source()):
         yield conform(batch, schema)
-
-
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with the columns of a schema, in its order and types."""
-    if batch.schema.equals(schema):
-        return batch
-    columns = [
-        column if column.type.equals(field.type) else column.cast(field.type)
-        for field in schema
-        for column in [batch.column(field.name)]
-    ]
-    if not columns:
-        return batch.select([])
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _on_whole(

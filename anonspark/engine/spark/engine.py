@@ -19,6 +19,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Skill, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
+from anonspark.engine.spark.binary_files import open_own_parquet
 from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
@@ -113,6 +114,9 @@ class SparkEngine:
 
     def published(self, path: str, data_format: str) -> SparkTable:
         """Return a table that this program published."""
+        own = open_own_parquet(self.session, path) if data_format.lower() == "parquet" else None
+        if own is not None:
+            return SparkTable(own, self)
         return self.wrap(self.session.read.format(data_format).load(path))
 
     def require_format(self, data_format: str) -> None:

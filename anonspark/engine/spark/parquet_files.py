@@ -146,6 +146,11 @@ def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
     return Encoding(arrow_schema(described), described.json(), codec, spark.version)
 
 
+def is_plain_schema(schema: st.StructType) -> bool:
+    """Return whether Arrow and Spark have the same types in the files of a table."""
+    return all(map(_is_plain, schema))
+
+
 def _is_plain(field: st.StructField) -> bool:
     def is_plain(data_type: st.DataType) -> bool:
         if isinstance(data_type, st.StructType):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,18 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 
 from anonspark.core.columns import HASH_KEY
+from anonspark.engine.columns.grouping import aggregates_of
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
+from anonspark.engine.spark.adding_up import add_up_in_tasks, can_add_up
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.fingerprints import content_hash, exact_sum, hash_sums
 from anonspark.engine.spark.hidden import with_hidden_number
+from anonspark.engine.spark.made import Made, Then, made
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.parcels import PARCELS, SendParcels, Unpack, shuffled
 from anonspark.engine.spark.parquet_files import (
     VALUES,
     encode_values,
@@ -54,35 +59,52 @@ class SparkTable:
 
     Parameters
     ----------
-    frame : DataFrame
+    content : DataFrame or Made
+        Rows, or what functions make of them: who wants that in another form need not have it handed
+        over and taken back.
     engine : Engine
         That made it.
     """
 
-    frame: DataFrame
+    content: DataFrame | Made
     engine: Engine
     _kept: bool = field(default=False, repr=False)
-    # What the batches are made of, and the function that makes them: who wants them in another form
-    # need not have them handed over and taken back.
-    _made_by: tuple[DataFrame, OnBatches] | None = field(default=None, repr=False)
 
-    def _of(self, frame: DataFrame) -> SparkTable:
-        return SparkTable(frame, self.engine)
+    def _of(self, content: DataFrame | Made) -> SparkTable:
+        return SparkTable(content, self.engine)
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows."""
+        return self.content.frame() if isinstance(self.content, Made) else self.content
 
     @property
     def schema(self) -> pa.Schema:
         """Names and types of the columns."""
-        return arrow_schema(self.frame.schema)
+        if isinstance(self.content, Made):
+            return self.content.schema
+        return arrow_schema(self.content.schema)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> SparkTable:
         """Apply a function to the batches of each task."""
-        mapped = map_batches(self.frame, function, spark_schema(schema))
-        return SparkTable(mapped, self.engine, _made_by=(self.frame, function))
+        if isinstance(self.content, Made):
+            return self._of(self.content.map_batches(function, schema))
+        return self._of(made(self.content, function, schema))
 
     def send(self, function: OnBatches, schema: pa.Schema, tasks: int) -> SparkTable:
         """Apply a function that names a task for each row, and hand every row to its task."""
-        addressed = self.map_batches(_Addressed(function, keys_for_partitions(tasks)), schema)
-        return self._of(addressed.frame.repartition(tasks, TASK))
+        keys = keys_for_partitions(tasks)
+        if any(pa.types.is_binary(field.type) for field in schema):
+            # Such rows are few and large: packed already.
+            addressed = self.map_batches(_Addressed(function, keys), schema)
+            return self._of(addressed.frame.repartition(tasks, TASK))
+        addressed = self.map_batches(function, schema)
+        if not isinstance(addressed.content, Made):
+            raise TypeError("a table that a function makes has to be known as such")
+        parcels = map_batches(
+            addressed.content.source, Then(addressed.content.plain, SendParcels(keys)), PARCELS
+        )
+        return self._of(made(shuffled(parcels, tasks), Unpack(), schema))
 
     def group(self, by: Sequence[str], tasks: int) -> SparkTable:
         """Bring rows that are equal in some columns into one task."""
@@ -100,6 +122,39 @@ class SparkTable:
         lists: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
+        if isinstance(self.content, Made):
+            wanted_here = aggregates_of(
+                self.schema,
+                count=count,
+                sums=sums,
+                least=least,
+                most=most,
+                hashes=hashes,
+                lists=lists,
+            )
+            if can_add_up(self.schema, by, wanted_here):
+                parts = int(
+                    self.content.source.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
+                    or 200
+                )
+                keys = keys_for_partitions(parts)
+                return self._of(add_up_in_tasks(self.content, by, wanted_here, keys))
+        return self._add_up_rows(
+            by, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
+        )
+
+    def _add_up_rows(
+        self,
+        by: Sequence[str],
+        *,
+        count: str | None,
+        sums: Sequence[str],
+        least: Sequence[str],
+        most: Sequence[str],
+        hashes: str | None,
+        lists: Sequence[str],
+    ) -> SparkTable:
+        """Have Spark add rows up."""
         figures = [
             *([] if count is None else [sf.count(sf.lit(1)).alias(count)]),
             *(sf.sum(quoted(name)).alias(name) for name in sums),
@@ -137,6 +192,10 @@ class SparkTable:
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> SparkTable:
         """Return some columns, or by their new names the columns that get them."""
+        if isinstance(self.content, Made) and names:
+            named = names if isinstance(names, Mapping) else {name: name for name in names}
+            if set(named.values()) <= set(self.schema.names):
+                return self._of(self.content.select(named))
         if isinstance(names, Mapping):
             columns = [sf.col(quoted(old)).alias(new) for new, old in names.items()]
             return self._of(self.frame.select(*columns))
@@ -167,6 +226,10 @@ class SparkTable:
         like: pa.Schema | None = None,
     ) -> SparkTable:
         """Add columns of 64-bit hashes of other columns."""
+        if isinstance(self.content, Made) and key is None:
+            hashed = [column for columns in hashes.values() for column in columns]
+            if self.content.can_hash(hashed, like):
+                return self._of(self.content.with_hashes(hashes, nulls=nulls, like=like))
         if like is not None:
             types = {field.name: field.dataType for field in spark_schema(like)}
             found = {field.name: field.dataType for field in self.frame.schema}
@@ -237,13 +300,12 @@ class SparkTable:
         """Write the rows as files that anybody can read."""
         session = self.frame.sparkSession
         odd = None
-        if data_format == "parquet" and self._made_by is not None:
+        if data_format == "parquet" and isinstance(self.content, Made):
             encoding = find_encoding(session, self.frame.schema)
             if isinstance(encoding, Encoding):
-                source, function = self._made_by
-                encode = _Encode(function, encoding)
+                encode = _Encode(self.content.plain, encoding)
                 place = f"{aside}/{directory}"
-                write_values(map_batches(source, encode, VALUES), place)
+                write_values(map_batches(self.content.source, encode, VALUES), place)
                 return Published(take_over_files(FileSystem(session), place, release, directory))
             odd = encoding
         return Published(write_table(self.frame, data_format, release, directory, aside), odd)

@@ -1,0 +1,67 @@
+"""Batches in the form that a table says they have, and hashes of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from anonspark.engine.columns.hashing import Hashes, content_hash, xxhash64
+from anonspark.engine.columns.values import hashed_as
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with the columns of a schema, in its order and types.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        Its columns may be more, or dictionaries of the values.
+    schema : pyarrow.Schema
+    """
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        column if column.type.equals(field.type) else column.cast(field.type)
+        for field in schema
+        for column in [batch.column(field.name)]
+    ]
+    if not columns:
+        return batch.select([])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def hash_rows(
+    batch: pa.RecordBatch,
+    names: Sequence[str],
+    key: int | None = None,
+    *,
+    nulls: bool = True,
+    like: pa.Schema | None = None,
+) -> Hashes:
+    """Return the hash of each row; see :meth:`anonspark.engine.protocol.Table.with_hashes`.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        Texts may be dictionaries.
+    names : sequence of str
+        Of the columns that are hashed.
+    key : int or None
+    nulls : bool
+    like : pyarrow.Schema or None
+
+    Returns
+    -------
+    int64 ndarray of shape (rows,)
+    """
+    columns = [batch.column(name) for name in names]
+    if like is not None:
+        pairs = [
+            hashed_as(one, like.field(name).type) for one, name in zip(columns, names, strict=True)
+        ]
+        # Hashes skip nulls: the first value makes one of nothing at all.
+        return content_hash([part for pair in pairs for part in pair], 0)
+    if nulls:
+        return content_hash(columns, key)
+    return xxhash64(columns)

@@ -1,0 +1,399 @@
+"""One row for all rows that are equal in some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.columns.values import plain
+from anonspark.engine.raw_columns import is_plain, is_text
+
+Kind = Literal["count", "sum", "min", "max", "xor", "list"]
+
+# Of whole numbers of 64 bits.
+_LARGE_SUM = pa.decimal128(38, 0)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A figure of each group.
+
+    Parameters
+    ----------
+    name : str
+        Of its column.
+    kind : str
+    column : str
+        That it is of; of counts any.
+    type : pyarrow.DataType
+    """
+
+    name: str
+    kind: Kind
+    column: str
+    type: pa.DataType
+
+    @property
+    def merged(self) -> Aggregate:
+        """The same of rows that are figures of parts of the groups already."""
+        return Aggregate(
+            self.name, "sum" if self.kind == "count" else self.kind, self.name, self.type
+        )
+
+
+def aggregates_of(
+    schema: pa.Schema,
+    *,
+    count: str | None,
+    sums: Sequence[str],
+    least: Sequence[str],
+    most: Sequence[str],
+    hashes: str | None,
+    lists: Sequence[str],
+) -> list[Aggregate]:
+    """Return the figures that :meth:`anonspark.engine.protocol.Table.add_up` promises, in order."""
+    types = {field.name: field.type for field in schema}
+    wanted = [] if count is None else [Aggregate(count, "count", "", pa.int64())]
+    wanted += [Aggregate(name, "sum", name, _sum_type(types[name])) for name in sums]
+    wanted += [Aggregate(name, "min", name, types[name]) for name in least]
+    wanted += [Aggregate(name, "max", name, types[name]) for name in most]
+    if hashes is not None:
+        wanted.append(Aggregate(f"{hashes}_sum", "sum", hashes, _LARGE_SUM))
+        wanted.append(Aggregate(f"{hashes}_xor", "xor", hashes, pa.int64()))
+    return wanted + [Aggregate(name, "list", name, pa.list_(types[name])) for name in lists]
+
+
+def _sum_type(own: pa.DataType) -> pa.DataType:
+    """Return the type of a sum, as SQL has it."""
+    if pa.types.is_integer(own) or pa.types.is_boolean(own):
+        return pa.int64()
+    if pa.types.is_decimal(own):
+        return pa.decimal128(min(own.precision + 10, 38), own.scale)
+    return pa.float64()
+
+
+def aggregate(rows: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Table:
+    """Return the figures of each group, in the order in which the groups come first.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        Texts may be dictionaries; in the result they are not.
+    by : sequence of str
+        None for one row of all, also where there are no rows.
+    wanted : sequence of Aggregate
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If a sum needs more than 64 bits.
+    """
+    if not by:
+        return pa.table({one.name: pa.array([_of_all(rows, one)], one.type) for one in wanted})
+    groups = find_groups([rows.column(name) for name in by])
+    columns = {name: _representatives(rows.column(name), groups) for name in by}
+    asked = [one for one in wanted if _is_left_to_arrow(rows, one)]
+    found = _aggregated(rows, groups, asked)
+    for one in wanted:
+        if one in asked:
+            columns[one.name] = found[f"{asked.index(one)}_{one.kind}"].cast(one.type)
+        else:
+            columns[one.name] = _figure(rows, groups, one)
+    return pa.table(columns)
+
+
+def _aggregated(rows: pa.Table, groups: Groups, asked: Sequence[Aggregate]) -> pa.Table:
+    """Return figures that Arrow has functions for, in the order of the groups."""
+    if not asked:
+        return pa.table({})
+    values = {f"{place}": _value(rows, one) for place, one in enumerate(asked)}
+    table = pa.table({"group": pa.array(groups.numbers), **values})
+    by_group = table.group_by("group", use_threads=False)
+    # Arrow has an order of its own.
+    return _in_order(
+        by_group.aggregate([(f"{place}", one.kind) for place, one in enumerate(asked)]), "group"
+    )
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows are equal.
+
+    Parameters
+    ----------
+    numbers : int64 ndarray of shape (rows,)
+        Of each row's group, counted from 0 in the order in which the groups come first.
+    first : int64 ndarray of shape (groups,)
+        Each group's first row.
+    """
+
+    numbers: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Return the rows of each group, int64 of shape (groups,)."""
+        return np.bincount(self.numbers, minlength=len(self.first))
+
+    def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the rows, group by group, and where groups begin, with the end of the last."""
+        ends = np.concatenate([[0], np.cumsum(self.sizes())])
+        return np.argsort(self.numbers, kind="stable"), ends
+
+
+def find_groups(columns: Sequence[pa.ChunkedArray]) -> Groups:
+    """Find the rows that are equal in all of some columns.
+
+    Parameters
+    ----------
+    columns : sequence of pyarrow.ChunkedArray
+        At least one. Texts may be dictionaries.
+
+    Notes
+    -----
+    Equal rows that stand together, as the records of a class do in a release, are one row from the
+    beginning. The others are sorted by a hash, and values that have the same one are compared: the
+    result is exact.
+    """
+    whole = [
+        one.combine_chunks() if len(one) else pa.array([], one.type)
+        for one in map(_unified, columns)
+    ]
+    rows = len(whole[0])
+    if not all(map(_is_comparable, whole)):
+        return _groups_of_arrow(whole)
+    starts = _starts_of_runs(whole)
+    if len(starts) < rows:
+        whole = [column.take(pa.array(starts)) for column in whole]
+    hashes = content_hash(whole)
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    same = ordered[1:] == ordered[:-1]
+    if not _are_equal(whole, order[1:][same], order[:-1][same]):
+        return _groups_of_arrow(columns)
+    new = np.ones(len(order), bool)
+    new[1:] = ~same
+    first = order[new]
+    # In the order of their first rows.
+    ranks = np.empty(len(first), np.int64)
+    by_first = np.argsort(first)
+    ranks[by_first] = np.arange(len(first))
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = ranks[np.cumsum(new) - 1]
+    first = starts[first[by_first]]
+    lengths = np.diff(starts, append=rows)
+    return Groups(np.repeat(numbers, lengths), first)
+
+
+def _in_order(table: pa.Table, name: str) -> pa.Table:
+    """Return rows in the order of a column of numbers, in which they often are already."""
+    numbers = table[name].to_numpy()
+    return table if (numbers[1:] > numbers[:-1]).all() else table.sort_by(name)
+
+
+def _unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
+
+
+def _is_comparable(column: pa.Array) -> bool:
+    own = column.type
+    if pa.types.is_dictionary(own):
+        # Of no value there are two.
+        return is_text(own.value_type) and column.dictionary.null_count == 0
+    return is_plain(own)
+
+
+def _starts_of_runs(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+    """Return the rows that differ from the one before in a column, the first row included.
+
+    Rows that are equal may be told apart.
+    """
+    rows = len(columns[0])
+    changes = np.zeros(rows, bool)
+    changes[:1] = True
+    for column in columns:
+        own = column.indices if pa.types.is_dictionary(column.type) else column
+        changed = pc.fill_null(pc.not_equal(own[1:], own[:-1]), True)
+        changes[1:] |= changed.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(changes)
+
+
+def _are_equal(
+    columns: Sequence[pa.Array], rows: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
+) -> bool:
+    """Return whether some rows are equal to others, pair by pair."""
+    if not len(rows):
+        return True
+    for column in columns:
+        one, other = (_bits(plain(column.take(pa.array(some)))) for some in (rows, others))
+        equal = pc.fill_null(pc.equal(one, other), False)
+        if not pc.all(pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))).as_py():
+            return False
+    return True
+
+
+def _bits(column: pa.Array) -> pa.Array:
+    """Return what can be compared: of floats the bits, for NaN is not equal to itself."""
+    if not pa.types.is_floating(column.type):
+        return column
+    own: pa.Array = comparable(pa.chunked_array([column])).combine_chunks()
+    return own.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+
+
+def _groups_of_arrow(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Groups:
+    """Find equal rows of any types, and where different ones have the same hash."""
+    chunked = [
+        one if isinstance(one, pa.ChunkedArray) else pa.chunked_array([one]) for one in columns
+    ]
+    keys = {f"key_{place}": comparable(one) for place, one in enumerate(chunked)}
+    table = pa.table({**keys, "row": pa.array(np.arange(len(chunked[0])))})
+    found = table.group_by(list(keys), use_threads=False).aggregate(
+        [("row", "min"), ("row", "list")]
+    )
+    found = _in_order(found, "row_min")
+    members = found["row_list"].combine_chunks()
+    numbers = np.empty(len(table), np.int64)
+    sizes = members.value_lengths().to_numpy()
+    numbers[members.flatten().to_numpy()] = np.repeat(np.arange(len(found)), sizes)
+    return Groups(numbers, found["row_min"].to_numpy().astype(np.int64))
+
+
+def _representatives(column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
+    taken = _unified(column).take(pa.array(groups.first))
+    if pa.types.is_dictionary(taken.type):
+        return taken.cast(taken.type.value_type)
+    return comparable(taken) if pa.types.is_floating(taken.type) else taken
+
+
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values that are equal in their bytes where those of a column are equal.
+
+    Zeros are one, whatever their sign; of nested values it is their number.
+    """
+    own = column.type
+    if pa.types.is_dictionary(own):
+        return comparable(column.cast(own.value_type))
+    if pa.types.is_floating(own):
+        positive = pc.add(column, pa.scalar(0, own))
+        return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), own), positive)
+    if pa.types.is_nested(own):
+        seen: dict[str, int] = {}
+        codes = [seen.setdefault(repr(value), len(seen)) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(codes, pa.int64())])
+    if pa.types.is_null(own):
+        return pa.chunked_array([pa.nulls(len(column), pa.int8())])
+    return column
+
+
+def _is_left_to_arrow(rows: pa.Table, one: Aggregate) -> bool:
+    if one.kind == "sum":
+        return not _is_sum_of_hashes(rows, one)
+    return one.kind in ("min", "max") and not pa.types.is_nested(one.type)
+
+
+def _is_sum_of_hashes(rows: pa.Table, one: Aggregate) -> bool:
+    return bool(one.type == _LARGE_SUM and pa.types.is_int64(rows.schema.field(one.column).type))
+
+
+def _value(rows: pa.Table, one: Aggregate) -> pa.ChunkedArray:
+    """Return what Arrow adds up or compares for a figure."""
+    column = rows.column(one.column)
+    if one.kind != "sum":
+        return column
+    # Wide enough before it is added up.
+    if pa.types.is_decimal(one.type):
+        return column.cast(pa.decimal128(38, one.type.scale))
+    wide = column.cast(one.type)
+    # Arrow does not say that a sum needs more than 64 bits; who makes one of a decimal does.
+    return wide.cast(_LARGE_SUM) if pa.types.is_integer(one.type) and _is_large(wide) else wide
+
+
+def _is_large(numbers: pa.ChunkedArray) -> bool:
+    """Return whether a sum of some of these whole numbers may need more than 64 bits."""
+    ends = pc.min_max(numbers).as_py()
+    widest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(widest * len(numbers) >= 2**63)
+
+
+def _figure(rows: pa.Table, groups: Groups, one: Aggregate) -> pa.Array:
+    """Return a figure of each group that Arrow has no function for."""
+    if one.kind == "count":
+        return pa.array(groups.sizes())
+    column = rows.column(one.column)
+    if one.kind == "sum":
+        return _sums_of_hashes(_hashes(column), groups)
+    if one.kind == "xor":
+        found = np.zeros(len(groups.first), np.int64)
+        np.bitwise_xor.at(found, groups.numbers, _hashes(column))
+        return pa.array(found)
+    order, ends = groups.members()
+    own = column.take(pa.array(order))
+    if one.kind == "list":
+        values = own.combine_chunks() if len(own) else pa.array([], own.type)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), plain(values))
+    best = min if one.kind == "min" else max
+    every = own.to_pylist()
+    return pa.array(
+        [
+            best((value for value in every[start:end] if value is not None), default=None)
+            for start, end in pairwise(ends.tolist())
+        ],
+        one.type,
+    )
+
+
+def _hashes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    filled = pc.fill_null(column, 0) if column.null_count else column
+    return filled.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+
+
+_HALF = 32
+
+
+def _sums_of_hashes(hashes: npt.NDArray[np.int64], groups: Groups) -> pa.Array:
+    """Return exact sums, as decimals: of both halves of the numbers, which fit 64 bits."""
+    low, high = (np.zeros(len(groups.first), np.int64) for _ in range(2))
+    np.add.at(low, groups.numbers, hashes & (2**_HALF - 1))
+    np.add.at(high, groups.numbers, hashes >> _HALF)
+    # The sum is high * 2^32 + low, in two words of 64 bits.
+    words = np.empty((len(low), 2), np.int64)
+    middle = high + (low >> _HALF)
+    words[:, 0] = (middle << _HALF) | (low & (2**_HALF - 1))
+    words[:, 1] = middle >> _HALF
+    return pa.Array.from_buffers(_LARGE_SUM, len(low), [None, pa.py_buffer(words.tobytes())])
+
+
+def _of_all(rows: pa.Table, one: Aggregate) -> Any:
+    if one.kind == "count":
+        return len(rows)
+    column = rows.column(one.column)
+    if one.kind == "sum":
+        return pc.sum(_value(rows, one)).cast(one.type).as_py()
+    if one.kind == "xor":
+        return int(np.bitwise_xor.reduce(column.drop_null().to_numpy().astype(np.int64)))
+    values = column.to_pylist()
+    if one.kind == "list":
+        return values
+    if pa.types.is_nested(one.type):
+        present = [value for value in values if value is not None]
+        best = min if one.kind == "min" else max
+        return best(present, default=None)
+    return (pc.min if one.kind == "min" else pc.max)(column).as_py()
+
+
+def merge(parts: pa.Table, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Table:
+    """Return the figures of whole groups from those of their parts."""
+    return aggregate(parts, by, [one.merged for one in wanted])
+
+
+def schema_of(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]) -> pa.Schema:
+    """Return the schema of the figures."""
+    types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
+    return pa.schema([*((name, types[name]) for name in by), *((a.name, a.type) for a in wanted)])

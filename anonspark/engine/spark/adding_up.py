@@ -1,0 +1,208 @@
+"""Adding up in tasks what functions of ours make, before anything of it is handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.columns.batches import conform
+from anonspark.engine.columns.grouping import Aggregate, aggregate, schema_of
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.protocol import OnBatches
+from anonspark.engine.raw_columns import is_plain
+from anonspark.engine.spark.made import Made, Then, is_told_fully, made
+from anonspark.engine.spark.parcels import PARCELS, WAITING_ROWS, Unpack, divide, shuffled, together
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.tasks import Batches
+
+# Rows that are added up at a time: those of most batches by themselves, for the dictionaries of
+# several would have to be made one.
+_ROWS_AT_ONCE = 1 << 16
+
+_BATCH_ROWS = 1 << 18
+
+
+def can_add_up(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]) -> bool:
+    """Return whether figures are the same here as in Spark, to the last bit.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the rows.
+    by : sequence of str
+    wanted : sequence of Aggregate
+    """
+    # One row of all is one that Spark has at once.
+    if not by or not all(
+        is_told_fully(schema.field(name)) and is_plain(schema.field(name).type) for name in by
+    ):
+        return False
+    return all(_is_exact(schema, one) for one in wanted)
+
+
+def _is_exact(schema: pa.Schema, one: Aggregate) -> bool:
+    if one.kind == "count":
+        return True
+    field = schema.field(one.column)
+    if not is_told_fully(field):
+        return False
+    if one.kind in ("sum", "min", "max"):
+        # Floats depend on the order, or on what NaN is worth.
+        return bool(
+            pa.types.is_integer(field.type)
+            or pa.types.is_decimal(field.type)
+            or (
+                one.kind != "sum"
+                and (is_plain(field.type) or pa.types.is_binary(field.type))
+                and not pa.types.is_floating(field.type)
+            )
+        )
+    return one.kind == "xor" or is_plain(field.type)
+
+
+def add_up_in_tasks(
+    rows: Made,
+    by: Sequence[str],
+    wanted: Sequence[Aggregate],
+    task_keys: npt.NDArray[np.int32],
+) -> Made:
+    """Return one row for all rows that are equal in some columns.
+
+    Parameters
+    ----------
+    rows : Made
+    by : sequence of str
+    wanted : sequence of Aggregate
+        For which :func:`can_add_up` holds.
+    task_keys : int32 ndarray of shape (parts,)
+        What Spark sends to each part of the groups.
+
+    Notes
+    -----
+    Each task adds its rows up, so that one shuffle has a row a group and task; with lists it has
+    all rows. A task holds the groups of its part.
+    """
+    schema = schema_of(rows.schema, by, wanted)
+    first, last = in_two_steps(by, wanted, task_keys, schema)
+    parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
+    return made(shuffled(parcels), last, schema)
+
+
+def in_two_steps(
+    by: Sequence[str],
+    wanted: Sequence[Aggregate],
+    task_keys: npt.NDArray[np.int32],
+    schema: pa.Schema,
+) -> tuple[OnBatches, OnBatches]:
+    """Return what makes parcels of rows, and what makes figures of the parcels of a part.
+
+    Parameters
+    ----------
+    by : sequence of str
+    wanted : sequence of Aggregate
+    task_keys : int32 ndarray of shape (parts,)
+    schema : pyarrow.Schema
+        Of the figures.
+    """
+    names = tuple(by)
+    if any(one.kind == "list" for one in wanted):
+        return _Divide(names, task_keys), _AddUp(names, tuple(wanted), schema, once=True)
+    merged = tuple(one.merged for one in wanted)
+    return _AddUpAndDivide(names, tuple(wanted), task_keys), _AddUp(names, merged, schema)
+
+
+@dataclass(frozen=True)
+class _Divide:
+    """Divides rows among the parts."""
+
+    by: tuple[str, ...]
+    task_keys: npt.NDArray[np.int32]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for waiting in together(batches):
+            yield from self.divided(pa.Table.from_batches(waiting))
+
+    def divided(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        columns = [
+            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            for column in rows.columns
+        ]
+        rows = pa.table(columns, rows.column_names)
+        hashes = content_hash([rows.column(name) for name in self.by])
+        parts = hashes.view(np.uint64) % np.uint64(len(self.task_keys))
+        yield from divide(rows, parts.astype(np.int64), self.task_keys)
+
+
+@dataclass(frozen=True)
+class _AddUpAndDivide:
+    """Adds up what a task has, and divides the groups among the parts."""
+
+    by: tuple[str, ...]
+    wanted: tuple[Aggregate, ...]
+    task_keys: npt.NDArray[np.int32]
+
+    def __call__(self, batches: Batches) -> Batches:
+        divide_rows = _Divide(self.by, self.task_keys)
+        for groups in _added_up(batches, self.by, self.wanted, most=WAITING_ROWS):
+            yield from divide_rows.divided(groups)
+
+
+@dataclass(frozen=True)
+class _AddUp:
+    """Adds up the parts of the groups."""
+
+    by: tuple[str, ...]
+    wanted: tuple[Aggregate, ...]
+    schema: pa.Schema
+    # Whether all rows have to be there first.
+    once: bool = False
+
+    def __call__(self, batches: Batches) -> Batches:
+        unpacked = Unpack()(batches)
+        if self.once:
+            received = [batch for batch in unpacked if batch.num_rows]
+            tables = (
+                [aggregate(pa.Table.from_batches(received), self.by, self.wanted)]
+                if received
+                else []
+            )
+        else:
+            tables = list(_added_up(unpacked, self.by, self.wanted, at_once=WAITING_ROWS))
+        for table in tables:
+            for batch in table.combine_chunks().to_batches(_BATCH_ROWS):
+                yield conform(batch, self.schema)
+
+
+def _added_up(
+    batches: Batches,
+    by: Sequence[str],
+    wanted: Sequence[Aggregate],
+    *,
+    at_once: int = _ROWS_AT_ONCE,
+    most: int | None = None,
+) -> Iterator[pa.Table]:
+    """Add up batches; hand over what there is where more groups than some would wait."""
+    merged = [one.merged for one in wanted]
+    waiting: list[pa.Table] = []
+    # Doubled as groups are added, so that all of them are not looked at again and again.
+    limit = WAITING_ROWS
+
+    def together_again() -> pa.Table:
+        whole = pa.concat_tables(waiting)
+        return whole if len(waiting) == 1 else aggregate(whole, by, merged)
+
+    for rows in together(batches, at_once):
+        waiting.append(aggregate(pa.Table.from_batches(rows), by, wanted))
+        if sum(map(len, waiting)) < limit:
+            continue
+        waiting = [together_again()]
+        if most is not None and len(waiting[0]) > most // 2:
+            yield waiting.pop()
+        else:
+            limit = max(WAITING_ROWS, 2 * sum(map(len, waiting)))
+    if waiting:
+        yield together_again()

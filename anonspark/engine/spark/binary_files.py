@@ -1,0 +1,250 @@
+"""Parquet files that are decoded in Python tasks, handed over as they are.
+
+Spark's own reader makes rows, and handing rows over to Python costs several times what decoding
+them there does. Its source ``binaryFile`` hands over a whole file as one value: with Spark's file
+systems and credentials, and the same files that its reader of Parquet would find.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyarrow import parquet
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from anonspark.engine.files import FilesError
+from anonspark.engine.raw_columns import is_text
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.parquet_files import is_plain_schema
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+
+LARGEST_FILE = 128 * 2**20
+"""Bytes of a file that a task may hold as a whole, in Java and in Python; Spark's own reader takes
+larger ones by row group."""
+
+CONTENT = "content"
+"""Column of the files' bytes."""
+
+_BATCH_ROWS = 1 << 18
+
+# More than most footers have.
+_TAIL = 1 << 16
+# Their length, and the magic bytes.
+_END = 8
+
+_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+_VERSION_KEY = b"org.apache.spark.version"
+# Of files that count days and times by an old calendar.
+_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+
+_PATH = re.compile(r"\bpath=(.*?); isDirectory=false; length=(\d+);")
+
+
+def open_own_parquet(spark: SparkSession, path: str) -> Made | None:
+    """Open Parquet files that we wrote, to be decoded in Python.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str
+        A directory of files.
+
+    Returns
+    -------
+    Made or None
+        None where only Spark's reader knows the files, or what to say of them: there are none, one
+        is too large or damaged, or they have columns or footers that we do not write.
+
+    Notes
+    -----
+    No job. The driver lists the files and reads the footer of the first one, by name, as Spark's
+    reader does; the types of the columns of the others are compared when they are decoded.
+    """
+    try:
+        found = _list_files(spark, path)
+        if found is None:
+            return None
+        files, first, size = found
+        schema = _own_schema(FileSystem(spark), first, size)
+    except (PySparkException, Py4JError, FilesError, OSError, pa.ArrowException):
+        return None
+    if schema is None:
+        return None
+    decode = DecodeParquet(schema)
+
+    def rows() -> DataFrame:
+        return spark.read.schema(spark_schema(schema)).parquet(path)
+
+    return Made(files, decode, schema, decode.select, rows)
+
+
+def _list_files(spark: SparkSession, path: str) -> tuple[DataFrame, str, int] | None:
+    """Return the contents of the files, and path and bytes of the first one."""
+    files = spark.read.format("binaryFile").load(path)
+    relation: Any = files._jdf.queryExecution().analyzed().relation()
+    if relation.partitionSchema().length():
+        return None
+    statuses = relation.location().allFiles()
+    # At once: each question to Java takes its time.
+    listed = _PATH.findall(str(statuses.mkString("\n")))
+    if not listed or len(listed) != statuses.size():
+        return None
+    largest = spark.conf.get("spark.sql.sources.binaryFile.maxLength", None)
+    limit = LARGEST_FILE if largest is None else min(LARGEST_FILE, int(largest))
+    if any(int(size) > limit for _, size in listed):
+        return None
+    first, size = min(listed)
+    # Summaries that Spark would ask for the columns.
+    if first.rpartition("/")[2].startswith("_"):
+        return None
+    return files.select(CONTENT), first, int(size)
+
+
+def _own_schema(files: FileSystem, path: str, size: int) -> pa.Schema | None:
+    """Return the columns that a file's footer tells; None where we would not write it."""
+    tail = files.read_part(path, max(size - _TAIL, 0), min(size, _TAIL))
+    needed = int.from_bytes(tail[-_END:-4], "little") + _END
+    if needed > len(tail):
+        if needed > size:
+            return None
+        tail = files.read_part(path, size - needed, needed)
+    footer = parquet.read_metadata(pa.BufferReader(tail))
+    told = footer.metadata or {}
+    described, version = told.get(_SCHEMA_KEY), told.get(_VERSION_KEY, b"")
+    if (
+        described is None
+        or version[:2] in (b"", b"1.", b"2.")
+        or any(key in told for key in _LEGACY_KEYS)
+    ):
+        return None
+    try:
+        schema = st.StructType.fromJson(json.loads(described))
+    except (ValueError, KeyError, TypeError, PySparkException):
+        return None
+    names = [name.lower() for name in schema.fieldNames()]
+    plain = is_plain_schema(schema) and not any(field.metadata for field in schema)
+    if not names or not plain or len(set(names)) < len(names):
+        return None
+    return arrow_schema(schema)
+
+
+@dataclass(frozen=True)
+class DecodeParquet:
+    """Decodes files whose contents are values.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The columns to decode, in the order that they shall have.
+    """
+
+    schema: pa.Schema
+
+    def select(self, names: Sequence[str]) -> DecodeParquet:
+        """Return what decodes some of the columns."""
+        return DecodeParquet(pa.schema([self.schema.field(name) for name in names]))
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the rows of the files, texts as dictionaries."""
+        for batch in batches:
+            for content in batch.column(CONTENT):
+                # Files without a byte Spark's reader passes over as well.
+                if len(content.as_buffer()):
+                    yield from _guarded(decode_parquet(content.as_buffer(), self.schema))
+
+
+def decode_parquet(content: pa.Buffer, schema: pa.Schema) -> Batches:
+    """Decode a file, row group by row group.
+
+    Parameters
+    ----------
+    content : pyarrow.Buffer
+    schema : pyarrow.Schema
+        The columns to decode. A column that the file does not have is missing in every row.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Texts as dictionaries.
+
+    Raises
+    ------
+    ValueError
+        If a column has another type.
+    pyarrow.ArrowException, OSError
+        If the file is damaged.
+    """
+    metadata = parquet.read_metadata(pa.BufferReader(content))
+    there = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
+    texts = [
+        there[field.name.lower()]
+        for field in schema
+        if is_text(field.type) and field.name.lower() in there
+    ]
+    with parquet.ParquetFile(
+        pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
+    ) as file:
+        own = [there[name.lower()] for name in schema.names if name.lower() in there]
+        # One column at least tells how many rows there are.
+        reading = own or list(there.values())[:1]
+        for batch in file.iter_batches(_BATCH_ROWS, columns=reading, use_threads=False):
+            columns = [
+                _column(batch, there.get(field.name.lower()), field.type) for field in schema
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema.names)
+
+
+def _column(batch: pa.RecordBatch, name: str | None, wanted: pa.DataType) -> pa.Array:
+    if name is None:
+        values = pa.nulls(len(batch), wanted)
+        return values.dictionary_encode() if is_text(wanted) else values
+    values = batch.column(name)
+    found = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if found.equals(wanted):
+        return values
+    if _is_same_kind(found, wanted):
+        return values.cast(wanted)
+    raise ValueError("a column has another type")
+
+
+def _is_same_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether Parquet has one type for two of Arrow: what lists hold has many names."""
+    if pa.types.is_nested(found):
+        return bool(
+            spark_schema(pa.schema([("", found)])) == spark_schema(pa.schema([("", wanted)]))
+        )
+    return bool(
+        pa.types.is_timestamp(found)
+        and pa.types.is_timestamp(wanted)
+        and bool(found.tz) == bool(wanted.tz)
+        and found.unit == "us"
+    )
+
+
+def _guarded(batches: Batches) -> Batches:
+    """Yield what is decoded; what is wrong with a file is told in words that hold no value.
+
+    Raises
+    ------
+    DataError
+        Which :func:`anonspark.engine.spark.errors.reading_input` knows.
+    """
+    try:
+        yield from batches
+    except (pa.ArrowException, OSError, ValueError):
+        pass
+    else:
+        return
+    # Outside the handler, so that the traceback does not show the error that came first.
+    raise DataError("CANNOT_READ: a file is damaged, or has other columns than the first one")

@@ -1,0 +1,164 @@
+"""Batches that our functions make in a task, one function after the other.
+
+Between two functions nothing is handed to Java: what Spark does with rows on their way from Python
+and back costs more than most of our functions do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from anonspark.engine.columns.batches import conform, hash_rows
+from anonspark.engine.protocol import OnBatches
+from anonspark.engine.raw_columns import is_plain
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.names import quoted
+from anonspark.engine.spark.tasks import map_batches
+from anonspark.engine.tasks import Batches
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a function makes of the rows of a DataFrame.
+
+    Parameters
+    ----------
+    source : DataFrame
+    function : callable
+        Its texts may be dictionaries.
+    schema : pyarrow.Schema
+        Of what it makes, without dictionaries.
+    choose : callable or None
+        Returns the function that makes some of the columns alone; None where it would do the same
+        work.
+    rows : callable or None
+        Returns the same as rows, where Spark has a shorter way to them.
+    """
+
+    source: DataFrame
+    function: OnBatches
+    schema: pa.Schema
+    choose: Callable[[Sequence[str]], OnBatches] | None = None
+    rows: Callable[[], DataFrame] | None = None
+
+    @property
+    def plain(self) -> OnBatches:
+        """The function, without dictionaries."""
+        return Then(self.function, Conform(self.schema))
+
+    def frame(self) -> DataFrame:
+        """Return the rows."""
+        if self.rows is not None:
+            return self.rows()
+        return map_batches(self.source, self.plain, spark_schema(self.schema))
+
+    def then(self, function: OnBatches, schema: pa.Schema) -> Made:
+        """Apply a function of ours, which takes dictionaries."""
+        return made(self.source, Then(self.function, function), schema)
+
+    def map_batches(self, function: OnBatches, schema: pa.Schema) -> Made:
+        """Apply any function."""
+        return made(self.source, Then(self.plain, function), schema)
+
+    def select(self, columns: Mapping[str, str]) -> Made:
+        """Return columns under new names."""
+        schema = pa.schema(self.schema.field(old).with_name(new) for new, old in columns.items())
+        wanted = list(dict.fromkeys(columns.values()))
+        function = self.function if self.choose is None else self.choose(wanted)
+        rows = None if self.rows is None else _Renamed(self.rows, columns)
+        return Made(self.source, Then(function, _Select(columns)), schema, rows=rows)
+
+    def can_hash(self, names: Sequence[str], like: pa.Schema | None) -> bool:
+        """Return whether columns are hashed here as Spark hashes them."""
+        return all(
+            is_told_fully(field)
+            and is_plain(field.type)
+            and (like is None or like.field(name).type.equals(field.type))
+            for name in names
+            for field in [self.schema.field(name)]
+        )
+
+    def with_hashes(
+        self, hashes: Mapping[str, Sequence[str]], *, nulls: bool, like: pa.Schema | None
+    ) -> Made:
+        """Add columns of hashes; see :meth:`anonspark.engine.protocol.Table.with_hashes`."""
+        schema = self.schema
+        for name in hashes:
+            schema = schema.append(pa.field(name, pa.int64(), nullable=False))
+        return self.then(_Hash(hashes, nulls, like), schema)
+
+
+def made(source: DataFrame, function: OnBatches, schema: pa.Schema) -> Made:
+    """Return what a function makes of rows, with the types that Spark has for it."""
+    return Made(source, function, arrow_schema(spark_schema(schema)))
+
+
+def is_told_fully(field: pa.Field) -> bool:
+    """Return whether a type of Arrow says all of a type of Spark: not the collation of a text."""
+    return not field.metadata
+
+
+@dataclass(frozen=True)
+class Then:
+    """Applies one function after the other."""
+
+    first: OnBatches
+    second: OnBatches
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Apply both."""
+        return self.second(self.first(batches))
+
+
+@dataclass(frozen=True)
+class Conform:
+    """Gives batches the form of a schema."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield batches of the schema."""
+        for batch in batches:
+            yield conform(batch, self.schema)
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    rows: Callable[[], DataFrame]
+    columns: Mapping[str, str]
+
+    def __call__(self) -> DataFrame:
+        columns = [sf.col(quoted(old)).alias(new) for new, old in self.columns.items()]
+        return self.rows().select(*columns)
+
+
+@dataclass(frozen=True)
+class _Select:
+    columns: Mapping[str, str]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            own = [batch.column(old) for old in self.columns.values()]
+            yield pa.RecordBatch.from_arrays(own, list(self.columns))
+
+
+@dataclass(frozen=True)
+class _Hash:
+    hashes: Mapping[str, Sequence[str]]
+    nulls: bool
+    like: pa.Schema | None
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            new = [
+                pa.array(hash_rows(batch, names, nulls=self.nulls, like=self.like))
+                for names in self.hashes.values()
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [*batch.columns, *new], [*batch.schema.names, *self.hashes]
+            )

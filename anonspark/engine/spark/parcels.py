@@ -1,0 +1,122 @@
+"""Rows that are handed from task to task in parcels: Arrow streams, a value each.
+
+Row by row, what Java does to take rows from Python, shuffle them and hand them back costs more
+than what is done with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from anonspark.engine.protocol import TASK
+from anonspark.engine.tasks import Batches
+
+PARCEL = "parcel"
+"""Column of the Arrow streams."""
+
+PARCELS = f"{TASK} int, {PARCEL} binary"
+
+WAITING_ROWS = 1 << 20
+"""Rows that wait in a task until they are divided into parcels."""
+
+_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+_SCHEMA = pa.schema([(TASK, pa.int32()), (PARCEL, pa.binary())])
+
+
+def divide(
+    rows: pa.Table, parts: npt.NDArray[np.int64], task_keys: npt.NDArray[np.int32]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the parcels of rows, one for each part that has some.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+    parts : int64 ndarray of shape (rows,)
+        Where each row goes.
+    task_keys : int32 ndarray of shape (parts,)
+        What Spark sends to each part.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Of one row, see :data:`PARCELS`.
+    """
+    counts = np.bincount(parts, minlength=len(task_keys))
+    if np.count_nonzero(counts) > 1:
+        rows = rows.take(pa.array(np.argsort(parts, kind="stable")))
+    ends = np.cumsum(counts)
+    for part in np.flatnonzero(counts).tolist():
+        own = rows.slice(ends[part] - counts[part], counts[part])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(task_keys[part : part + 1]), pa.array([_packed(own)], pa.binary())],
+            schema=_SCHEMA,
+        )
+
+
+def _packed(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=_WRITE_OPTIONS) as stream:
+        stream.write_table(rows.combine_chunks())
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+@dataclass(frozen=True)
+class SendParcels:
+    """Divides rows among the tasks that are named in their column :data:`TASK`."""
+
+    task_keys: npt.NDArray[np.int32]
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the parcels."""
+        for waiting in together(batches):
+            rows = pa.Table.from_batches(waiting)
+            parts = rows.column(TASK).to_numpy().astype(np.int64)
+            yield from divide(rows, parts, self.task_keys)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Returns the batches of the parcels that a task is given."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the batches."""
+        for batch in batches:
+            for parcel in batch.column(PARCEL):
+                with pa.ipc.open_stream(parcel.as_buffer()) as stream:
+                    yield from stream
+
+
+def together(batches: Batches, rows: int = WAITING_ROWS) -> Iterator[list[pa.RecordBatch]]:
+    """Put batches together until they have so many rows; empty ones are left out."""
+    waiting: list[pa.RecordBatch] = []
+    waiting_rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            waiting_rows += batch.num_rows
+        if waiting_rows >= rows:
+            yield waiting
+            waiting, waiting_rows = [], 0
+    if waiting:
+        yield waiting
+
+
+def shuffled(parcels: DataFrame, parts: int | None = None) -> DataFrame:
+    """Bring parcels of equal keys into one task.
+
+    Parameters
+    ----------
+    parcels : DataFrame
+        Of :data:`PARCELS`.
+    parts : int or None
+        Number of tasks; None leaves it to Spark, which puts small ones together.
+    """
+    return parcels.repartition(TASK) if parts is None else parcels.repartition(parts, TASK)

@@ -1,0 +1,239 @@
+"""What functions make in tasks is the same whether rows pass through Java in between or not."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anonspark.engine.local.writing import write_parquet
+from anonspark.engine.protocol import TASK, OnBatches
+from anonspark.engine.spark.binary_files import open_own_parquet
+from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.spark.made import Made
+from anonspark.engine.spark.table import SparkTable
+from anonspark.engine.tasks import Batches
+from anonspark.errors import DataError
+
+COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "byte": (pa.int8(), [-1, None, 3, 3]),
+    "short": (pa.int16(), [-1, None, 3, 3]),
+    "int": (pa.int32(), [-1, None, 3, 3]),
+    "long": (pa.int64(), [-(2**62), None, 3, 3]),
+    "float": (pa.float32(), [1.5, None, float("inf"), -0.0]),
+    "double": (pa.float64(), [0.0, None, -0.0, float("nan")]),
+    "boolean": (pa.bool_(), [True, None, False, False]),
+    "Text": (pa.string(), ["ä\n", None, "", ""]),
+    "odd name, of; it": (pa.string(), ["x", "x", "y" * 40, None]),
+    "binary": (pa.binary(), [b"\xff", None, b"", b""]),
+    "day": (pa.date32(), [date(1, 1, 1), None, date(9999, 12, 31), date(2026, 1, 1)]),
+    "time": (
+        pa.timestamp("us", "UTC"),
+        [datetime(2026, 1, 1, 0, 0, 0, 7, tzinfo=UTC), None, None, datetime(1, 1, 1, tzinfo=UTC)],
+    ),
+    "clock": (pa.timestamp("us"), [datetime(2026, 1, 1), None, None, None]),
+    "short decimal": (pa.decimal128(9, 2), [Decimal("-1.50"), None, Decimal("7.25"), Decimal(0)]),
+    "long decimal": (pa.decimal128(38, 18), [Decimal("-1.5"), None, Decimal(1), Decimal(1)]),
+    "list": (pa.list_(pa.string()), [["a", None], None, [], []]),
+    "struct": (
+        pa.struct([("a", pa.int64()), ("b", pa.list_(pa.date32()))]),
+        [{"a": 1}, None, {}, {}],
+    ),
+}
+SCHEMA = pa.schema([(name, data_type) for name, (data_type, _) in COLUMNS.items()])
+ROWS = pa.RecordBatch.from_arrays(
+    [pa.array(own, of) for of, own in COLUMNS.values()], schema=SCHEMA
+)
+PLAIN = [name for name in SCHEMA.names if name not in ("binary", "list", "struct")]
+
+
+def twice() -> OnBatches:
+    """Return what says every row twice, in batches of one row, and refuses dictionaries."""
+
+    def say(batches: Batches) -> Batches:
+        for batch in batches:
+            assert not any(pa.types.is_dictionary(field.type) for field in batch.schema)
+            for place in range(len(batch)):
+                yield batch.slice(place, 1)
+                yield batch.slice(place, 1)
+
+    return say
+
+
+def to_three_tasks() -> OnBatches:
+    """Return what deals rows out like cards."""
+
+    def address(batches: Batches) -> Batches:
+        for batch in batches:
+            tasks = pa.array([place % 3 for place in range(len(batch))], pa.int32())
+            yield batch.append_column("task", tasks)
+
+    return address
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """Return a directory of files that the engine published, one of them without rows."""
+    path = tmp_path / "release" / "data"
+    path.mkdir(parents=True)
+    write_parquet(iter([ROWS, ROWS.slice(2)]), SCHEMA, str(path / "part-00000.parquet"))
+    write_parquet(iter([ROWS.slice(1, 1)]), SCHEMA, str(path / "part-00001.parquet"))
+    write_parquet(iter([ROWS.slice(0, 0)]), SCHEMA, str(path / "part-00002.parquet"))
+    return path
+
+
+def bag(table: pa.Table) -> list[str]:
+    return sorted(
+        repr({name: sorted(one, key=repr) if isinstance(one, list) else one
+              for name, one in row.items()})
+        for row in table.to_pylist()
+    )  # fmt: skip
+
+
+Verb = Callable[[SparkTable], SparkTable]
+ADDRESSED = pa.schema([*(SCHEMA.field(name) for name in PLAIN), pa.field(TASK, pa.int32())])
+
+VERBS: dict[str, Verb] = {
+    "rows": lambda table: table,
+    "mapped": lambda table: table.map_batches(twice(), SCHEMA).map_batches(twice(), SCHEMA),
+    "selected": lambda table: table.select(["day", "Text"]),
+    "renamed": lambda table: table.select({"Text": "day", "b": "odd name, of; it", "c": "day"}),
+    "selected of mapped": lambda table: table.map_batches(twice(), SCHEMA).select({"a": "list"}),
+    "none selected": lambda table: table.select([]),
+    "hashed": lambda table: table.with_hashes({"h": PLAIN, "g": ["Text"]}),
+    "hashed without nulls": lambda table: table.with_hashes({"h": PLAIN}, nulls=False),
+    "hashed like itself": lambda table: table.with_hashes({"h": PLAIN}, like=table.schema),
+    "hashed nested": lambda table: table.with_hashes({"h": SCHEMA.names}),
+    "hashed with a key": lambda table: table.with_hashes({"h": PLAIN}, 7),
+    "hashed like another": lambda table: table.with_hashes(
+        {"h": ["int"]}, like=pa.schema([("int", pa.int64())])
+    ),
+    "counted": lambda table: table.add_up(["Text", "int", "double"], count="n"),
+    "all counted": lambda table: table.add_up([], count="n", sums=["long"]),
+    "different": lambda table: table.add_up(PLAIN),
+    "added up": lambda table: table.map_batches(twice(), SCHEMA).add_up(
+        ["Text"], count="n", sums=["byte", "long", "short decimal"], least=["day", "boolean"],
+        most=["binary", "time"], hashes="int",
+    ),
+    "floats added up": lambda table: table.add_up(["Text"], sums=["double"], most=["float"]),
+    "listed": lambda table: table.add_up(["Text"], count="n").add_up(["n"], lists=["Text"]),
+    "twice added up": lambda table: table.with_hashes({"h": PLAIN}).add_up(["Text"], count="n",
+        hashes="h").add_up(["n"], count="m", sums=["h_sum"], hashes="h_xor"),
+    "sent": lambda table: table.select(PLAIN).send(to_three_tasks(), ADDRESSED, 3).select(PLAIN),
+    "sent bytes": lambda table: table.select(["binary"]).send(
+        to_three_tasks(), pa.schema([("binary", pa.binary()), (TASK, pa.int32())]), 3
+    ).select(["binary"]),
+    "joined": lambda table: table.select(["day"]).join(
+        table.add_up(["day"], count="n"), ["day"], small=True
+    ),
+    "united": lambda table: table.select(["Text"]).union(
+        table.select({"Text": "odd name, of; it"})
+    ),
+    "kept": lambda table: table.map_batches(twice(), SCHEMA).keep().select(["day"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_files_decoded_in_tasks(engine: SparkEngine, release: Path, verb: str) -> None:
+    table = engine.published(str(release), "parquet")
+    assert isinstance(table.content, Made)
+    spark = engine.wrap(engine.session.read.parquet(str(release)))
+    assert table.schema.equals(spark.schema, check_metadata=True)
+    found, expected = VERBS[verb](table), VERBS[verb](spark)
+    # Without its functions: every step by itself.
+    assert found.schema.names == expected.schema.names
+    assert found.schema.types == expected.schema.types
+    assert bag(found.gather()) == bag(expected.gather())
+    assert found.count() == expected.count()
+
+
+def test_names_that_differ_in_case(engine: SparkEngine, release: Path) -> None:
+    table = engine.published(str(release), "parquet")
+    assert bag(table.select({"a": "TEXT"}).gather()) == bag(table.select({"a": "Text"}).gather())
+
+
+def test_columns_of_some_files_alone(engine: SparkEngine, release: Path) -> None:
+    """Where a file lacks a column it is missing, as Spark's reader says."""
+    batch = pa.record_batch({"int": pa.array([5], pa.int32()), "more": [1]})
+    write_parquet(iter([batch]), batch.schema, str(release / "part-00009.parquet"))
+    for names in (["int"], ["Text", "day"]):
+        own = engine.published(str(release), "parquet").select(names)
+        found = own.map_batches(twice(), own.schema)
+        spark = engine.wrap(engine.session.read.parquet(str(release))).select(names)
+        assert bag(found.gather()) == bag(spark.map_batches(twice(), own.schema).gather())
+
+
+def test_empty_files_are_passed_over(engine: SparkEngine, release: Path) -> None:
+    before = engine.published(str(release), "parquet").add_up(["day"], count="n").gather()
+    (release / "part-00007.parquet").touch()
+    after = engine.published(str(release), "parquet").add_up(["day"], count="n").gather()
+    assert bag(before) == bag(after)
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    path.write_bytes(content)
+
+
+def change_type(path: Path) -> None:
+    table = pa.record_batch({name: ["x"] for name in SCHEMA.names})
+    path.unlink()
+    write_parquet(iter([table]), table.schema, str(path))
+
+
+@pytest.mark.parametrize(
+    "spoil", [damage, change_type, Path.unlink, lambda path: path.write_bytes(b"PAR1x")]
+)
+def test_files_that_cannot_be_read(
+    engine: SparkEngine, release: Path, spoil: Callable[[Path], Any]
+) -> None:
+    table = engine.published(str(release), "parquet")
+    spark = engine.wrap(engine.session.read.parquet(str(release)))
+    spoil(release / "part-00001.parquet")
+    told = []
+    for one in (table, spark):
+        with pytest.raises(DataError) as error, engine.reading((str(release),)):
+            one.add_up(["int", "Text"], count="n").gather()
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    assert str(release) in told[0]
+
+
+def test_no_value_is_told_of_a_file_that_cannot_be_read(
+    engine: SparkEngine, release: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = engine.published(str(release), "parquet")
+    batch = pa.record_batch({"Text": pa.array([b"secret-value \xff"]), "int": ["secret-value"]})
+    (release / "part-00001.parquet").unlink()
+    write_parquet(iter([batch]), batch.schema, str(release / "part-00001.parquet"))
+    with pytest.raises(DataError) as error, engine.reading((str(release),)):
+        table.add_up(["int", "Text"], count="n").gather()
+    assert "secret-value" not in "".join(traceback.format_exception(error.value))
+    assert "secret-value" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("kind", ["nothing", "folders", "another program's", "large", "damaged"])
+def test_what_is_left_to_spark(
+    engine: SparkEngine, release: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = str(release)
+    if kind == "nothing":
+        path += "-none"
+    elif kind == "folders":
+        path = str(release.parent)
+        release.rename(release.parent / "day=2026-01-01")
+    elif kind == "another program's":
+        pq.write_table(pa.table({"a": [1]}), release / "part-00000.parquet")
+    elif kind == "large":
+        monkeypatch.setattr("anonspark.engine.spark.binary_files.LARGEST_FILE", 100)
+    else:
+        (release / "part-00000.parquet").write_bytes(b"no Parquet")
+    assert open_own_parquet(engine.session, path) is None
