@@ -26,12 +26,9 @@ from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.parquet_files import is_plain_schema
+from anonspark.engine.spark.whole_files import odd_settings, odd_sizes, splits_of
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-
-LARGEST_FILE = 128 * 2**20
-"""Bytes of a file that a task may hold as a whole, in Java and in Python; Spark's own reader takes
-larger ones by row group."""
 
 CONTENT = "content"
 """Column of the files' bytes."""
@@ -100,9 +97,8 @@ def _list_files(spark: SparkSession, path: str) -> tuple[DataFrame, str, int] | 
     listed = _PATH.findall(str(statuses.mkString("\n")))
     if not listed or len(listed) != statuses.size():
         return None
-    largest = spark.conf.get("spark.sql.sources.binaryFile.maxLength", None)
-    limit = LARGEST_FILE if largest is None else min(LARGEST_FILE, int(largest))
-    if any(int(size) > limit for _, size in listed):
+    sizes = [int(size) for _, size in listed]
+    if odd_settings(spark) or odd_sizes(sizes, splits_of(spark)):
         return None
     first, size = min(listed)
     # Summaries that Spark would ask for the columns.

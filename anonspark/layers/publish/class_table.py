@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.columns import CLASS_ID, ROUND, SIZE, is_published
@@ -18,6 +20,11 @@ from anonspark.layers.publish.staging import Staging
 from anonspark.staged.records import Records
 
 _CLASSES_IN_FILE = 1_000_000
+
+Names: TypeAlias = npt.NDArray[np.uint64]
+
+# Of a name in hexadecimal.
+_DIGITS = 16
 
 
 def write_classes(
@@ -53,21 +60,26 @@ def write_classes(
     }
     staged = pa.schema(
         [
-            ("run_id", pa.string()),
-            ("class_id", pa.string()),
+            ("class_id", pa.int64()),
             (ROUND, pa.int32()),
             (SIZE, pa.int64()),
             *(classes.schema.field(name) for name in bounds),
             ("ncp", pa.float64()),
         ]
     )
-    schema = pa.schema(field.with_name(bounds.get(field.name, field.name)) for field in staged)
+    schema = pa.schema(
+        [
+            ("run_id", pa.string()),
+            ("class_id", pa.string()),
+            *(one.with_name(bounds.get(one.name, one.name)) for one in list(staged)[1:]),
+        ]
+    )
     tasks = -(-number // _CLASSES_IN_FILE)
     addressed = staged.append(pa.field(TASK, pa.int32()))
-    describe = _DescribeClasses(tuple(quasi_identifiers), run_id, tasks, addressed)
+    describe = _DescribeClasses(tuple(quasi_identifiers), tasks, addressed)
     described = [name for name in classes.schema.names if not is_published(name)]
     sent = classes.only(described).send(describe, addressed, tasks)
-    table = sent.map_batches(_InOrder(schema), schema)
+    table = sent.map_batches(_InOrder(run_id, schema), schema)
     return table.publish("parquet", staging.release, "metrics/classes", staging.written).files
 
 
@@ -76,7 +88,6 @@ class _DescribeClasses:
     """Makes rows of the table of staged classes."""
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
-    run_id: str
     tasks: int
     schema: pa.Schema
 
@@ -87,33 +98,61 @@ class _DescribeClasses:
             for index, one in enumerate(self.quasi_identifiers):
                 bounds += [batch.column(f"{end}_{index}") for end in ("lowest", "highest")]
                 penalty += batch.column(f"penalty_{index}").to_numpy() * one.weight
-            staged = batch.column(CLASS_ID).to_numpy().view(np.uint64).tolist()
-            names = [_published_name(name) for name in staged]
+            names = _published_names(batch.column(CLASS_ID).to_numpy().view(np.uint64))
             columns = [
-                pa.repeat(self.run_id, batch.num_rows),
-                pa.array(names, pa.string()),
+                pa.array(names.view(np.int64)),
                 *(batch.column(name) for name in (ROUND, SIZE)),
                 *bounds,
                 pa.array(penalty),
-                pa.array([int(name, 16) % self.tasks for name in names], pa.int32()),
+                pa.array((names % np.uint64(self.tasks)).astype(np.int32)),
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _published_name(name: int) -> str:
-    """Return what a class is called: its staged name is made of the seed, and can be undone."""
-    return hashlib.sha256(f"{name:016x}".encode()).hexdigest()[:16]
+def _published_names(staged: Names) -> Names:
+    """Return what classes are called: their staged names are made of the seed, and can be undone.
+
+    Parameters
+    ----------
+    staged : uint64 ndarray of shape (classes,)
+
+    Returns
+    -------
+    uint64 ndarray of shape (classes,)
+        Written in hexadecimal digits, see :func:`_in_digits`.
+    """
+    texts = staged.astype(">u8").tobytes().hex().encode()
+    digests = [
+        hashlib.sha256(texts[start : start + _DIGITS]).digest()[:8]
+        for start in range(0, len(texts), _DIGITS)
+    ]
+    return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
+
+
+def _in_digits(names: Names) -> pa.Array:
+    """Return numbers as texts of 16 hexadecimal digits."""
+    offsets = (np.arange(len(names) + 1) * _DIGITS).astype(np.int32)
+    digits = names.astype(">u8").tobytes().hex().encode()
+    return pa.StringArray.from_buffers(len(names), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 @dataclass(frozen=True)
 class _InOrder:
     """Puts the classes of a file in the order of their names."""
 
+    run_id: str
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
         received = [batch for batch in batches if batch.num_rows]
         if received:
-            table = pa.Table.from_batches(received).drop_columns(TASK).sort_by("class_id")
-            names = self.schema.names
-            yield from table.rename_columns(names).combine_chunks().to_batches()
+            table = pa.Table.from_batches(received).drop_columns(TASK).combine_chunks()
+            names = table.column("class_id").to_numpy().view(np.uint64)
+            order = np.argsort(names, kind="stable")
+            others = table.drop_columns("class_id").take(pa.array(order)).combine_chunks()
+            columns = [
+                pa.repeat(self.run_id, len(order)),
+                _in_digits(names[order]),
+                *(column.combine_chunks() for column in others.columns),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)

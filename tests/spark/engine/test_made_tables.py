@@ -233,7 +233,7 @@ def test_what_is_left_to_spark(
     elif kind == "another program's":
         pq.write_table(pa.table({"a": [1]}), release / "part-00000.parquet")
     elif kind == "large":
-        monkeypatch.setattr("anonspark.engine.spark.binary_files.LARGEST_FILE", 100)
+        monkeypatch.setattr("anonspark.engine.spark.whole_files.LARGEST_FILE", 100)
     else:
         (release / "part-00000.parquet").write_bytes(b"no Parquet")
     assert open_own_parquet(engine.session, path) is None
