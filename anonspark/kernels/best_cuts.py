@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, types, void
+from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.sorting import sort_stably
 
 # Smaller part of a cut, as a share of the groups that there will be: bounds the depth of the tree.
 _SMALLEST_SHARE = 0.1
@@ -13,39 +14,26 @@ _SMALLEST_SHARE = 0.1
 # Widest axes of a node that are tried, so that many attributes stay linear.
 _TRIED_AXES = 8
 
-# Fewer records than this are sorted by insertion.
-_FEW_RECORDS = 96
 
-
-@kernel(void(float64[::1], int64[::1]))
-def _sort_along(axis, order):
-    """Write the records in the order of an axis, ties in the order of their numbers."""
-    n = axis.shape[0]
-    if n > _FEW_RECORDS:
-        order[:] = np.argsort(axis, kind="mergesort")
-        return
-    for i in range(n):
-        value, place = axis[i], i
-        while place > 0 and axis[order[place - 1]] > value:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
-
-
-@kernel(types.Tuple((float64, int64))(float64[:, ::1], int64[::1], int64, float64[::1]))
-def _find_cut(axes, order, k, edges):
+@kernel(
+    types.Tuple((float64, int64))(
+        float64[:, ::1], int64[::1], int64, int64[::1], float64[:, ::1], float64[:, ::1]
+    )
+)
+def _find_cut(points, order, k, places, lows, highs):
     """Find the place to cut an order of records in two at the lowest cost.
 
     Parameters
     ----------
-    axes : float64 ndarray of shape (d, records)
-        Values of the records, axis by axis.
+    points : float64 ndarray of shape (records, d)
+        Values of the records; d is even, for two axes are looked at together. Axes on which all
+        are equal change nothing.
     order : int64 ndarray of shape (n,)
         Some of the records, at least 2 k.
     k : int
         Neither part is smaller, and together they hold as many groups of k as before.
-    edges : float64 ndarray of shape (at least n,)
-        Overwritten.
+    places : int64 ndarray, lows, highs : float64 ndarray of d columns
+        Overwritten; n + 2 entries are enough.
 
     Returns
     -------
@@ -53,38 +41,59 @@ def _find_cut(axes, order, k, edges):
         Of both parts: records times the edges of their box.
     place : int
         Records of the first part.
+
+    Notes
+    -----
+    The records between two places that are allowed are looked at once; both boxes of a place are
+    put together from what was found there.
     """
-    d, n = axes.shape[0], order.shape[0]
-    low = np.empty(d, np.float64)
-    high = np.empty(d, np.float64)
+    d, n = points.shape[1], order.shape[0]
     units, over = n // k, n % k
     fewest = k * max(1, int64(units * _SMALLEST_SHARE))
-    for j in range(d):
-        low[j] = high[j] = axes[j, order[0]]
-    for i in range(n - fewest):
-        record = order[i]
+    places[0] = 0
+    stretches = 1
+    for unit in range(fewest // k, n // k + 1):
+        for place in range(unit * k, min(unit * k + over, n - fewest) + 1):
+            places[stretches] = place
+            stretches += 1
+    places[stretches] = n
+    for stretch in range(stretches):
+        start, stop = places[stretch], places[stretch + 1]
+        for j in range(0, points.shape[1], 2):
+            low = high = points[order[start], j]
+            next_low = next_high = points[order[start], j + 1]
+            for i in range(start + 1, stop):
+                value, next_value = points[order[i], j], points[order[i], j + 1]
+                low = min(low, value)
+                high = max(high, value)
+                next_low = min(next_low, next_value)
+                next_high = max(next_high, next_value)
+            lows[stretch, j], highs[stretch, j] = low, high
+            lows[stretch, j + 1], highs[stretch, j + 1] = next_low, next_high
+    own_low, own_high = np.empty(d, np.float64), np.empty(d, np.float64)
+    own_low[:] = lows[stretches - 1]
+    own_high[:] = highs[stretches - 1]
+    edges = np.empty(stretches, np.float64)
+    for stretch in range(stretches - 1, 0, -1):
         total = 0.0
         for j in range(d):
-            value = axes[j, record]
-            low[j] = min(low[j], value)
-            high[j] = max(high[j], value)
-            total += high[j] - low[j]
-        edges[i] = total
+            own_low[j] = min(own_low[j], lows[stretch, j])
+            own_high[j] = max(own_high[j], highs[stretch, j])
+            total += own_high[j] - own_low[j]
+        edges[stretch] = total
     best, best_place = np.inf, 0
-    for j in range(d):
-        low[j] = high[j] = axes[j, order[n - 1]]
-    for i in range(n - 1, fewest - 1, -1):
-        record = order[i]
+    own_low[:] = lows[0]
+    own_high[:] = highs[0]
+    for stretch in range(1, stretches):
         total = 0.0
         for j in range(d):
-            value = axes[j, record]
-            low[j] = min(low[j], value)
-            high[j] = max(high[j], value)
-            total += high[j] - low[j]
-        if n - i >= fewest and i % k <= over:
-            cost = i * edges[i - 1] + (n - i) * total
-            if cost < best:
-                best, best_place = cost, i
+            own_low[j] = min(own_low[j], lows[stretch - 1, j])
+            own_high[j] = max(own_high[j], highs[stretch - 1, j])
+            total += own_high[j] - own_low[j]
+        place = places[stretch]
+        cost = place * total + (n - place) * edges[stretch]
+        if cost <= best:
+            best, best_place = cost, place
     return best, best_place
 
 
@@ -117,16 +126,26 @@ def cut_where_best(axes, k):
     orders = np.empty((max(d, 1), n), np.int64)
     orders[0] = np.arange(n)
     for j in range(d):
-        _sort_along(axes[j], orders[j])
+        sort_stably(axes[j], orders[j])
     is_start = np.zeros(n + 1, np.bool_)
     is_start[n] = True
-    edges = np.empty(n, np.float64)
+    places = np.empty(n + 2, np.int64)
+    points = np.zeros((n, (d + 1) // 2 * 2), np.float64)
+    for i in range(n):
+        for j in range(d):
+            points[i, j] = axes[j, i]
+    lows = np.empty((n + 2, points.shape[1]), np.float64)
+    highs = np.empty((n + 2, points.shape[1]), np.float64)
     is_first = np.zeros(n, np.bool_)
     later = np.empty(n, np.int64)
     widths = np.empty(d, np.float64)
-    stack = [(0, n)]
-    while len(stack) > 0:
-        start, stop = stack.pop()
+    # Every part that waits will be a group at least.
+    stack = np.empty((max(n // k, 1) + 1, 2), np.int64)
+    stack[0, 0], stack[0, 1] = 0, n
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        start, stop = stack[depth, 0], stack[depth, 1]
         is_start[start] = True
         if stop - start < 2 * k:
             continue
@@ -136,7 +155,7 @@ def cut_where_best(axes, k):
         best, best_axis, size = np.inf, -1, 0
         for j in range(d):
             if widths[j] > 0.0 and widths[j] >= narrowest:
-                cost, place = _find_cut(axes, orders[j, start:stop], k, edges)
+                cost, place = _find_cut(points, orders[j, start:stop], k, places, lows, highs)
                 if cost < best:
                     best, best_axis, size = cost, j, place
         if best_axis < 0:
@@ -160,6 +179,7 @@ def cut_where_best(axes, k):
                     later[others] = record
                     others += 1
             orders[j, middle:stop] = later[:others]
-        stack.append((middle, stop))
-        stack.append((start, middle))
+        stack[depth, 0], stack[depth, 1] = middle, stop
+        stack[depth + 1, 0], stack[depth + 1, 1] = start, middle
+        depth += 2
     return orders[0].copy(), np.flatnonzero(is_start)

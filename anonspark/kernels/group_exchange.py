@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, void
+from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
 
@@ -16,52 +16,60 @@ _EXCHANGES = 64
 _NOISE = 1e-9
 
 
+_LOW, _SECOND_LOW, _HIGH, _SECOND_HIGH = 0, 1, 2, 3
+
+
 @kernel(
-    float64(
-        float64[:, ::1],
-        int64[::1],
-        int64,
-        float64[::1],
-        float64[::1],
-        float64[::1],
-        float64[::1],
+    types.Tuple((float64, float64))(
+        float64[:, ::1], int64[::1], int64, float64[:, ::1], float64[::1]
     )
 )
-def _measure_group(axes, members, size, low, second_low, high, second_high):
-    """Find the two lowest and highest values of a group on each axis; return its box's edges."""
+def _measure_group(points, members, size, box, shrinkage):
+    """Measure a group's box, and by how much its edges shrink when a record leaves.
+
+    Parameters
+    ----------
+    points : float64 ndarray of shape (n, d)
+    members : int64 ndarray of shape (at least size,)
+    size : int
+        Records of the group.
+    box : float64 ndarray of shape (d, 4)
+        Filled with the lowest, second lowest, highest and second highest value on each axis.
+    shrinkage : float64 ndarray of shape (at least size,)
+        Filled with what the edges lose when each record leaves.
+
+    Returns
+    -------
+    edges, most : float
+        Sum of the box's edges, and the largest shrinkage.
+    """
     edges = 0.0
-    for j in range(axes.shape[0]):
+    for j in range(box.shape[0]):
         lowest, next_lowest, highest, next_highest = np.inf, np.inf, -np.inf, -np.inf
         for i in range(size):
-            value = axes[j, members[i]]
-            if value < lowest:
-                lowest, next_lowest = value, lowest
-            elif value < next_lowest:
-                next_lowest = value
-            if value > highest:
-                highest, next_highest = value, highest
-            elif value > next_highest:
-                next_highest = value
-        low[j], second_low[j] = lowest, next_lowest
-        high[j], second_high[j] = highest, next_highest
+            value = points[members[i], j]
+            next_lowest = min(next_lowest, max(lowest, value))
+            lowest = min(lowest, value)
+            next_highest = max(next_highest, min(highest, value))
+            highest = max(highest, value)
+        box[j, _LOW], box[j, _SECOND_LOW] = lowest, next_lowest
+        box[j, _HIGH], box[j, _SECOND_HIGH] = highest, next_highest
         edges += highest - lowest
-    return edges
+    most = 0.0
+    for i in range(size):
+        total = 0.0
+        for j in range(box.shape[0]):
+            value = points[members[i], j]
+            if value == box[j, _LOW]:
+                total += box[j, _SECOND_LOW] - value
+            if value == box[j, _HIGH]:
+                total += value - box[j, _SECOND_HIGH]
+        shrinkage[i] = total
+        most = max(most, total)
+    return edges, most
 
 
-@kernel(float64(float64[:, ::1], int64, float64[::1], float64[::1], float64[::1], float64[::1]))
-def _shrinkage(axes, record, low, second_low, high, second_high):
-    """Return by how much a group's edges shrink when one of its records leaves."""
-    total = 0.0
-    for j in range(axes.shape[0]):
-        value = axes[j, record]
-        if value == low[j]:
-            total += second_low[j] - value
-        if value == high[j]:
-            total += value - second_high[j]
-    return total
-
-
-@kernel(void(float64[:, ::1], int64, int64[::1], int64))
+@kernel(float64(float64[:, ::1], int64, int64[::1], int64))
 def exchange_records(axes, k, group_of, groups):
     """Swap and move single records between groups as long as this lowers the cost, in place.
 
@@ -76,109 +84,123 @@ def exchange_records(axes, k, group_of, groups):
     groups : int
         How many groups there are.
 
+    Returns
+    -------
+    float
+        What they cost then, see :func:`anonspark.kernels.group_costs.group_cost`.
+
     Notes
     -----
     Only a record on the boundary of its group's box can lower the cost, and there are at most 2 d
     of them that are alone on their side. They are compared with all records of the other groups,
-    unless the largest possible gain is too small.
+    unless the largest possible gain is too small: bounds are computed as what they bound is, with
+    values that are at least as good, and rounding keeps the order of sums and products. What a
+    record may gain from a group depends on that group and its own alone, so one that found nothing
+    is compared again only with groups that have changed since, or with all where its own has.
     """
     d, n = axes.shape
+    points = np.empty((n, d), np.float64)
     sizes = np.zeros(groups, np.int64)
     for i in range(n):
         sizes[group_of[i]] += 1
+        for j in range(d):
+            points[i, j] = axes[j, i]
     members = np.empty((groups, max(sizes.max(), 2 * k)), np.int64)
     sizes[:] = 0
     for i in range(n):
         group = group_of[i]
         members[group, sizes[group]] = i
         sizes[group] += 1
-    low = np.empty((groups, d), np.float64)
-    second_low = np.empty((groups, d), np.float64)
-    high = np.empty((groups, d), np.float64)
-    second_high = np.empty((groups, d), np.float64)
+    boxes = np.empty((groups, d, 4), np.float64)
     edges = np.empty(groups, np.float64)
     # By how much a group's edges shrink when a record leaves, and the most of it.
     shrinkage = np.empty(members.shape, np.float64)
     most = np.empty(groups, np.float64)
-    touched = np.ones(groups, np.bool_)
+    for group in range(groups):
+        edges[group], most[group] = _measure_group(
+            points, members[group], sizes[group], boxes[group], shrinkage[group]
+        )
+    # The box of a record's group without it.
+    bottoms = np.empty(d, np.float64)
+    tops = np.empty(d, np.float64)
+    # Exchanges so far, those before the last change of each group, and those before a record was
+    # last compared in vain.
+    clock = 0
+    changes = np.zeros(groups, np.int64)
+    compared = np.full(n, -1, np.int64)
     for _ in range(_SWEEPS):
-        changed = False
+        before = clock
         for a in range(groups):
             place, exchanges = 0, 0
             while place < sizes[a] and exchanges < _EXCHANGES:
-                for group in range(groups):
-                    if touched[group]:
-                        touched[group] = False
-                        edges[group] = _measure_group(
-                            axes,
-                            members[group],
-                            sizes[group],
-                            low[group],
-                            second_low[group],
-                            high[group],
-                            second_high[group],
-                        )
-                        for i in range(sizes[group]):
-                            shrinkage[group, i] = _shrinkage(
-                                axes,
-                                members[group, i],
-                                low[group],
-                                second_low[group],
-                                high[group],
-                                second_high[group],
-                            )
-                        most[group] = shrinkage[group, : sizes[group]].max()
                 record = members[a, place]
                 gain = shrinkage[a, place]
-                if gain <= 0.0 and sizes[a] <= k:
+                since = compared[record]
+                if since == clock or (gain <= 0.0 and sizes[a] <= k):
                     place += 1
                     continue
+                for j in range(d):
+                    own, low, high = points[record, j], boxes[a, j, _LOW], boxes[a, j, _HIGH]
+                    bottoms[j] = boxes[a, j, _SECOND_LOW] if own == low else low
+                    tops[j] = boxes[a, j, _SECOND_HIGH] if own == high else high
+                with_all = changes[a] > since
+                own_size, own_edges = float64(sizes[a]), edges[a]
+                own_gain = own_size * gain
                 partner, partner_place, best = -1, -1, 0.0
                 for b in range(groups):
-                    if a == b:
+                    if a == b or not (with_all or changes[b] > since):
                         continue
+                    size = float64(sizes[b])
                     growth = -edges[b]
                     for j in range(d):
-                        value = axes[j, record]
-                        growth += max(value, high[b, j]) - min(value, low[b, j])
-                    noise = _NOISE * (sizes[a] * edges[a] + sizes[b] * edges[b])
+                        value = points[record, j]
+                        growth += max(value, boxes[b, j, _HIGH]) - min(value, boxes[b, j, _LOW])
+                    noise = _NOISE * (own_size * own_edges + size * edges[b])
                     if sizes[a] > k and sizes[b] < 2 * k - 1:
-                        change = (sizes[b] + 1) * growth + edges[b]
-                        change -= (sizes[a] - 1) * gain + edges[a]
+                        change = (size + 1.0) * growth + edges[b]
+                        change -= (own_size - 1.0) * gain + own_edges
                         if change < best - noise:
                             partner, partner_place, best = b, -1, change
-                    if gain <= 0.0 or sizes[b] * (growth - most[b]) >= sizes[a] * gain:
+                    # What any of its records is certain to lose.
+                    least = size * (growth - most[b])
+                    if gain <= 0.0 or least >= own_gain or least - own_gain >= best - noise:
+                        continue
+                    change = -own_edges
+                    for j in range(d):
+                        low, high = boxes[b, j, _LOW], boxes[b, j, _HIGH]
+                        change += max(tops[j], low) - min(bottoms[j], high)
+                    if change * own_size + least >= best - noise:
                         continue
                     for i in range(sizes[b]):
-                        other = members[b, i]
                         # What is certain to be lost; most records need no more than that.
-                        loss = sizes[b] * (growth - shrinkage[b, i])
-                        if loss - sizes[a] * gain >= best - noise:
+                        loss = size * (growth - shrinkage[b, i])
+                        if loss - own_gain >= best - noise:
                             continue
-                        change = -edges[a]
+                        other = members[b, i]
+                        change = -own_edges
                         for j in range(d):
-                            own, new = axes[j, record], axes[j, other]
-                            bottom = second_low[a, j] if own == low[a, j] else low[a, j]
-                            top = second_high[a, j] if own == high[a, j] else high[a, j]
-                            change += max(top, new) - min(bottom, new)
-                        change *= sizes[a]
+                            new = points[other, j]
+                            change += max(tops[j], new) - min(bottoms[j], new)
+                        change *= own_size
                         if change + loss >= best - noise:
                             continue
                         edge = -edges[b]
                         for j in range(d):
-                            own, new = axes[j, record], axes[j, other]
-                            bottom = second_low[b, j] if new == low[b, j] else low[b, j]
-                            top = second_high[b, j] if new == high[b, j] else high[b, j]
+                            own, new = points[record, j], points[other, j]
+                            low, high = boxes[b, j, _LOW], boxes[b, j, _HIGH]
+                            bottom = boxes[b, j, _SECOND_LOW] if new == low else low
+                            top = boxes[b, j, _SECOND_HIGH] if new == high else high
                             edge += max(top, own) - min(bottom, own)
-                        change += sizes[b] * edge
+                        change += size * edge
                         if change < best - noise:
                             partner, partner_place, best = b, i, change
                 if partner < 0:
+                    compared[record] = clock
                     place += 1
                     continue
-                changed = True
+                clock += 1
                 exchanges += 1
-                touched[a] = touched[partner] = True
+                changes[a] = changes[partner] = clock
                 if partner_place < 0:
                     members[partner, sizes[partner]] = record
                     sizes[partner] += 1
@@ -188,8 +210,15 @@ def exchange_records(axes, k, group_of, groups):
                     members[a, place] = members[partner, partner_place]
                     members[partner, partner_place] = record
                     place += 1
-        if not changed:
+                for group in (a, partner):
+                    edges[group], most[group] = _measure_group(
+                        points, members[group], sizes[group], boxes[group], shrinkage[group]
+                    )
+        if clock == before:
             break
+    cost = 0.0
     for group in range(groups):
+        cost += sizes[group] * edges[group]
         for i in range(sizes[group]):
             group_of[members[group, i]] = group
+    return cost

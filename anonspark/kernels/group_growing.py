@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64
+from numba import float64, int64, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.group_costs import group_cost
 from anonspark.kernels.selection import select_float
 
 # A group that grows takes this share of k at once, so that huge k stay linear.
@@ -13,7 +14,33 @@ _STEPS_A_GROUP = 128
 _SMALLEST_STEP = 8
 
 
-@kernel(int64(float64[:, ::1], int64, float64[::1], int64[::1]))
+@kernel(void(float64[:, ::1], float64[::1], float64[::1], float64[::1]))
+def _measure_growths(axes, low, high, costs):
+    """Write by how much the edges of a box grow when it gets each of the first records.
+
+    Axes are added one after the other, but two at a time while the sums are at hand.
+    """
+    d = axes.shape[0]
+    first, bottom, top = axes[0], low[0], high[0]
+    edge = top - bottom
+    for i in range(costs.shape[0]):
+        costs[i] = max(first[i], top) - min(first[i], bottom) - edge
+    for j in range(1, d - 1, 2):
+        first, bottom, top = axes[j], low[j], high[j]
+        second, next_bottom, next_top = axes[j + 1], low[j + 1], high[j + 1]
+        edge, next_edge = top - bottom, next_top - next_bottom
+        for i in range(costs.shape[0]):
+            cost = costs[i] + (max(first[i], top) - min(first[i], bottom) - edge)
+            growth = max(second[i], next_top) - min(second[i], next_bottom) - next_edge
+            costs[i] = cost + growth
+    if d % 2 == 0:
+        first, bottom, top = axes[d - 1], low[d - 1], high[d - 1]
+        edge = top - bottom
+        for i in range(costs.shape[0]):
+            costs[i] += max(first[i], top) - min(first[i], bottom) - edge
+
+
+@kernel(float64(float64[:, ::1], int64, float64[::1], int64[::1]))
 def grow_groups(original, k, scores, group_of):
     """Grow groups of k records one after the other; what remains joins where it costs least.
 
@@ -26,12 +53,12 @@ def grow_groups(original, k, scores, group_of):
     scores : float64 ndarray of shape (n,)
         A group starts at the record, of those that are left, whose score is the highest.
     group_of : int64 ndarray of shape (n,)
-        Filled with each record's group.
+        Filled with each record's group; there are ``n // k``.
 
     Returns
     -------
-    int
-        How many groups there are: ``n // k``.
+    float
+        What they cost, see :func:`anonspark.kernels.group_costs.group_cost`.
 
     Notes
     -----
@@ -42,7 +69,7 @@ def grow_groups(original, k, scores, group_of):
     if d == 0 or groups < 2:
         for i in range(n):
             group_of[i] = min(i // k, groups - 1)
-        return groups
+        return group_cost(original, group_of, groups)
     axes = original.copy()
     records = np.arange(n)
     costs = np.empty(n, np.float64)
@@ -55,10 +82,12 @@ def grow_groups(original, k, scores, group_of):
         step = 1
     rest = n
     for group in range(groups):
-        best = 0
+        highest = seeds[0]
         for i in range(1, rest):
-            if seeds[i] > seeds[best]:
-                best = i
+            highest = max(highest, seeds[i])
+        best = 0
+        while seeds[best] != highest:
+            best += 1
         for j in range(d):
             low[group, j] = high[group, j] = axes[j, best]
         # Take the seed, then again and again all records inside the box, or the nearest ones.
@@ -86,19 +115,14 @@ def grow_groups(original, k, scores, group_of):
                     break
             if size == k:
                 break
-            for j in range(d):
-                axis, bottom, top = axes[j], low[group, j], high[group, j]
-                if j == 0:
-                    for i in range(rest):
-                        costs[i] = max(axis[i], top) - min(axis[i], bottom) - (top - bottom)
-                else:
-                    for i in range(rest):
-                        costs[i] += max(axis[i], top) - min(axis[i], bottom) - (top - bottom)
-            best = 0
+            _measure_growths(axes, low[group], high[group], costs[:rest])
+            limit = costs[0]
             for i in range(1, rest):
-                if costs[i] < costs[best]:
-                    best = i
-            limit, taken = costs[best], 1
+                limit = min(limit, costs[i])
+            best = 0
+            while costs[best] != limit:
+                best += 1
+            taken = 1
             if limit <= 0.0:
                 taken = k - size
             elif step > 1:
@@ -123,4 +147,10 @@ def grow_groups(original, k, scores, group_of):
         for j in range(d):
             low[best, j] = min(low[best, j], axes[j, i])
             high[best, j] = max(high[best, j], axes[j, i])
-    return groups
+    cost = 0.0
+    for group in range(groups):
+        edges = 0.0
+        for j in range(d):
+            edges += high[group, j] - low[group, j]
+        cost += sizes[group] * edges
+    return cost

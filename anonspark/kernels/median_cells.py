@@ -7,6 +7,7 @@ from numba import boolean, float64, int64, types, uint64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import child_path
+from anonspark.kernels.sorting import sort_stably
 
 # How far a varied tree strays from medians and true widths, so that no two trees have the same
 # cells.
@@ -42,6 +43,9 @@ def cut_cells(points, largest, unit, varied, state):
     order = np.arange(n)
     is_start = np.zeros(n + 1, np.bool_)
     is_start[n] = True
+    members = np.empty(n, np.int64)
+    places = np.empty(n, np.int64)
+    values = np.empty(n, np.float64)
     stack = np.empty((256, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
     depth = 1 if n > 0 else 0
@@ -71,11 +75,13 @@ def cut_cells(points, largest, unit, varied, state):
                 is_start[place] = True
                 place += largest
             continue
-        members = order[start:stop].copy()
-        values = np.empty(stop - start, np.float64)
-        for i in range(stop - start):
+        size = stop - start
+        members[:size] = order[start:stop]
+        for i in range(size):
             values[i] = points[members[i], axis]
-        order[start:stop] = members[np.argsort(values, kind="mergesort")]
+        sort_stably(values[:size], places[:size])
+        for i in range(size):
+            order[start + i] = members[places[i]]
         fraction = 0.5
         if varied:
             state = child_path(state, uint64(0))

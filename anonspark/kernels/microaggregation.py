@@ -102,23 +102,28 @@ def _repair(axes, k, group_of, groups, tolerance, state):
         How many groups there are now: ``groups`` or ``n // k``.
     """
     d, n = axes.shape
-    exchange_records(axes, k, group_of, groups)
-    own = group_cost(axes, group_of, groups)
+    own = exchange_records(axes, k, group_of, groups)
     trial = np.empty(n, np.int64)
     best = np.empty(n, np.int64)
     count = n // k
     least = np.inf
     if k <= _LARGEST_GROWN:
         scores = np.empty(n, np.float64)
+        widths = np.empty(d, np.float64)
+        for j in range(d):
+            low = high = axes[j, 0]
+            for i in range(1, n):
+                low = min(low, axes[j, i])
+                high = max(high, axes[j, i])
+            widths[j] = high - low
         for _ in range(_GROWTHS):
             scores[:] = 0.0
             for j in range(d):
                 state = child_path(state, uint64(0))
-                weight = (2.0 * _as_share(state) - 1.0) / (axes[j].max() - axes[j].min())
+                weight = (2.0 * _as_share(state) - 1.0) / widths[j]
                 for i in range(n):
                     scores[i] += weight * axes[j, i]
-            grow_groups(axes, k, scores, trial)
-            cost = group_cost(axes, trial, count)
+            cost = grow_groups(axes, k, scores, trial)
             if cost < least:
                 least = cost
                 best[:] = trial
@@ -131,8 +136,7 @@ def _repair(axes, k, group_of, groups, tolerance, state):
         least = cost
         best[:] = trial
     if least < _PROMISING * own:
-        exchange_records(axes, k, best, count)
-        least = group_cost(axes, best, count)
+        least = exchange_records(axes, k, best, count)
         if least < own * (1.0 + tolerance - _NOISE):
             group_of[:] = best
             groups = count
@@ -351,10 +355,10 @@ def form_groups(points, k):
             for j in range(axes.shape[0]):
                 scores += (axes[j] - axes[j].mean()) ** 2
             grown = np.empty(own.shape[0], np.int64)
-            count = grow_groups(axes, k, scores, grown)
+            grow_groups(axes, k, scores, grown)
             for i in range(own.shape[0]):
                 group_of[own[i]] = groups + grown[i]
-            groups += count
+            groups += own.shape[0] // k
         axes = varying_axes(points, records)
         cost = group_cost(axes, group_of, groups)
         if cost > 0.0:

@@ -1,0 +1,106 @@
+"""The order that a stable sort puts numbers in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, void
+
+from anonspark.kernels.compiling import kernel
+
+# Up to so many are sorted roughly at once; beyond, one far value would make buckets too coarse.
+_FEW_VALUES = 256
+
+# Runs that are sorted by insertion before they are merged.
+_RUN = 16
+
+
+@kernel(void(float64[::1], int64[::1]))
+def _sort_few(values, order):
+    """Sort as :func:`sort_stably`: into buckets first, then by insertion."""
+    n = values.shape[0]
+    low = high = values[0]
+    for i in range(1, n):
+        low = min(low, values[i])
+        high = max(high, values[i])
+    width = high - low
+    if not 0.0 < width < np.inf:
+        width = np.inf
+    # Shares of the width are in the order of the values, so only those of one bucket may have to
+    # change places.
+    buckets = np.empty(n, np.int64)
+    ends = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        bucket = 0
+        if width < np.inf:
+            bucket = int64((values[i] - low) / width * (n - 1))
+        buckets[i] = bucket
+        ends[bucket + 1] += 1
+    for bucket in range(n):
+        ends[bucket + 1] += ends[bucket]
+    for i in range(n):
+        order[ends[buckets[i]]] = i
+        ends[buckets[i]] += 1
+    for i in range(1, n):
+        own = order[i]
+        value, place = values[own], i
+        while place > 0 and values[order[place - 1]] > value:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = own
+
+
+@kernel(void(float64[::1], int64[::1]))
+def sort_stably(values, order):
+    """Write the places of numbers in ascending order, equal ones in the order given.
+
+    Parameters
+    ----------
+    values : float64 ndarray of shape (n,)
+        No NaN among them.
+    order : int64 ndarray of shape (n,)
+        Filled with what ``np.argsort(values, kind="stable")`` returns.
+
+    Notes
+    -----
+    Numba's own stable sort takes several times as long. Merge sort: O(n log n) time, O(n) memory;
+    of few values, evenly spread, linear time.
+    """
+    n = values.shape[0]
+    if n == 0:
+        return
+    if n <= _FEW_VALUES:
+        _sort_few(values, order)
+        return
+    keys, other_keys = values.copy(), np.empty(n, np.float64)
+    own, other = np.arange(n), np.empty(n, np.int64)
+    for low in range(0, n, _RUN):
+        for i in range(low + 1, min(low + _RUN, n)):
+            key, record, place = keys[i], own[i], i
+            while place > low and keys[place - 1] > key:
+                keys[place] = keys[place - 1]
+                own[place] = own[place - 1]
+                place -= 1
+            keys[place], own[place] = key, record
+    run = _RUN
+    while run < n:
+        for low in range(0, n, 2 * run):
+            middle, high = min(low + run, n), min(low + 2 * run, n)
+            left, right, place = low, middle, low
+            while left < middle and right < high:
+                if keys[right] < keys[left]:
+                    other_keys[place], other[place] = keys[right], own[right]
+                    right += 1
+                else:
+                    other_keys[place], other[place] = keys[left], own[left]
+                    left += 1
+                place += 1
+            for i in range(left, middle):
+                other_keys[place], other[place] = keys[i], own[i]
+                place += 1
+            for i in range(right, high):
+                other_keys[place], other[place] = keys[i], own[i]
+                place += 1
+        keys, other_keys = other_keys, keys
+        own, other = other, own
+        run *= 2
+    order[:] = own
