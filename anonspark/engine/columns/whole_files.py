@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from anonspark.engine.columns.file_types import BATCH_ROWS, values_as_read
+from anonspark.engine.columns.file_types import (
+    BATCH_ROWS,
+    TypeNotReadError,
+    type_as_read,
+    values_as_read,
+)
 from anonspark.engine.columns.judging import Found
 from anonspark.engine.columns.reading import ReadRecords
 from anonspark.engine.protocol import OnBatches
+from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
@@ -77,7 +81,9 @@ class PrepareFiles:
         yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
 
 
-def decode_file(content: pa.Buffer, columns: pa.Schema) -> Batches:
+def decode_file(
+    content: pa.Buffer, columns: pa.Schema, *, dictionaries: bool = False, complete: bool = True
+) -> Batches:
     """Decode columns of a Parquet file.
 
     Parameters
@@ -85,30 +91,68 @@ def decode_file(content: pa.Buffer, columns: pa.Schema) -> Batches:
     content : pyarrow.Buffer
     columns : pyarrow.Schema
         Their names in any case of letters, and the types that they are read as.
+    dictionaries : bool
+        Whether texts become dictionaries, which takes a fraction of the time where they repeat.
+    complete : bool
+        Whether the file has to have all columns; else one that it lacks is missing in every row.
 
     Raises
     ------
     DataError
-        If the file is damaged, or lacks a column.
+        If the file is damaged, lacks a column, or has one of another type.
     """
-    with _decoding():
-        file = parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-        names = {name.lower(): name for name in file.schema_arrow.names}
-        own = [names[field.name.lower()] for field in columns]
-        for batch in file.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
-            pairs = zip(own, columns, strict=True)
-            values = [values_as_read(batch.column(name), field.type) for name, field in pairs]
-            yield pa.RecordBatch.from_arrays(values, schema=columns)
-
-
-@contextmanager
-def _decoding() -> Iterator[None]:
     try:
-        yield
+        yield from _decoded(content, columns, dictionaries, complete)
     except MemoryError:
         raise
-    except (pa.ArrowException, KeyError, OSError) as error:
-        # In the words of Spark for it, by which the driver knows what failed.
-        raise DataError(
-            "CANNOT_READ: a Parquet file is damaged, or is another than when the input was opened"
-        ) from error
+    except (pa.ArrowException, KeyError, OSError, TypeNotReadError, _OtherTypeError):
+        pass
+    else:
+        return
+    # Outside the handler, so that no traceback shows the error that came first. In the words of
+    # Spark for it, by which the driver knows what failed.
+    raise DataError(
+        "CANNOT_READ: a Parquet file is damaged, or is another than when the table was opened"
+    )
+
+
+class _OtherTypeError(Exception):
+    """A column has another type than when the table was opened."""
+
+
+def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complete: bool) -> Batches:
+    metadata = parquet.read_metadata(pa.BufferReader(content))
+    there = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
+    names = [there.get(field.name.lower()) for field in columns]
+    if complete and None in names:
+        raise KeyError("a column")
+    texts = [
+        name
+        for name, field in zip(names, columns, strict=True)
+        if dictionaries and name is not None and is_text(field.type)
+    ]
+    with parquet.ParquetFile(
+        pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
+    ) as file:
+        own = [name for name in names if name is not None]
+        # One column at least tells how many rows there are.
+        for batch in file.iter_batches(
+            BATCH_ROWS, columns=own or list(there.values())[:1], use_threads=False
+        ):
+            values = [
+                pa.nulls(len(batch), field.type)
+                if name is None
+                else _as_read(batch.column(name), field.type)
+                for name, field in zip(names, columns, strict=True)
+            ]
+            if dictionaries:
+                values = [one.dictionary_encode() if is_text(one.type) else one for one in values]
+            yield pa.RecordBatch.from_arrays(values, columns.names)
+
+
+def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    is_dictionary = pa.types.is_dictionary(values.type)
+    if type_as_read(values.type) != wanted:
+        raise _OtherTypeError
+    # What the dictionary holds is a text already.
+    return values if is_dictionary else values_as_read(values, wanted)

@@ -20,20 +20,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from anonspark.engine.columns.whole_files import decode_file
 from anonspark.engine.files import FilesError
-from anonspark.engine.raw_columns import is_text
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.made import Made
 from anonspark.engine.spark.parquet_files import is_plain_schema
 from anonspark.engine.spark.whole_files import odd_settings, odd_sizes, splits_of
 from anonspark.engine.tasks import Batches
-from anonspark.errors import DataError
 
 CONTENT = "content"
 """Column of the files' bytes."""
-
-_BATCH_ROWS = 1 << 18
 
 # More than most footers have.
 _TAIL = 1 << 16
@@ -157,90 +154,6 @@ class DecodeParquet:
             for content in batch.column(CONTENT):
                 # Files without a byte Spark's reader passes over as well.
                 if len(content.as_buffer()):
-                    yield from _guarded(decode_parquet(content.as_buffer(), self.schema))
-
-
-def decode_parquet(content: pa.Buffer, schema: pa.Schema) -> Batches:
-    """Decode a file, row group by row group.
-
-    Parameters
-    ----------
-    content : pyarrow.Buffer
-    schema : pyarrow.Schema
-        The columns to decode. A column that the file does not have is missing in every row.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Texts as dictionaries.
-
-    Raises
-    ------
-    ValueError
-        If a column has another type.
-    pyarrow.ArrowException, OSError
-        If the file is damaged.
-    """
-    metadata = parquet.read_metadata(pa.BufferReader(content))
-    there = {name.lower(): name for name in metadata.schema.to_arrow_schema().names}
-    texts = [
-        there[field.name.lower()]
-        for field in schema
-        if is_text(field.type) and field.name.lower() in there
-    ]
-    with parquet.ParquetFile(
-        pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
-    ) as file:
-        own = [there[name.lower()] for name in schema.names if name.lower() in there]
-        # One column at least tells how many rows there are.
-        reading = own or list(there.values())[:1]
-        for batch in file.iter_batches(_BATCH_ROWS, columns=reading, use_threads=False):
-            columns = [
-                _column(batch, there.get(field.name.lower()), field.type) for field in schema
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema.names)
-
-
-def _column(batch: pa.RecordBatch, name: str | None, wanted: pa.DataType) -> pa.Array:
-    if name is None:
-        values = pa.nulls(len(batch), wanted)
-        return values.dictionary_encode() if is_text(wanted) else values
-    values = batch.column(name)
-    found = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    if found.equals(wanted):
-        return values
-    if _is_same_kind(found, wanted):
-        return values.cast(wanted)
-    raise ValueError("a column has another type")
-
-
-def _is_same_kind(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether Parquet has one type for two of Arrow: what lists hold has many names."""
-    if pa.types.is_nested(found):
-        return bool(
-            spark_schema(pa.schema([("", found)])) == spark_schema(pa.schema([("", wanted)]))
-        )
-    return bool(
-        pa.types.is_timestamp(found)
-        and pa.types.is_timestamp(wanted)
-        and bool(found.tz) == bool(wanted.tz)
-        and found.unit == "us"
-    )
-
-
-def _guarded(batches: Batches) -> Batches:
-    """Yield what is decoded; what is wrong with a file is told in words that hold no value.
-
-    Raises
-    ------
-    DataError
-        Which :func:`anonspark.engine.spark.errors.reading_input` knows.
-    """
-    try:
-        yield from batches
-    except (pa.ArrowException, OSError, ValueError):
-        pass
-    else:
-        return
-    # Outside the handler, so that the traceback does not show the error that came first.
-    raise DataError("CANNOT_READ: a file is damaged, or has other columns than the first one")
+                    yield from decode_file(
+                        content.as_buffer(), self.schema, dictionaries=True, complete=False
+                    )
