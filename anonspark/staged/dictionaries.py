@@ -23,14 +23,21 @@ def with_dictionaries(records: pa.Table) -> pa.Table:
     Parameters
     ----------
     records : pyarrow.Table
+        Some of whose columns may hold dictionaries already.
 
     Returns
     -------
     pyarrow.Table
         With the same values, each column in one chunk.
     """
-    records = records.combine_chunks()
-    for place, column in enumerate(records.columns):
+    records = records.unify_dictionaries().combine_chunks()
+    for place, name in enumerate(records.schema.names):
+        column = records.column(place)
+        if pa.types.is_dictionary(column.type) and column.num_chunks:
+            if len(column.chunk(0).dictionary) * _RECORDS_A_TEXT <= len(column):
+                continue
+            records = _decoded(records, [place])
+            column = records.column(place)
         if not pa.types.is_string(column.type) or not column.num_chunks:
             continue
         first = column.slice(0, _FIRST)
@@ -38,7 +45,7 @@ def with_dictionaries(records: pa.Table) -> pa.Table:
             continue
         encoded = column.chunk(0).dictionary_encode()
         if len(encoded.dictionary) * _RECORDS_A_TEXT <= len(column):
-            records = records.set_column(place, records.schema.names[place], encoded)
+            records = records.set_column(place, name, encoded)
     return records
 
 

@@ -225,14 +225,22 @@ def packed_batch(first: int, records: pa.Table) -> dict[str, pa.Array]:
 
 
 def together(batches: Batches, most_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
-    """Put batches together until they have a number of bytes; empty ones are left out."""
+    """Put batches together until they have a number of bytes; empty ones are left out.
+
+    Columns of texts may hold dictionaries, and count as if each text stood for itself.
+    """
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         if not batch.num_rows:
             continue
+        if waiting and batch.schema != waiting[0].schema:
+            # A file may have dictionaries where another has not.
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
         waiting.append(batch)
-        size += batch.nbytes
+        coded = any(pa.types.is_dictionary(field.type) for field in batch.schema)
+        size += bytes_of(pa.Table.from_batches([batch])) if coded else batch.nbytes
         if size >= most_bytes:
             yield pa.Table.from_batches(waiting)
             waiting, size = [], 0

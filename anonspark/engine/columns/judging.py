@@ -51,10 +51,12 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     ----------
     plan : PlannedColumn
     column : pyarrow.Array
-        Of the input.
+        Of the input. Of a dictionary each value is looked at once, and texts come back as one.
     markers : sequence of str
         Texts that mean missing.
     """
+    if isinstance(column, pa.DictionaryArray) and len(column.dictionary) < len(column):
+        return _judge_coded(plan, column, markers)
     raw = plain(column)
     name = plan.column.name
     in_text = plan.in_text
@@ -75,6 +77,22 @@ def judge(plan: PlannedColumn, column: pa.Array, markers: Sequence[str]) -> Judg
     if in_text is not None:
         values = convert(values, pa.string(), in_text)
     return Judged(values, missing, invalid, infinite, numeric)
+
+
+def _judge_coded(plan: PlannedColumn, column: pa.DictionaryArray, markers: Sequence[str]) -> Judged:
+    """Judge the different values, and last a null, for all that are equal to them."""
+    values = column.dictionary
+    one = judge(plan, pa.concat_arrays([values, pa.nulls(1, values.type)]), markers)
+    codes = pc.fill_null(column.indices, len(values))
+    places = codes.to_numpy()
+    if is_text(one.values.type):
+        # Several may be read as one text, or as none.
+        read = one.values.dictionary_encode()
+        of_rows = pa.DictionaryArray.from_arrays(read.indices.take(codes), read.dictionary)
+    else:
+        of_rows = one.values.take(codes)
+    flags = (one.missing, one.invalid, one.infinite, one.numeric)
+    return Judged(of_rows, *(each[places] for each in flags))
 
 
 def _flags(found: pa.Array) -> np.ndarray:

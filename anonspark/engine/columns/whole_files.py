@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,6 +27,11 @@ BATCHES, FOUND = "batches", "found"
 
 FOUND_TEXT = "found_text"
 """Column of what a task found, see :meth:`anonspark.engine.columns.judging.Found.to_text`."""
+
+_TEXTS = pa.dictionary(pa.int32(), pa.string())
+
+# With its length alone, a text would take more.
+_BYTES_OF_A_CODE = 2
 
 # Different texts of a column that a task counts exactly; beyond, the count is off by 2 % or so.
 _MOST_DISTINCT = 4096
@@ -92,7 +98,8 @@ def decode_file(
     columns : pyarrow.Schema
         Their names in any case of letters, and the types that they are read as.
     dictionaries : bool
-        Whether texts become dictionaries, which takes a fraction of the time where they repeat.
+        Whether all texts become dictionaries. Else those do that are numbers of few different ones
+        in the file: to read them so takes a fraction of the time.
     complete : bool
         Whether the file has to have all columns; else one that it lacks is missing in every row.
 
@@ -129,8 +136,10 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
     texts = [
         name
         for name, field in zip(names, columns, strict=True)
-        if dictionaries and name is not None and is_text(field.type)
+        if name is not None and is_text(field.type)
     ]
+    if not dictionaries:
+        texts = _coded(metadata, texts)
     with parquet.ParquetFile(
         pa.BufferReader(content), metadata=metadata, read_dictionary=texts, pre_buffer=False
     ) as file:
@@ -150,9 +159,22 @@ def _decoded(content: pa.Buffer, columns: pa.Schema, dictionaries: bool, complet
             yield pa.RecordBatch.from_arrays(values, columns.names)
 
 
+def _coded(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[str]:
+    """Return which columns of texts are numbers of few different ones in a file."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+    most = _BYTES_OF_A_CODE * metadata.num_rows
+    return [
+        name
+        for name in names
+        if name in places
+        and sum(one.column(places[name]).total_uncompressed_size for one in groups) <= most
+    ]
+
+
 def _as_read(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    is_dictionary = pa.types.is_dictionary(values.type)
     if type_as_read(values.type) != wanted:
         raise _OtherTypeError
-    # What the dictionary holds is a text already.
-    return values if is_dictionary else values_as_read(values, wanted)
+    if values.type == _TEXTS and wanted == _TEXTS.value_type:
+        return values
+    return values_as_read(values, wanted)

@@ -161,6 +161,26 @@ def test_all_types_and_declarations(spark: SparkSession, tmp_path: Path, missing
     assert 0 < staged[0][0].found["kept"] <= staged[0][0].found["rows"] == 153
 
 
+@pytest.mark.parametrize("missing", ["drop", "category"])
+def test_texts_that_repeat(spark: SparkSession, tmp_path: Path, missing: str) -> None:
+    names = [name for name, (own, *_) in QUASI_IDENTIFIERS.items() if pa.types.is_string(own)]
+    names += [name for name, (own, _) in CARRIED.items() if not pa.types.is_binary(own)]
+    (tmp_path / "input.parquet").mkdir()
+    for number in range(4):
+        table = table_of_all_types(2000, number).select([*names, "prefix"])
+        # Of the files of one task some have dictionaries.
+        path = tmp_path / f"input.parquet/{number}.parquet"
+        pq.write_table(table, path, use_dictionary=number % 2 == 0, row_group_size=700)
+    attributes = {
+        name: {"role": "quasi_identifier", **QUASI_IDENTIFIERS[name][2]}
+        for name in (*names, "prefix")
+        if name in QUASI_IDENTIFIERS
+    } | dict.fromkeys((name for name in names if name in CARRIED), "insensitive")
+    attributes["text"]["hierarchy"] = {"prefix": [1]}
+    file = configuration_file(tmp_path, attributes=attributes, missing=missing)
+    require_alike(prepared(spark, load_configuration(file), tmp_path))
+
+
 def test_files_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     numbers = spark.range(0, 5_000, 1, 4)
     table = numbers.select(

@@ -135,6 +135,14 @@ def test_columns_are_found_whatever_the_case_of_their_letters() -> None:
     assert batch.to_pydict() == {"b": ["x", None], "ä": [1, 2]}
 
 
+def test_texts_that_repeat_stay_dictionaries() -> None:
+    columns = {"few": ["a", "b", None] * 1000, "many": [str(one) for one in range(3000)]}
+    content = file_of(pa.table(columns))
+    (batch,) = decode_file(content, pa.schema([("many", pa.string()), ("few", pa.string())]))
+    assert batch.schema.types == [pa.string(), pa.dictionary(pa.int32(), pa.string())]
+    assert batch.to_pydict() == columns
+
+
 @pytest.mark.parametrize("damage", ["no file", "truncated", "other column"])
 def test_files_that_cannot_be_decoded(damage: str) -> None:
     content = file_of(pa.table({"a": [1, 2]}))

@@ -14,7 +14,7 @@ from anonspark.staged.dictionaries import (
     without_dictionaries,
     worth_dividing,
 )
-from anonspark.staged.records import bytes_of, pack_table, unpack_table
+from anonspark.staged.records import bytes_of, pack_table, together, unpack_table
 
 COLUMNS = st.lists(st.tuples(st.none() | st.sampled_from("abc"), st.none() | st.text(max_size=3)))
 SCHEMA = pa.schema([("few", pa.string()), ("any", pa.string()), ("number", pa.int64())])
@@ -52,6 +52,51 @@ def test_tables_are_put_together_whatever_they_hold(
     found = put_together(given_)
     assert all(column.num_chunks <= 1 for column in found.columns)
     assert without_dictionaries(found).to_pylist() == pa.concat_tables(tables).to_pylist()
+
+
+@given(st.lists(COLUMNS, min_size=1, max_size=4))
+def test_dictionaries_that_are_there_already(
+    parts: list[list[tuple[str | None, str | None]]],
+) -> None:
+    tables = [table_of(rows * 10) for rows in parts]
+    # As a file has them: one of its own for each batch, and of all columns of texts.
+    coded = [
+        pa.table(
+            [
+                one.column("few").dictionary_encode(),
+                one.column("any").dictionary_encode(),
+                one.column("number"),
+            ],
+            SCHEMA.names,
+        )
+        for one in tables
+    ]
+    found = with_dictionaries(pa.concat_tables(coded))
+    assert without_dictionaries(found).equals(pa.concat_tables(tables).combine_chunks())
+    for name in ("few", "any"):
+        column = found.column(name)
+        if is_dictionary(found, name) and column.num_chunks:
+            assert len(column.chunk(0).dictionary) * 8 <= len(column)
+
+
+@given(st.lists(st.tuples(COLUMNS, st.booleans()), max_size=5), st.integers(1, 2000))
+def test_batches_are_put_together_by_what_texts_take(
+    parts: list[tuple[list[tuple[str | None, str | None]], bool]], most: int
+) -> None:
+    plain = [table_of(rows).combine_chunks() for rows, _ in parts]
+    coded = [
+        one.set_column(0, "few", one.column("few").dictionary_encode()) if encoded else one
+        for one, (_, encoded) in zip(plain, parts, strict=True)
+    ]
+    batches = (batch for one in coded for batch in one.combine_chunks().to_batches())
+    found = list(together(batches, most))
+    assert [row for one in found for row in one.to_pylist()] == [
+        row for one in plain for row in one.to_pylist()
+    ]
+    # Without its last batch none had enough, give or take what marks nulls and where texts end.
+    for one in found:
+        last = one.column("number").chunk(one.column("number").num_chunks - 1)
+        assert bytes_of(one.slice(0, len(one) - len(last))) < most + 8 * len(one)
 
 
 def test_a_column_of_many_texts_stays_as_it_is() -> None:

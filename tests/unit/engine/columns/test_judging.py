@@ -66,6 +66,26 @@ def test_texts_of_which_nothing_was_declared() -> None:
     }
 
 
+@given(
+    some.lists(some.sampled_from(["1", " b", "b", "?", "", "nan", "2024", None]), min_size=9),
+    some.sampled_from(
+        [{}, {"type": "number"}, {"type": "date"}, {"type": "text"}, {"hierarchy": {"prefix": [1]}}]
+    ),
+)
+def test_dictionaries_are_judged_as_their_texts(
+    texts: list[str | None], declared: dict[str, Any]
+) -> None:
+    plan = planned(pa.string(), **declared)
+    column = pa.array(texts, pa.string())
+    plain, coded = (judge(plan, one, ["", "?"]) for one in (column, column.dictionary_encode()))
+    # NaN is missing.
+    assert coded.values.to_pylist() == plain.values.to_pylist()
+    for name in ("missing", "invalid", "infinite", "numeric"):
+        assert getattr(coded, name).tolist() == getattr(plain, name).tolist()
+    kept = [row % 3 > 0 for row in range(len(texts))]
+    assert told(plan, (column.dictionary_encode(), kept)) == told(plan, (column, kept))
+
+
 def test_what_is_declared_as_text_is_missing_only_where_it_is_null() -> None:
     plan = planned(pa.float64(), type="text")
     one = judge(plan, pa.array([17.0, float("nan"), None]), ["", "NaN"])
