@@ -15,7 +15,7 @@ from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.protocol import OnBatches
 from anonspark.engine.raw_columns import is_plain
 from anonspark.engine.spark.made import Made, Then, is_told_fully, made
-from anonspark.engine.spark.parcels import PARCELS, WAITING_ROWS, Unpack, divide, shuffled, together
+from anonspark.engine.spark.parcels import PARCELS, Unpack, divide, shuffled, together
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.tasks import Batches
 
@@ -24,6 +24,9 @@ from anonspark.engine.tasks import Batches
 _ROWS_AT_ONCE = 1 << 16
 
 _BATCH_ROWS = 1 << 18
+
+# Groups that wait in a task until they are added up again.
+_WAITING_GROUPS = 1 << 20
 
 
 def can_add_up(schema: pa.Schema, by: Sequence[str], wanted: Sequence[Aggregate]) -> bool:
@@ -147,7 +150,7 @@ class _AddUpAndDivide:
 
     def __call__(self, batches: Batches) -> Batches:
         divide_rows = _Divide(self.by, self.task_keys)
-        for groups in _added_up(batches, self.by, self.wanted, most=WAITING_ROWS):
+        for groups in _added_up(batches, self.by, self.wanted, most=_WAITING_GROUPS):
             yield from divide_rows.divided(groups)
 
 
@@ -171,7 +174,7 @@ class _AddUp:
                 else []
             )
         else:
-            tables = list(_added_up(unpacked, self.by, self.wanted, at_once=WAITING_ROWS))
+            tables = list(_added_up(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS))
         for table in tables:
             for batch in table.combine_chunks().to_batches(_BATCH_ROWS):
                 yield conform(batch, self.schema)
@@ -189,7 +192,7 @@ def _added_up(
     merged = [one.merged for one in wanted]
     waiting: list[pa.Table] = []
     # Doubled as groups are added, so that all of them are not looked at again and again.
-    limit = WAITING_ROWS
+    limit = _WAITING_GROUPS
 
     def together_again() -> pa.Table:
         whole = pa.concat_tables(waiting)
@@ -203,6 +206,6 @@ def _added_up(
         if most is not None and len(waiting[0]) > most // 2:
             yield waiting.pop()
         else:
-            limit = max(WAITING_ROWS, 2 * sum(map(len, waiting)))
+            limit = max(_WAITING_GROUPS, 2 * sum(map(len, waiting)))
     if waiting:
         yield together_again()

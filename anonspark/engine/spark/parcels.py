@@ -22,8 +22,9 @@ PARCEL = "parcel"
 
 PARCELS = f"{TASK} int, {PARCEL} binary"
 
-WAITING_ROWS = 1 << 20
-"""Rows that wait in a task until they are divided into parcels."""
+WAITING_ROWS = 1 << 18
+"""Rows that wait in a task until they are divided into parcels: they may have some hundred bytes
+each, and are copied meanwhile."""
 
 _WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 

@@ -55,7 +55,7 @@ def test_in_tasks(figures: Any, waiting: int, rows: list[tuple[Any, int]], tasks
     ]
     first, last = adding_up.in_two_steps(["text"], wanted, KEYS, schema)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adding_up, "WAITING_ROWS", waiting)
+        patch.setattr(adding_up, "_WAITING_GROUPS", waiting)
         patch.setattr(adding_up, "_ROWS_AT_ONCE", 3)
         parcels = [parcel for task in range(tasks) for parcel in first(iter(batches[task::tasks]))]
         found = [row for task in sent(parcels) for batch in last(iter(task))
