@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from places import REPOSITORY
+from places import REPOSITORY, require_data
 
+from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
 
 if TYPE_CHECKING:
@@ -104,6 +105,14 @@ def engine(spark: SparkSession) -> SparkEngine:
     return SparkEngine(spark)
 
 
+@pytest.fixture(scope="module")
+def without_spark() -> Iterator[None]:
+    """Let commands do their work here, though other tests have a Spark session in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "process_has_session", lambda: False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
     """Tell where the public data sets are: ANONSPARK_DATA, or shared/data beside the repository.
@@ -122,13 +131,3 @@ def adult_path(data_directory: Path) -> Path:
     path = data_directory / "adult.csv"
     require_data(path)
     return path
-
-
-def require_data(path: Path) -> None:
-    """Skip the test, or fail it in continuous integration, if a data set is missing."""
-    if path.exists():
-        return
-    message = f"{path} is missing: set ANONSPARK_DATA to the folder with the data sets"
-    if os.environ.get("CI") == "true":
-        pytest.fail(message, pytrace=False)
-    pytest.skip(message)

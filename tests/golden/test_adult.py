@@ -28,7 +28,7 @@ from references import attribute_of, k_alone
 from anonspark.config import parse_configuration
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def adult_file(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture
-def anonymize(engine: SparkEngine, tmp_path: Path) -> Any:
+def anonymize(tmp_path: Path) -> Any:
     """Run the pipeline; return the written tables ``summary`` (its row) and ``rounds``."""
 
     def run(
@@ -298,7 +298,7 @@ def anonymize(engine: SparkEngine, tmp_path: Path) -> Any:
             "output": {"path": str(path)},
             "execution": {"task_rows": task_rows},
         }
-        run_pipeline(engine, parse_configuration(document))
+        run_pipeline(LocalEngine(), parse_configuration(document))
         rounds = sorted(metrics(path, "rounds"), key=lambda row: row["round"])
         assert_tables_agree(summary(path), rounds, metrics(path, "classes"))
         assert published(path).num_rows == summary(path)["rows_in"] == pq.read_table(table).num_rows

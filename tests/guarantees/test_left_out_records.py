@@ -21,7 +21,7 @@ from helpers import Outcome, command, configuration_file, metrics, summary, writ
 
 Row = dict[str, Any]
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = pytest.mark.usefixtures("without_spark")
 
 # Of the time that a run takes and of when it began; of the input as a whole, under the secret seed.
 _TIMES = ("seconds", "started")

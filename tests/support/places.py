@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The hierarchies of the theses' full-domain recoding, a file for an attribute of Adult.
 HIERARCHIES = REPOSITORY / "conf" / "hierarchies" / "adult-vural-2017"
+
+
+def require_data(path: Path) -> None:
+    """Skip the test, or fail it in continuous integration, if a data set is missing."""
+    if path.exists():
+        return
+    message = f"{path} is missing: set ANONSPARK_DATA to the folder with the data sets"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)

@@ -61,7 +61,8 @@ def hash_rows(
             hashed_as(one, like.field(name).type) for one, name in zip(columns, names, strict=True)
         ]
         # Hashes skip nulls: the first value makes one of nothing at all.
-        return content_hash([part for pair in pairs for part in pair], 0)
+        parts = [part for pair in pairs for part in pair]
+        return content_hash(parts, 0, rows=batch.num_rows)
     if nulls:
-        return content_hash(columns, key)
+        return content_hash(columns, key, rows=batch.num_rows)
     return xxhash64(columns)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import require_data
 from counted_tables import RULES, AnyRule, Records
+from places import require_data
 from public_tables import TABLES, read
 from references import attribute_of, k_alone
 

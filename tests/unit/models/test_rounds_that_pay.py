@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import require_data
 from counted_tables import Records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_block import release
+from places import require_data
 from public_tables import TABLES, read
 from references import attribute_of, k_alone
 

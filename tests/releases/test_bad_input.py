@@ -18,8 +18,6 @@ from anonspark.engine.spark import engine as spark_engine
 from anonspark.layers.prepare import sensitive as sensitive_module
 from anonspark.pipeline import preparing, run
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 SECRETS = ("Zebediah", "987654321", "1234.5678", "Kryptonitis")
 
 ATTRIBUTES = {"age": "quasi_identifier", "height": "quasi_identifier", "disease": "sensitive"}
@@ -356,6 +354,7 @@ class TestWrongData:
         )
         refused(path, 3, "input.path", str(folder), "input.format")
 
+    @pytest.mark.usefixtures("spark")
     def test_format_that_does_not_exist(self, refused: Refused, tmp_path: Path) -> None:
         write_table(tmp_path / "input.parquet", people())
         path = configuration_file(
@@ -363,6 +362,7 @@ class TestWrongData:
         )
         refused(path, 2, "input.format: this Spark has no data source 'parket'", "parquet")
 
+    @pytest.mark.usefixtures("spark")
     @pytest.mark.parametrize(
         ("format", "vanishing"),
         [("parquet", "one-file"), ("orc", "all"), ("csv", "one-file"), ("json", "all")],
@@ -384,6 +384,7 @@ class TestWrongData:
             input={"path": str(folder), "format": format, "options": options},
             attributes=ATTRIBUTES,
             output=OVER_RELEASE,
+            execution={"engine": "spark"},
         )
         opening = spark_engine.open_input
 
@@ -613,6 +614,7 @@ class TestWrongConfiguration:
             commands=("check", "plan", "run"),
         )
 
+    @pytest.mark.usefixtures("spark")
     @pytest.mark.parametrize(
         ("format", "options", "told"),
         [
@@ -654,6 +656,7 @@ class TestWrongConfiguration:
             input={"format": format, "options": options},
             attributes=ATTRIBUTES,
             output=OVER_RELEASE,
+            execution={"engine": "spark"},
         )
         refused(path, 2, "input.format, input.options: the data source", *told)
 

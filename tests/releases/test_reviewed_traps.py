@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, summary, write_table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.usefixtures("spark")
-
 ATTRIBUTES = {"age": "quasi_identifier", "exact_age": "sensitive"}
 
 
-@pytest.fixture
-def small_partitions(spark: SparkSession) -> Iterator[None]:
-    """Have every group of staged batches published by a task of its own."""
-    previous = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", str(4 * 2**20))
-    yield
-    spark.conf.set("spark.sql.files.maxPartitionBytes", previous)
-
-
-@pytest.mark.usefixtures("small_partitions")
 def test_no_file_ends_where_raw_values_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

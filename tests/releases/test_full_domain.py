@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +21,12 @@ from helpers import command, metrics, of_any_run, published, summary
 from places import HIERARCHIES
 
 from anonspark.config import parse_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
 from anonspark.layers.publish import division
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import verify_release
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NAMES = ADULT_OF_ARX.quasi_identifiers
 HEIGHTS = {
@@ -124,7 +121,7 @@ def labels_of(education: str) -> dict[str, dict[str, list[str]]]:
 # The thesis ---------------------------------------------------------------------------------------
 
 
-def test_k_alone(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
+def test_k_alone(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, {}, education="education-doctorate-apart")
     document["evaluate"] = {"information": True, "compare_baseline": True}
@@ -211,7 +208,7 @@ def assert_figures_are_those_of_the_files(adult: Path, release: Path, education:
     assert figures["kl_divergence"] == pytest.approx(divergence / rows, rel=1e-9)
 
 
-def test_k_and_l(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
+def test_k_and_l(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     release = tmp_path / "release"
     document = adult_document(adult, release, DIVERSE, education="education-doctorate-apart")
     run_pipeline(engine, parse_configuration(document))
@@ -229,7 +226,7 @@ def test_k_and_l(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
 
 
 def test_k_and_t_as_in_the_thesis_violates_t(
-    engine: SparkEngine, adult: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    engine: LocalEngine, adult: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     release = tmp_path / "release"
     # The thesis' own nodes; of the second round it is not the best (below).
@@ -251,7 +248,7 @@ def test_k_and_t_as_in_the_thesis_violates_t(
     assert measured["equal distance"] == pytest.approx(0.271, abs=5e-4)
 
 
-def test_k_and_t_of_the_best_nodes(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
+def test_k_and_t_of_the_best_nodes(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     """The second round finds 648 classes where the thesis has 608."""
     release = tmp_path / "release"
     document = adult_document(adult, release, CLOSE, rho=1, t_reference="round")
@@ -262,7 +259,7 @@ def test_k_and_t_of_the_best_nodes(engine: SparkEngine, adult: Path, tmp_path: P
 
 
 def test_k_and_t_against_the_whole_input_holds(
-    engine: SparkEngine, adult: Path, tmp_path: Path
+    engine: LocalEngine, adult: Path, tmp_path: Path
 ) -> None:
     release = tmp_path / "release"
     run_pipeline(engine, parse_configuration(adult_document(adult, release, CLOSE)))
@@ -336,7 +333,7 @@ def small_document(
     return document
 
 
-def run(engine: SparkEngine, document: dict[str, Any]) -> Path:
+def run(engine: LocalEngine, document: dict[str, Any]) -> Path:
     run_pipeline(engine, parse_configuration(document))
     return Path(document["output"]["path"])
 
@@ -346,7 +343,7 @@ def classes_of(release: Path, names: tuple[str, ...] = ("age", "city")) -> Count
     return Counter(zip(*(data[name].to_pylist() for name in names), strict=True))
 
 
-def test_suppressed_records_are_left_out(engine: SparkEngine, tmp_path: Path) -> None:
+def test_suppressed_records_are_left_out(engine: LocalEngine, tmp_path: Path) -> None:
     release = run(engine, small_document(tmp_path, model={"suppression_limit": 1.0}))
     figures = summary(release)
     assert 0 < figures["rows_suppressed"] < 60
@@ -364,7 +361,7 @@ def test_suppressed_records_are_left_out(engine: SparkEngine, tmp_path: Path) ->
     assert not (release / "left_out").exists()
 
 
-def test_suppressed_records_are_published_as_one_class(engine: SparkEngine, tmp_path: Path) -> None:
+def test_suppressed_records_are_published_as_one_class(engine: LocalEngine, tmp_path: Path) -> None:
     options = {"suppression_limit": 1.0, "residual": "suppress"}
     release = run(engine, small_document(tmp_path, model=options))
     figures = summary(release)
@@ -377,7 +374,7 @@ def test_suppressed_records_are_published_as_one_class(engine: SparkEngine, tmp_
     verify_release(engine, str(release))
 
 
-def test_a_residual_that_is_no_class_is_refused(engine: SparkEngine, tmp_path: Path) -> None:
+def test_a_residual_that_is_no_class_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
     table = small_table().slice(0, 55)
     options = {"suppression_limit": 1.0, "residual": "suppress", "maximum_levels": {"city": 1}}
     document = small_document(tmp_path, table, model=options)
@@ -393,7 +390,7 @@ def test_a_residual_that_is_no_class_is_refused(engine: SparkEngine, tmp_path: P
         run(engine, document)
 
 
-def test_the_limit_of_suppression(engine: SparkEngine, tmp_path: Path) -> None:
+def test_the_limit_of_suppression(engine: LocalEngine, tmp_path: Path) -> None:
     for limit in (0.0, 0.05, 0.2):
         document = small_document(tmp_path, model={"suppression_limit": limit})
         document["output"]["path"] += str(limit)
@@ -404,14 +401,14 @@ def test_the_limit_of_suppression(engine: SparkEngine, tmp_path: Path) -> None:
         run(engine, small_document(tmp_path, model=bounded))
 
 
-def test_levels_are_bounded(engine: SparkEngine, tmp_path: Path) -> None:
+def test_levels_are_bounded(engine: LocalEngine, tmp_path: Path) -> None:
     bounds = {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 1, "city": 1}}
     document = small_document(tmp_path, model=bounds | {"suppression_limit": 1.0})
     (row,) = metrics(run(engine, document), "rounds")
     assert row["levels"] in ("age=1, city=0", "age=1, city=1")
 
 
-def test_no_class_at_all(engine: SparkEngine, tmp_path: Path) -> None:
+def test_no_class_at_all(engine: LocalEngine, tmp_path: Path) -> None:
     table = pa.table({"age": range(30), "city": ["Ulm"] * 30, "disease": ["flu"] * 30})
     table = table.append_column("record", pa.array(range(30)))
     options = {"suppression_limit": 1.0, "maximum_levels": {"age": 0}}
@@ -423,7 +420,7 @@ def test_no_class_at_all(engine: SparkEngine, tmp_path: Path) -> None:
     assert not (tmp_path / "release").exists()
 
 
-def test_rounds_end_where_nothing_more_can_be_made(engine: SparkEngine, tmp_path: Path) -> None:
+def test_rounds_end_where_nothing_more_can_be_made(engine: LocalEngine, tmp_path: Path) -> None:
     random = np.random.default_rng(8)
     table = pa.table(
         {
@@ -443,7 +440,7 @@ def test_rounds_end_where_nothing_more_can_be_made(engine: SparkEngine, tmp_path
     assert all(row["classes"] > 0 for row in rounds)
 
 
-def test_every_record_finds_a_class(engine: SparkEngine, tmp_path: Path) -> None:
+def test_every_record_finds_a_class(engine: LocalEngine, tmp_path: Path) -> None:
     release = run(engine, small_document(tmp_path, model={"suppression_limit": 0.0}))
     assert summary(release)["rows_suppressed"] == 0
     assert summary(release)["rows_published"] == 60
@@ -451,7 +448,7 @@ def test_every_record_finds_a_class(engine: SparkEngine, tmp_path: Path) -> None
     assert row["mean_class_size"] == row["mean_class_size_with_outliers"]
 
 
-def test_missing_values(engine: SparkEngine, tmp_path: Path) -> None:
+def test_missing_values(engine: LocalEngine, tmp_path: Path) -> None:
     table = small_table().to_pydict()
     table["city"][::7] = [None] * len(table["city"][::7])
     options = {"name": "rho-gain", "suppression_limit": 1.0}
@@ -467,7 +464,7 @@ def test_missing_values(engine: SparkEngine, tmp_path: Path) -> None:
     verify_release(engine, str(release))
 
 
-def test_an_attribute_all_of_whose_values_are_missing(engine: SparkEngine, tmp_path: Path) -> None:
+def test_an_attribute_all_of_whose_values_are_missing(engine: LocalEngine, tmp_path: Path) -> None:
     table = small_table().set_column(0, "age", pa.nulls(60, pa.int32()))
     release = run(engine, small_document(tmp_path, table, model={"suppression_limit": 1.0}))
     assert set(published(release)["age"].to_pylist()) == {"missing"}
@@ -476,7 +473,7 @@ def test_an_attribute_all_of_whose_values_are_missing(engine: SparkEngine, tmp_p
     assert (age["ncp_total"], summary(release)["rows_suppressed"]) == (0, None)
 
 
-def test_few_records_left_out_are_not_told(engine: SparkEngine, tmp_path: Path) -> None:
+def test_few_records_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
     """Whoever knew how the input was distributed would know the disease of the one left out."""
     table = small_table().slice(0, 55)
     close = {"k": 4, "t_closeness": {"attribute": "disease", "t": 0.45}}
@@ -506,7 +503,7 @@ def gains_of(release: Path, everything: list[str]) -> float:
     )
 
 
-def test_no_disease_gains_more_than_beta(engine: SparkEngine, tmp_path: Path) -> None:
+def test_no_disease_gains_more_than_beta(engine: LocalEngine, tmp_path: Path) -> None:
     everything = small_table()["disease"].to_pylist()
     careless = gains_of(run(engine, small_document(tmp_path)), everything)
     likeness = {"beta_likeness": {"attribute": "disease", "beta": careless / 2}}
@@ -520,7 +517,7 @@ def test_no_disease_gains_more_than_beta(engine: SparkEngine, tmp_path: Path) ->
     assert measured.violating_classes == 0
 
 
-def test_beta_where_the_values_left_out_are_not_told(engine: SparkEngine, tmp_path: Path) -> None:
+def test_beta_where_the_values_left_out_are_not_told(engine: LocalEngine, tmp_path: Path) -> None:
     """A class holds where the release does not show the opposite: fewer than k may be anything."""
     table = small_table().slice(0, 55)
     likeness = {"k": 4, "beta_likeness": {"attribute": "disease", "beta": 2.0}}
@@ -536,7 +533,7 @@ def test_beta_where_the_values_left_out_are_not_told(engine: SparkEngine, tmp_pa
     assert measured.measured < gains_of(release, told)
 
 
-def test_precision_of_a_model_with_local_recoding(engine: SparkEngine, tmp_path: Path) -> None:
+def test_precision_of_a_model_with_local_recoding(engine: LocalEngine, tmp_path: Path) -> None:
     document = small_document(tmp_path, model={"name": "smondrian"})
     document["evaluate"] = {"information": True}
     release = run(engine, document)
@@ -561,7 +558,7 @@ def test_precision_of_a_model_with_local_recoding(engine: SparkEngine, tmp_path:
     assert all(row["levels"] is None for row in metrics(release, "rounds"))
 
 
-def test_population_of_a_journalist(engine: SparkEngine, tmp_path: Path) -> None:
+def test_population_of_a_journalist(engine: LocalEngine, tmp_path: Path) -> None:
     table = small_table()
     pq.write_table(pa.concat_tables([table, table, table]), tmp_path / "population.parquet")
     presence = {"population": str(tmp_path / "population.parquet"), "max": 1.0}
@@ -589,21 +586,19 @@ CRITERIA = {
 
 
 @pytest.mark.parametrize("search", ["exhaustive", "pruned"])
-def test_tuples_too_many_for_the_driver(spark: SparkSession, tmp_path: Path, search: str) -> None:
+def test_tuples_too_many_for_the_driver(engine: LocalEngine, tmp_path: Path, search: str) -> None:
     options = {"name": "rho-gain", "rho": 1, "search": search, "t_reference": "round"}
     options |= {"minimum_levels": {"age": 1}, "maximum_levels": {"age": 2}}
     if search == "pruned":
         options |= {"suppression_limit": 0.3}
     document = small_document(tmp_path, model=options, privacy=CRITERIA)
-    expected = of_any_run(run(SparkEngine(spark), document))
+    expected = of_any_run(run(engine, document))
     document["output"]["path"] += "-distributed"
     document["model"]["driver_tuples"] = 7
-    assert of_any_run(run(SparkEngine(spark), document)) == expected
-    # Nothing stays on the cluster.
-    assert not spark.sparkContext._jsc.getPersistentRDDs()
+    assert of_any_run(run(engine, document)) == expected
 
 
-def test_shuffled_records_in_many_files(engine: SparkEngine, adult: Path, tmp_path: Path) -> None:
+def test_shuffled_records_in_many_files(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
     table = pq.read_table(adult).slice(0, 6_000)
     order = np.random.default_rng(3).permutation(table.num_rows)
     (tmp_path / "one").mkdir()
@@ -624,7 +619,7 @@ def test_shuffled_records_in_many_files(engine: SparkEngine, adult: Path, tmp_pa
 
 @pytest.mark.parametrize("residual", ["drop", "suppress"])
 def test_files_do_not_tell_where_records_came_from(
-    engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, residual: str
 ) -> None:
     """Nobody in a class may be known by the file that the input had the person in."""
     monkeypatch.setattr(division, "_FILE_ROWS", 12)
@@ -653,7 +648,7 @@ LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 
 
 def test_tasks_that_fail_and_are_run_again(
-    engine: SparkEngine, quick_start: dict[str, str], tmp_path: Path
+    engine: LocalEngine, quick_start: dict[str, str], tmp_path: Path
 ) -> None:
     options = {
         "driver_tuples": 1,
@@ -677,7 +672,7 @@ def test_tasks_that_fail_and_are_run_again(
 
 
 @pytest.mark.parametrize("key", ["minimum_levels", "maximum_levels"])
-def test_a_level_that_the_hierarchy_has_not(engine: SparkEngine, tmp_path: Path, key: str) -> None:
+def test_a_level_that_the_hierarchy_has_not(engine: LocalEngine, tmp_path: Path, key: str) -> None:
     document = small_document(tmp_path, model={key: {"city": 3}})
     with pytest.raises(ConfigurationError, match=rf"model\.{key}\.city: found 3, .* levels 0 to 2"):
         run(engine, document)
@@ -686,13 +681,13 @@ def test_a_level_that_the_hierarchy_has_not(engine: SparkEngine, tmp_path: Path,
     assert not (tmp_path / "release").exists()
 
 
-def test_a_given_level_that_the_hierarchy_has_not(engine: SparkEngine, tmp_path: Path) -> None:
+def test_a_given_level_that_the_hierarchy_has_not(engine: LocalEngine, tmp_path: Path) -> None:
     document = small_document(tmp_path, model={"levels": [{"age": 0, "city": 9}]})
     with pytest.raises(ConfigurationError, match=r"model\.levels\.0\.city: found 9"):
         run(engine, document)
 
 
-def test_a_lattice_too_large(engine: SparkEngine, tmp_path: Path) -> None:
+def test_a_lattice_too_large(engine: LocalEngine, tmp_path: Path) -> None:
     names = [f"q{index}" for index in range(20)]
     table = pa.table({name: ["a", "b"] * 10 for name in names})
     pq.write_table(table, tmp_path / "input.parquet")
@@ -709,11 +704,7 @@ def test_a_lattice_too_large(engine: SparkEngine, tmp_path: Path) -> None:
         run(engine, document)
 
 
-def test_plan_and_commands(
-    spark: SparkSession,  # noqa: ARG001
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = small_document(tmp_path, model={"name": "rho-gain", "maximum_levels": {"city": 1}})
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(document, allow_unicode=True))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import numpy as np
@@ -25,14 +22,7 @@ from places import REPOSITORY
 from anonspark import __version__
 from anonspark.cli import doctor
 from anonspark.cli.application import main
-from anonspark.engine.spark.java import find_java
 from anonspark.errors import DataError, EnvironmentProblem
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -155,10 +145,7 @@ def test_looking_ahead_writes_nothing(
 
 
 @pytest.fixture(scope="module")
-def published_once(
-    spark_session: SparkSession,  # noqa: ARG001 - the command attaches to it
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+def published_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
     assert main(["run", str(write_input(folder)), "--quiet"]) == 0
     return folder / "release"
@@ -331,7 +318,6 @@ def test_verify_of_what_is_no_release(
         case "broken-manifest":
             manifest.write_text(manifest.read_text()[:100])
         case "other-manifest":
-            (release / ".manifest.json.crc").unlink()
             manifest.write_text('{"published": {}}')
         case _:
             for part in parts:
@@ -467,42 +453,3 @@ def test_a_bug_of_ours_shows_no_data(
     assert outcome.code == 1
     assert "Traceback" in outcome.err
     assert "Zebediah is here" in outcome.err
-
-
-def test_spark_submit(configuration: Path, quick_start: dict[str, str], tmp_path: Path) -> None:
-    """The session that spark-submit makes is taken, and exit codes reach the shell."""
-    programs = Path(sys.executable).parent
-    environment = quick_start | {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        # Java writes both streams of Python to one, so a warning would stand before the JSON.
-        "ANONSPARK_SEED": str(2**60),
-    }
-    java = find_java().home
-    if java is not None:
-        environment["JAVA_HOME"] = str(java)
-
-    def submit(*arguments: object) -> subprocess.CompletedProcess[str]:
-        options = ["--master", "local[2]", "--driver-memory", "1g", "--name", "submitted"]
-        script = REPOSITORY / "jobs" / "anonymize.py"
-        return subprocess.run(
-            [programs / "spark-submit", *options, script, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=tmp_path,
-            timeout=500,
-        )
-
-    done = submit(configuration, "--set", "privacy.k=7", "--json", "--quiet")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["summary"]["k"] == 7
-    assert summary(tmp_path / "release")["published_min_class_size"] >= 7
-
-    before = contents(tmp_path)
-    gone = f"{tmp_path}/gone.parquet"
-    done = submit(configuration, "--set", f"input.path={gone}", "--set", "output.mode=overwrite")
-    assert done.returncode == 3, done.stderr
-    # spark-submit sends both streams of a Python program to its standard output.
-    assert f"error: input.path: nothing is at {gone}" in done.stdout + done.stderr
-    assert contents(tmp_path) == before

@@ -31,7 +31,6 @@ VALUES = {
 }
 
 
-@pytest.mark.usefixtures("spark")
 def test_values_are_told_as_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = {
         name: pa.array(values * 21, own_type) for name, (own_type, values, _) in VALUES.items()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,15 +29,10 @@ from helpers import (
 )
 
 from anonspark.config import load_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.verification.audit import verify_release
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.usefixtures("spark")
 
 # The models without rounds form the groups of the first round of these.
 MODELS = ("su-mondrian", "u-canon", "microaggregation")
@@ -153,14 +148,14 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 @pytest.fixture(scope="module")
-def release(spark_session: SparkSession, case: Case) -> Release:
+def release(case: Case) -> Release:
     """Run a model once with a set of criteria, or with k alone."""
 
     @cache
     def run(model: str, criteria: str) -> Path:
         name = f"{model}-{criteria}"
         path = case.configure(name, CRITERIA.get(criteria, {}), model={"name": model})
-        run_pipeline(SparkEngine(spark_session), load_configuration(path))
+        run_pipeline(LocalEngine(), load_configuration(path))
         return case.folder / name / "release"
 
     return run
@@ -254,7 +249,7 @@ def holds(row: Mapping[str, Any], figure: float) -> bool:
 @pytest.mark.parametrize("criteria", list(CRITERIA))
 @pytest.mark.parametrize("model", MODELS)
 def test_every_class_satisfies_the_criteria(
-    engine: SparkEngine, release: Release, model: str, criteria: str
+    engine: LocalEngine, release: Release, model: str, criteria: str
 ) -> None:
     found = release(model, criteria)
     classes = classes_of(found / "data")
@@ -302,7 +297,7 @@ STRICTER: dict[str, dict[str, Any]] = {
 
 
 def test_verify_with_a_configuration(
-    engine: SparkEngine, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, release: Release, case: Case, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = release("su-mondrian", "distinct-and-ordered")
     same = case.configure("same", CRITERIA["distinct-and-ordered"])
@@ -333,7 +328,7 @@ def test_verify_with_a_configuration(
 
 
 def test_sensitive_values_of_every_type(
-    engine: SparkEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A missing value is a value, and so is NaN; -0.0 and 0.0 are one."""
     generator = np.random.default_rng(3)
@@ -447,7 +442,7 @@ def test_verify_notices_changed_sensitive_values(
 
 @pytest.mark.parametrize("model", ["su-mondrian", "u-canon"])
 def test_records_left_over_that_violate_a_criterion(
-    engine: SparkEngine, tmp_path: Path, model: str
+    engine: LocalEngine, tmp_path: Path, model: str
 ) -> None:
     """Two places with three people each, and outliers beside them who have all the same."""
     case = Case(
@@ -587,7 +582,6 @@ def test_presence_that_is_not(
     assert contents(tmp_path) == before
 
 
-@pytest.mark.usefixtures("spark")
 def test_listed_values_are_compared_as_texts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -625,7 +619,6 @@ def test_listed_values_are_compared_as_texts(
     assert command(capsys, "verify", tmp_path / "release").code == 0
 
 
-@pytest.mark.usefixtures("spark")
 def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     days = pa.array([3_660_000, 0, -800_000] * 10, pa.int32()).cast(pa.date32())
     write_table(tmp_path / "input.parquet", {"age": pa.array(range(30)), "day": days})
@@ -638,7 +631,6 @@ def test_dates_beyond_what_python_knows(tmp_path: Path, capsys: pytest.CaptureFi
     assert outcome.code == 0, outcome.err
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("attribute", "distance", "expected"),
     [

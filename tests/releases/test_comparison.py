@@ -7,7 +7,7 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,13 +19,10 @@ from anonspark.comparison import runner
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
 from anonspark.config import parse_configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.pipeline.run import run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 600
 
@@ -83,7 +80,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         made.append("prepare")
         return prepare(*arguments, **options)
 
-    def recorded_run(engine: SparkEngine, configuration: Any, **options: Any) -> Any:
+    def recorded_run(engine: LocalEngine, configuration: Any, **options: Any) -> Any:
         made.append(f"{configuration.model.name} {configuration.privacy.k}")
         return run(engine, configuration, **options)
 
@@ -93,7 +90,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
-    engine: SparkEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     path = grid_file(tmp_path)
@@ -170,7 +167,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
 
 
 def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
-    engine: SparkEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, calls: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     axes = {
@@ -194,7 +191,7 @@ def test_a_cell_that_cannot_hold_its_criterion_is_recorded(
 
 
 def test_what_is_refused_before_any_cell_is_run(
-    engine: SparkEngine, tmp_path: Path, calls: list[str]
+    engine: LocalEngine, tmp_path: Path, calls: list[str]
 ) -> None:
     people(tmp_path / "people.parquet")
     axes = {"privacy.k": [5, ROWS + 1]}
@@ -212,7 +209,7 @@ def test_what_is_refused_before_any_cell_is_run(
 
 
 def test_staging_is_private_and_removed_when_a_cell_fails(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people(tmp_path / "people.parquet")
     modes: list[int] = []
@@ -220,7 +217,7 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
     def run_once(*arguments: Any, **options: Any) -> Any:
         (staging,) = hidden(tmp_path)
         modes.append(stat.S_IMODE(staging.stat().st_mode))
-        assert FileSystem(spark).exists(f"{staging}/records-1/snapshot")
+        assert LocalFiles().exists(f"{staging}/records-1/snapshot")
         if len(modes) == 2:
             raise KeyError("a bug")
         return run(*arguments, **options)
@@ -228,7 +225,7 @@ def test_staging_is_private_and_removed_when_a_cell_fails(
     monkeypatch.setattr(runner, "run", run_once)
     grid = load_grid(grid_file(tmp_path))
     with pytest.raises(KeyError):
-        compare(SparkEngine(spark), grid)
+        compare(engine, grid)
     assert modes == [0o700, 0o700]
     assert hidden(tmp_path) == []
     # What was measured before stays measured.

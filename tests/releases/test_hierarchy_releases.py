@@ -16,14 +16,13 @@ from data_sets import ADULT_BY_HIERARCHIES
 from helpers import command, configuration_file, contents, metrics, published, summary, write_table
 
 from anonspark.config import load_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
 if TYPE_CHECKING:
     pass
 
-pytestmark = pytest.mark.usefixtures("spark")
 
 ADULT = ADULT_BY_HIERARCHIES.quasi_identifiers
 
@@ -64,7 +63,7 @@ def adult_configuration(tmp_path: Path, data_directory: Path, **sections: Any) -
     )
 
 
-def test_adult(engine: SparkEngine, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
+def test_adult(engine: LocalEngine, adult: pa.Table, data_directory: Path, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", adult)
     path = adult_configuration(tmp_path, data_directory)
     run(engine, load_configuration(path))
@@ -140,7 +139,7 @@ def rule_configuration(tmp_path: Path, rules: dict[str, Any] = RULES, **sections
     return configuration_file(tmp_path, attributes={**attributes, "row": "insensitive"}, **sections)
 
 
-def test_rules_where_everything_is_one_class(engine: SparkEngine, tmp_path: Path) -> None:
+def test_rules_where_everything_is_one_class(engine: LocalEngine, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 48}))
     run(engine, configuration)
@@ -151,7 +150,7 @@ def test_rules_where_everything_is_one_class(engine: SparkEngine, tmp_path: Path
     assert summary(tmp_path / "release")["gcp"] == 1
 
 
-def test_rules_where_nothing_is_generalized(engine: SparkEngine, tmp_path: Path) -> None:
+def test_rules_where_nothing_is_generalized(engine: LocalEngine, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
     configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 1}))
     run(engine, configuration)
@@ -184,7 +183,7 @@ def test_rules_where_nothing_is_generalized(engine: SparkEngine, tmp_path: Path)
     ],
 )
 def test_missing_values_are_told(
-    engine: SparkEngine, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
+    engine: LocalEngine, tmp_path: Path, style: str, ages: list[int | None], expected: list[Any]
 ) -> None:
     write_table(tmp_path / "input.parquet", {"age": ages, "row": list(range(len(ages)))})
     path = rule_configuration(
@@ -200,7 +199,7 @@ def test_missing_values_are_told(
     assert values == [expected[place >= 3] for place in range(len(ages))]
 
 
-def test_integers_are_matched_by_their_text(engine: SparkEngine, tmp_path: Path) -> None:
+def test_integers_are_matched_by_their_text(engine: LocalEngine, tmp_path: Path) -> None:
     (tmp_path / "codes.csv").write_text("1,low,*\n2,low,*\n3,high,*\n", encoding="utf-8-sig")
     write_table(tmp_path / "input.parquet", {"code": [1, 2, 1, 3, 3, 3], "row": list(range(6))})
     path = rule_configuration(

@@ -73,6 +73,7 @@ def verified(tmp_path: Path, capsys: pytest.CaptureFixture[str], release: Any) -
     published = write_table(tmp_path / "published.parquet", release)
     roles = ("--quasi-identifier", "age", "--quasi-identifier", "income", "--k", "2")
     outcome = command(capsys, "verify", published, *roles, "--original", original, "--json")
+    assert outcome.out, outcome.err
     found: dict[str, Any] = json.loads(outcome.out)["loss"]
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,13 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
-from conftest import require_data
 from data_sets import DATA_SETS
 from helpers import metrics, published, summary
+from places import require_data
 
 from anonspark.config import parse_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run as run_pipeline
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ADULT = DATA_SETS["Adult"].quasi_identifiers
 DIABETES = DATA_SETS["Diabetes"].quasi_identifiers
@@ -54,7 +51,7 @@ def few(adult: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Anonymize:
+def anonymize(tmp_path_factory: pytest.TempPathFactory) -> Anonymize:
     """Run the pipeline and return the path of the release."""
     folder = tmp_path_factory.mktemp("releases")
     numbers = count()
@@ -84,7 +81,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
             "output": {"path": str(path), "style": "bounds"},
             **sections,
         }
-        run_pipeline(SparkEngine(spark_session), parse_configuration(document))
+        run_pipeline(LocalEngine(), parse_configuration(document))
         return path
 
     return run

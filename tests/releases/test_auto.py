@@ -14,7 +14,7 @@ from data_sets import ADULT
 from helpers import summary
 
 from anonspark.config import parse_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
@@ -33,7 +33,7 @@ def few(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def release_of(
-    engine: SparkEngine, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
+    engine: LocalEngine, table: Path, path: Path, model: dict[str, Any], task_rows: int = 250_000
 ) -> dict[str, Any]:
     document = {
         "input": {"path": str(table)},
@@ -51,7 +51,7 @@ def release_of(
 
 @pytest.mark.parametrize("objective", ["gcp", "queries"])
 def test_the_best_of_all_is_chosen(
-    engine: SparkEngine, few: Path, tmp_path: Path, objective: str
+    engine: LocalEngine, few: Path, tmp_path: Path, objective: str
 ) -> None:
     auto = {"name": "auto", "objective": objective}
     chosen = release_of(engine, few, tmp_path / "auto", auto)["chosen_model"]
@@ -72,7 +72,7 @@ def test_the_best_of_all_is_chosen(
     assert found["model"] == "auto"
 
 
-def test_losses_are_those_of_releases(engine: SparkEngine, few: Path, tmp_path: Path) -> None:
+def test_losses_are_those_of_releases(engine: LocalEngine, few: Path, tmp_path: Path) -> None:
     """All records are tried, so each candidate is known to lose what its release loses."""
     told = release_of(engine, few, tmp_path / "auto", {"name": "auto"})["chosen_model"]["tried"]
     assert summary(tmp_path / "auto")["gcp"] == pytest.approx(min(one["loss"] for one in told))
@@ -83,7 +83,7 @@ def test_losses_are_those_of_releases(engine: SparkEngine, few: Path, tmp_path: 
 
 
 def test_a_table_larger_than_the_sample_is_drawn_from(
-    engine: SparkEngine, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: LocalEngine, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 1_000)
     shuffled = tmp_path / "shuffled.parquet"
