@@ -288,8 +288,10 @@ def _plain_numbers(values: pa.Array) -> pa.Array:
 
 def _places(numbers: pa.Array, known: int) -> int:
     """Return how many decimal places decimals need, or others did, whichever is more."""
+    # With room for a digit before the point, which rounding asks for.
+    wide = numbers.cast(pa.decimal256(76, numbers.type.scale))
     for places in range(known, numbers.type.scale):
-        if pc.all(pc.equal(pc.round(numbers, places, "towards_zero"), numbers)).as_py():
+        if pc.all(pc.equal(pc.round(wide, places, "towards_zero"), wide)).as_py():
             return places
     return max(known, int(numbers.type.scale))
 

@@ -135,6 +135,11 @@ def test_places_of_decimals(batches: list[list[Decimal | None]]) -> None:
     assert found["places_0"] == max(needed, default=None)
 
 
+def test_places_of_decimals_without_a_digit_before_the_point() -> None:
+    column = pa.array([Decimal("0.100000000000000000"), None], pa.decimal128(18, 18))
+    assert told(planned(column.type), (column, [True, True]))["places_0"] == 1
+
+
 def test_places_beyond_what_python_counts_by_default() -> None:
     column = pa.array([Decimal("1234567890123456789.0123456789012345678")], pa.decimal128(38, 19))
     assert told(planned(column.type), (column, [True]))["places_0"] == 19
