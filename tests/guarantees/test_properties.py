@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import accumulate, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,12 +21,9 @@ from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # Every example is a run of some seconds.
 some_runs = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
@@ -283,7 +280,7 @@ Anonymize = Callable[[Case], Released]
 
 
 @pytest.fixture(scope="module")
-def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Anonymize:
+def anonymize(tmp_path_factory: pytest.TempPathFactory) -> Anonymize:
     """Run the pipeline on a drawn case and read what it wrote."""
     folder = tmp_path_factory.mktemp("properties")
     numbers = count()
@@ -297,7 +294,7 @@ def anonymize(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFact
             "output": case.document["output"] | {"path": str(own / "release")},
         }
         try:
-            run_pipeline(SparkEngine(spark_session), parse_configuration(document))
+            run_pipeline(LocalEngine(), parse_configuration(document))
         except (DataError, GuaranteeError):
             assert [path.name for path in own.iterdir()] == ["input.parquet"]
             raise
