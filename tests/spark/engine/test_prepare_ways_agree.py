@@ -264,7 +264,7 @@ class TestWhatKeepsRows:
             ({"a": pa.array([1, 2]), "b": pa.array([{"c": 1}] * 2)}, "the column 'b' of type"),
             ({"a": pa.array([1, 2])}, ""),
         ],
-        ids=str,
+        ids=["small", "large", "lists", "structures", "usual"],
     )
     def test_types(
         self,
