@@ -9,12 +9,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from helpers import attribute, command, configuration_file, table_of, write_table
+from helpers import attribute, command, configuration_file, local_table, published, write_table
 from references import slow_matching
 
 from anonspark.errors import ConfigurationError, DataError
@@ -25,39 +26,31 @@ from anonspark.verification import truthfulness
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.truthfulness import Truthfulness
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+pytestmark = pytest.mark.usefixtures("without_spark")
 
 Row = dict[str, Any]
 
 
-def frame(spark: SparkSession, rows: list[Row] | dict[str, Any]) -> DataFrame:
-    table = pa.Table.from_pylist(rows) if isinstance(rows, list) else pa.table(rows)
-    return spark.createDataFrame(table)
-
-
 def measure_truthfulness(
-    release: DataFrame,
+    release: pa.Table,
     attributes: Sequence[PublishedAttribute],
-    table: DataFrame,
+    table: pa.Table,
     *more: Any,
     **options: Any,
 ) -> Truthfulness:
-    return truthfulness.measure_truthfulness(
-        table_of(release), attributes, table_of(table), *more, **options
-    )
+    release, table = local_table(release, 3), local_table(table, 2)
+    return truthfulness.measure_truthfulness(release, attributes, table, *more, **options)
 
 
 def measure_linkage(
-    release: DataFrame,
+    release: pa.Table,
     attributes: Sequence[PublishedAttribute],
-    table: DataFrame,
+    table: pa.Table,
     *more: Any,
     **options: Any,
 ) -> Linkage:
-    return linkages.measure_linkage(
-        table_of(release), attributes, table_of(table), *more, **options
-    )
+    release, table = local_table(release, 3), local_table(table, 2)
+    return linkages.measure_linkage(release, attributes, table, *more, **options)
 
 
 PEOPLE_ATTRIBUTES = [attribute("age", "integer"), attribute("sex", "category")]
@@ -70,43 +63,46 @@ def people() -> tuple[list[Row], list[Row]]:
     for age, sex in ((20, "f"), (40, "m"), (60, "f")):
         for number, sickness in enumerate(SICKNESSES):
             originals.append({"age": age + number, "sex": sex, "sickness": sickness})
-            published = {"age": f"[{age}-{age + 3}]", "sex": sex, "sickness": sickness}
-            release.append(published)
+            release.append({"age": f"[{age}-{age + 3}]", "sex": sex, "sickness": sickness})
     return originals, release
 
 
 SOUND = Truthfulness(12, 12, 0, 0, 0, 0, 0, 12, 0, 0, 0)
 
 
-def judge_people(spark: SparkSession, originals: list[Row], release: list[Row]) -> Truthfulness:
+def judge_people(originals: list[Row], release: list[Row]) -> Truthfulness:
     found = measure_truthfulness(
-        frame(spark, release), PEOPLE_ATTRIBUTES, frame(spark, originals), ["sickness"]
+        pa.Table.from_pylist(release),
+        PEOPLE_ATTRIBUTES,
+        pa.Table.from_pylist(originals),
+        ["sickness"],
     )
     assert found.holds == (not found.describe())
     return found
 
 
-def link_people(spark: SparkSession, originals: list[Row], release: list[Row]) -> Linkage:
-    return measure_linkage(frame(spark, release), PEOPLE_ATTRIBUTES, frame(spark, originals), k=4)
+def link_people(originals: list[Row], release: list[Row]) -> Linkage:
+    tables = pa.Table.from_pylist(release), pa.Table.from_pylist(originals)
+    return measure_linkage(tables[0], PEOPLE_ATTRIBUTES, tables[1], k=4)
 
 
-def test_a_sound_release(spark: SparkSession) -> None:
+def test_a_sound_release() -> None:
     originals, release = people()
     # Its order is of no account.
-    assert judge_people(spark, originals, release[::-1]) == SOUND
+    assert judge_people(originals, release[::-1]) == SOUND
     assert SOUND.holds
-    linkage = link_people(spark, originals, release)
+    linkage = link_people(originals, release)
     assert linkage == Linkage(12, 12, 0, 4, 0, 0)
     assert linkage.holds
     assert linkage.unmatched == 0
 
 
-def test_a_box_that_does_not_contain_its_record(spark: SparkSession) -> None:
+def test_a_box_that_does_not_contain_its_record() -> None:
     originals, release = people()
     for row in release[:4]:
         row["age"] = "[20-22]"
     # The one of 23 is the only one without a sickness in the box.
-    assert judge_people(spark, originals, release) == replace(
+    assert judge_people(originals, release) == replace(
         SOUND,
         without_counterpart=1,
         without_original=1,
@@ -114,42 +110,42 @@ def test_a_box_that_does_not_contain_its_record(spark: SparkSession) -> None:
         unmatched=1,
         unmatched_published=1,
     )
-    linkage = link_people(spark, originals, release)
+    linkage = link_people(originals, release)
     assert linkage.unmatched == 1
 
 
-def test_a_missing_record(spark: SparkSession) -> None:
+def test_a_missing_record() -> None:
     originals, release = people()
     # One of two that are published alike: nobody is without a possible counterpart.
     del release[5]
-    found = judge_people(spark, originals, release)
+    found = judge_people(originals, release)
     assert found == replace(SOUND, published=11, missing=1, matched=11, unmatched=1)
     assert not found.holds
-    assert link_people(spark, originals, release).fewer_than_k == 4
+    assert link_people(originals, release).fewer_than_k == 4
     # It may be missing if one record was left out on purpose.
     assert replace(found, left_out=1).holds
     # But that is no excuse for a record that nobody has.
     release[0]["age"] = "[30-33]"
-    found = replace(judge_people(spark, originals, release), left_out=1)
+    found = replace(judge_people(originals, release), left_out=1)
     assert (found.unmatched, found.unmatched_published) == (2, 1)
     assert not found.holds
 
 
-def test_a_duplicated_record(spark: SparkSession) -> None:
+def test_a_duplicated_record() -> None:
     originals, release = people()
-    found = judge_people(spark, originals, [*release, release[5]])
+    found = judge_people(originals, [*release, release[5]])
     assert found == replace(
         SOUND, published=13, surplus=1, without_original=1, unmatched_published=1
     )
     assert not found.holds
 
 
-def test_a_class_with_the_labels_of_another(spark: SparkSession) -> None:
+def test_a_class_with_the_labels_of_another() -> None:
     originals, release = people()
     # Eight published records of one tuple: k is fine, and so are the sicknesses.
     for row, other in zip(release[:4], release[8:], strict=True):
         row.update(age=other["age"], sex=other["sex"])
-    assert judge_people(spark, originals, release) == replace(
+    assert judge_people(originals, release) == replace(
         SOUND,
         without_counterpart=4,
         without_original=4,
@@ -157,29 +153,29 @@ def test_a_class_with_the_labels_of_another(spark: SparkSession) -> None:
         unmatched=4,
         unmatched_published=4,
     )
-    assert link_people(spark, originals, release) == Linkage(12, 8, 0, 4, 0, 0)
+    assert link_people(originals, release) == Linkage(12, 8, 0, 4, 0, 0)
 
 
-def test_a_leaked_original_value(spark: SparkSession) -> None:
+def test_a_leaked_original_value() -> None:
     originals, release = people()
     release[5].update(age="41", sex="m")
     # It is true, and that is the trouble.
-    assert judge_people(spark, originals, release) == SOUND
-    linkage = link_people(spark, originals, release)
+    assert judge_people(originals, release) == SOUND
+    linkage = link_people(originals, release)
     # The others of the class have 3 candidates left, the leaked one has a fourth.
     assert linkage == Linkage(12, 12, 3, 3, 1, 0)
     assert not linkage.holds
     # Outside of all other boxes there is no doubt at all.
     originals[5]["age"] = 50
     release[5]["age"] = "50"
-    linkage = link_people(spark, originals, release)
+    linkage = link_people(originals, release)
     assert linkage == Linkage(12, 12, 4, 1, 1, 1)
 
 
-def test_a_changed_payload(spark: SparkSession) -> None:
+def test_a_changed_payload() -> None:
     originals, release = people()
     release[2]["sickness"] = "flu"
-    assert judge_people(spark, originals, release) == replace(
+    assert judge_people(originals, release) == replace(
         SOUND,
         missing=1,
         surplus=1,
@@ -192,33 +188,31 @@ def test_a_changed_payload(spark: SparkSession) -> None:
     # Two that were swapped: every sickness is there as often as before.
     originals, release = people()
     release[0]["sickness"], release[6]["sickness"] = "gout", "flu"
-    found = judge_people(spark, originals, release)
+    found = judge_people(originals, release)
     assert (found.missing, found.surplus) == (0, 0)
     assert (found.unmatched, found.unmatched_published) == (2, 2)
 
 
-def test_a_fault_that_only_a_matching_finds(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_that_only_a_matching_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     # Who is 5 and who is 6 lie in one box that has one record; every box holds somebody.
     originals = [{"age": age, "sex": "f", "sickness": "flu"} for age in (2, 5, 6)]
     release = [
         {"age": label, "sex": "f", "sickness": "flu"} for label in ("[1-2]", "[2-3]", "[2-9]")
     ]
-    found = judge_people(spark, originals, release)
+    found = judge_people(originals, release)
     assert found == Truthfulness(3, 3, 0, 0, 0, 0, 0, 2, 1, 1, 0)
     # Where there are too many for a matching, that is said.
     monkeypatch.setattr(truthfulness, "_MOST_MATCHED", 2)
     monkeypatch.setattr(truthfulness, "_TASK_RECORDS", 2)
-    found = judge_people(spark, originals, release)
+    found = judge_people(originals, release)
     assert found == Truthfulness(3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 3)
     # Without a choice there is nothing to match.
     release[0]["age"], release[1]["age"], release[2]["age"] = "[1-3]", "[1-3]", "[4-9]"
-    found = judge_people(spark, originals, release)
+    found = judge_people(originals, release)
     assert found == Truthfulness(3, 3, 0, 0, 0, 0, 1, 2, 1, 1, 0)
 
 
-def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     count = 300
     originals = [
@@ -241,9 +235,9 @@ def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyP
         if not fitting or generator.random() < 0.05:
             fitting = labels
         low, high, sex = fitting[generator.integers(0, len(fitting))]
-        published = {"age": f"[{low}-{high}]" if low < high else str(low), "sex": sex}
+        labelled = {"age": f"[{low}-{high}]" if low < high else str(low), "sex": sex}
         if generator.random() < 0.97:
-            release += [published | {"code": row["code"], "cost": row["cost"]}]
+            release += [labelled | {"code": row["code"], "cost": row["cost"]}]
     by_label = {(f"[{a}-{b}]" if a < b else str(a), sex): (a, b, sex) for a, b, sex in labels}
 
     expected: Counter[str] = Counter()
@@ -269,7 +263,7 @@ def test_figures_by_brute_force(spark: SparkSession, monkeypatch: pytest.MonkeyP
     assert min(expected[name] for name in ("missing", "without_counterpart", "unmatched")) > 0
 
     attributes = [attribute("age", "integer"), attribute("sex", "category")]
-    tables = frame(spark, release).repartition(3), frame(spark, originals).repartition(2)
+    tables = pa.Table.from_pylist(release), pa.Table.from_pylist(originals)
     arguments = tables[0], attributes, tables[1], ["code", "cost"]
     found = measure_truthfulness(*arguments)
     assert found == Truthfulness(
@@ -307,7 +301,7 @@ def _holds(label: tuple[int, int, str], row: Row) -> bool:
     return low <= row["age"] <= high and row["sex"] in sex
 
 
-def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
+def test_payloads_are_compared_by_value() -> None:
     # Of each column: values of the original, values of the release, and how many differ.
     cases: list[tuple[pa.Array, pa.Array, int]] = [
         (pa.array(["1", " 2", None]), pa.array([1, 2, None], pa.int32()), 0),
@@ -338,16 +332,15 @@ def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
         # Dots and accents belong to the name.
         ages[f"`{number}.0"] = own
         labels[f"`{number}.0"] = others
-    original, release = frame(spark, ages), frame(spark, labels)
+    original, release = pa.table(ages), pa.table(labels)
     attributes = [attribute("age", "integer")]
-    names = [name for name in original.columns if name != "age"]
+    names = [name for name in original.column_names if name != "age"]
     # The hashes of every column, record by record.
-    own, published = table_of(original), table_of(release)
-    like = published.schema
+    like = local_table(release).schema
     hashes = {f"hash_{number}": [name] for number, name in enumerate(names)}
     ages_first = [
         one.with_hashes(hashes, like=like).select(["age", *hashes]).gather().to_pandas()
-        for one in (own, published)
+        for one in (local_table(original), local_table(release))
     ]
     left, right = (one.astype("int64").sort_values("age").to_numpy() for one in ages_first)
     assert (left != right).sum(axis=0).tolist() == [0, *(different for _, _, different in cases)]
@@ -356,10 +349,10 @@ def test_payloads_are_compared_by_value(spark: SparkSession) -> None:
     assert measure_truthfulness(release, attributes, original, []).matched == 3
 
 
-def test_what_cannot_be_compared_is_said(spark: SparkSession) -> None:
+def test_what_cannot_be_compared_is_said() -> None:
     ages = [attribute("age", "integer")]
-    release = frame(spark, {"age": ["[20-30]", "17"], "day": [date(2020, 1, 1)] * 2})
-    original = frame(spark, {"age": ["Ottokar", "17"], "day": [1, 2]})
+    release = pa.table({"age": ["[20-30]", "17"], "day": [date(2020, 1, 1)] * 2})
+    original = pa.table({"age": ["Ottokar", "17"], "day": [1, 2]})
     with pytest.raises(DataError, match=r"original: column 'day' has type bigint.* date"):
         measure_truthfulness(release, ages, original, ["day"])
     with pytest.raises(DataError, match=r"lacks the columns 'x'\n.*lacks the columns 'x'"):
@@ -372,9 +365,9 @@ def test_what_cannot_be_compared_is_said(spark: SparkSession) -> None:
     assert "Ottokar" not in str(refused.value)
     with pytest.raises(ConfigurationError, match="mean"):
         measure_truthfulness(release, [replace(ages[0], style="mean")], original, [])
-    nobody = measure_truthfulness(release.limit(0), ages, original.limit(0), [])
+    nobody = measure_truthfulness(release.slice(2), ages, original.slice(2), [])
     assert nobody == Truthfulness(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    assert measure_linkage(release, ages, original.limit(0), k=2) == Linkage(0, 0, 0, 0, 0, 0)
+    assert measure_linkage(release, ages, original.slice(2), k=2) == Linkage(0, 0, 0, 0, 0, 0)
 
 
 ATTACKER = [
@@ -399,7 +392,7 @@ ANONYMOUS = [("*", "20-28", "*")] * 4 + [("M", "28-36", "*")] * 3 + [("F", "28-3
 
 
 @pytest.mark.parametrize(
-    ("published", "expected"),
+    ("rows", "expected"),
     [
         (RAW, Linkage(8, 4, 4, 1, 4, 4)),
         # Necmi Yazgi is 28: seven records may be his. Sevgi Celik is in no class.
@@ -408,11 +401,13 @@ ANONYMOUS = [("*", "20-28", "*")] * 4 + [("M", "28-36", "*")] * 3 + [("F", "28-3
     ids=["raw", "3-anonymous"],
 )
 def test_linkage_attack_of_the_literature(
-    spark: SparkSession, published: list[tuple[str, str, str]], expected: Linkage
+    rows: list[tuple[str, str, str]], expected: Linkage
 ) -> None:
     names = ("sex", "age", "postal")
-    release = frame(spark, [dict(zip(names, row, strict=True)) for row in published])
-    attacker = frame(spark, [dict(zip(("name", *names), row, strict=True)) for row in ATTACKER])
+    release = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    attacker = pa.Table.from_pylist(
+        [dict(zip(("name", *names), row, strict=True)) for row in ATTACKER]
+    )
     attributes = [
         attribute("sex", "category"),
         attribute("age", "integer"),
@@ -430,7 +425,7 @@ RUNS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("sections", RUNS, ids=["interval", "bounds"])
 def test_releases_of_runs_are_truthful(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], sections: Row
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sections: Row
 ) -> None:
     generator = np.random.default_rng(11)
     count = 400
@@ -463,8 +458,8 @@ def test_releases_of_runs_are_truthful(
     outcome = command(capsys, "run", path)
     assert outcome.code == 0, outcome.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
-    released = spark.read.parquet(str(tmp_path / "release" / "data"))
-    original = spark.read.parquet(str(tmp_path / "input.parquet"))
+    released = published(tmp_path / "release")
+    original = pq.read_table(tmp_path / "input.parquet")
     leaves: dict[str, tuple[str, ...]] = {}
     for line in levels.splitlines():
         cells = line.split(";")
@@ -480,7 +475,6 @@ def test_releases_of_runs_are_truthful(
     assert linkage.smallest_candidates >= 5
 
 
-@pytest.mark.usefixtures("spark")
 def test_k_1_promises_nobody_to_be_hidden(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 from anonspark.cli.application import main
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.protocol import Table
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.table import SparkTable
 from anonspark.release.regions import PublishedAttribute
@@ -169,6 +171,16 @@ class Outcome(NamedTuple):
 def table_of(frame: DataFrame) -> SparkTable:
     """Return a DataFrame as the package knows tables."""
     return SparkEngine(frame.sparkSession).wrap(frame)
+
+
+def local_table(rows: pa.Table, tasks: int = 1) -> Table:
+    """Return rows as a table of the engine without Java, dealt out to some tasks."""
+    engine = LocalEngine()
+    dealt = [rows.take(np.arange(own, len(rows), tasks)) for own in range(tasks)]
+    table: Table = engine.wrap(dealt[0])
+    for own in dealt[1:]:
+        table = table.union(engine.wrap(own))
+    return table
 
 
 def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:

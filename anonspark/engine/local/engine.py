@@ -135,7 +135,10 @@ class LocalEngine:
         paths = [
             path
             for path, size in self.files.files_below(directory)
-            if size <= largest and not any(part[0] in "._" for part in path.split("/"))
+            if size <= largest
+            and not any(part[0] in "._" for part in path.split("/"))
+            # A pipe would be waited for.
+            and Path(root, path).is_file()
         ]
         sources = [partial(_content, f"{root}/{path}", path, tail) for path in paths]
         return LocalTable.of(self, _CONTENTS, sources)

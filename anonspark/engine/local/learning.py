@@ -5,6 +5,7 @@ They are of the kinds that Spark ML has, with its sizes; their results are their
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -53,7 +55,10 @@ def train_and_test(examples: pa.Table, test: pa.Table, classes: int) -> dict[str
             predicted = np.full(len(truth), labels[0])
             shares = np.full(len(truth), labels[0])
         else:
-            learner.fit(features, labels)
+            with warnings.catch_warnings():
+                # A regression counts as it is after its iterations, as Spark's does.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                learner.fit(features, labels)
             predicted = learner.predict(wanted)
             shares = learner.predict_proba(wanted)[:, -1]
         skills[name] = _skill(truth, predicted, shares, classes)

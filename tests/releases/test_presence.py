@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
-from helpers import attribute, command, configuration_file, table_of, write_table
-from pyspark.sql import functions as sf
+from helpers import attribute, command, configuration_file, local_table, published, write_table
 
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release import region_matching
@@ -26,29 +27,20 @@ from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.verification import presence
 from anonspark.verification.presence import Presence
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-def frame(spark: SparkSession, columns: dict[str, Any]) -> DataFrame:
-    """Return a table in more than one partition."""
-    table = pa.table(columns)
-    return spark.createDataFrame(table).repartition(2)
-
 
 def measure_presence(
-    release: DataFrame,
+    release: pa.Table,
     attributes: Sequence[PublishedAttribute],
-    table: DataFrame,
+    table: pa.Table,
     *more: Any,
     **options: Any,
 ) -> Presence:
-    return presence.measure_presence(
-        table_of(release), attributes, table_of(table), *more, **options
-    )
+    """Measure in more than one task each."""
+    release, table = local_table(release, 2), local_table(table, 2)
+    return presence.measure_presence(release, attributes, table, *more, **options)
 
 
-def test_presence_by_hand(spark: SparkSession) -> None:
+def test_presence_by_hand() -> None:
     # Two classes that overlap at 30, f: of 4 people in the region of the first 2 are in it, of 5 in
     # the region of the second 3 are.
     release = {
@@ -61,7 +53,7 @@ def test_presence_by_hand(spark: SparkSession) -> None:
     }
     attributes = [attribute("age", "integer"), attribute("sex", "category")]
     found = measure_presence(
-        frame(spark, release), attributes, frame(spark, population), lower=0.5, upper=0.6
+        pa.table(release), attributes, pa.table(population), lower=0.5, upper=0.6
     )
     # 50 f and 35 m are in no region; 30 f has 2/4 + 3/5, which is more than 1.
     assert found == Presence(
@@ -79,35 +71,35 @@ def test_presence_by_hand(spark: SparkSession) -> None:
     without["age"].append(32)
     without["sex"].append("f")
     found = measure_presence(
-        frame(spark, release), attributes, frame(spark, without), lower=0.6, upper=2 / 3
+        pa.table(release), attributes, pa.table(without), lower=0.6, upper=2 / 3
     )
     assert found == Presence(0.6, 2 / 3, 8, 0, 2, 0, found.counts)
     assert found.holds
 
 
-def test_a_population_that_lacks_people_is_no_superset(spark: SparkSession) -> None:
+def test_a_population_that_lacks_people_is_no_superset() -> None:
     release = {"age": ["[20-30]"] * 3 + ["40"] + ["[50-60]"]}
     found = measure_presence(
-        frame(spark, release),
+        pa.table(release),
         [attribute("age", "integer")],
-        frame(spark, {"age": [20, 30, 55]}),
+        pa.table({"age": [20, 30, 55]}),
     )
     assert found == Presence(1.0, 1.0, 3, 0, 3, 2, found.counts)
     assert not found.holds
 
 
-def test_an_empty_population(spark: SparkSession) -> None:
-    release = frame(spark, {"age": ["[20-30]"] * 3})
-    nobody = frame(spark, {"age": [1]}).filter("age > 1")
+def test_an_empty_population() -> None:
+    release = pa.table({"age": ["[20-30]"] * 3})
+    nobody = pa.table({"age": [1]}).slice(1)
     found = measure_presence(release, [attribute("age", "integer")], nobody)
     assert found == Presence(0.0, 0.0, 0, 0, 1, 1, found.counts)
-    somebody = frame(spark, {"age": [20, 21]})
-    found = measure_presence(release.limit(0), [attribute("age", "integer")], somebody, lower=0.1)
+    somebody = pa.table({"age": [20, 21]})
+    found = measure_presence(release.slice(3), [attribute("age", "integer")], somebody, lower=0.1)
     assert found == Presence(0.0, 0.0, 2, 2, 0, 0, found.counts)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_presence_by_brute_force(spark: SparkSession, seed: int) -> None:
+def test_presence_by_brute_force(seed: int) -> None:
     generator = np.random.default_rng(seed)
     people = 400
     ages = generator.integers(-20, 20, people).tolist()
@@ -175,7 +167,7 @@ def test_presence_by_brute_force(spark: SparkSession, seed: int) -> None:
     ]
     release = {name: [row[name] for row in published] for name in ("age", "height", "town")}
     found = measure_presence(
-        frame(spark, release), attributes, frame(spark, population), lower=0.1, upper=0.7
+        pa.table(release), attributes, pa.table(population), lower=0.1, upper=0.7
     )
     assert found.smallest == pytest.approx(min(bounds), abs=1e-12)
     assert found.largest == pytest.approx(max(bounds), abs=1e-12)
@@ -233,13 +225,12 @@ def _unquoted(label: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_population_is_matched_by_value(
-    spark: SparkSession, kind: Any, labels: list[str], values: pa.Array, expected: int
+    kind: Any, labels: list[str], values: pa.Array, expected: int
 ) -> None:
-    # One partition each: these are many.
     found = measure_presence(
-        spark.createDataFrame(pa.table({"x": labels})),
+        pa.table({"x": labels}),
         [attribute("x", kind)],
-        spark.createDataFrame(pa.table({"x": values})),
+        pa.table({"x": values}),
         lower=1 / expected,
     )
     assert found.largest == 1 / expected
@@ -247,22 +238,22 @@ def test_population_is_matched_by_value(
     assert found.out_of_bounds == len(values) - expected
 
 
-def test_floats_of_32_bits(spark: SparkSession) -> None:
+def test_floats_of_32_bits() -> None:
     tenths = pa.array([0.1, 0.2, 0.3], pa.float32())
-    release = frame(spark, {"x": ["[0.1-0.2]"]})
+    release = pa.table({"x": ["[0.1-0.2]"]})
     own = [attribute("x", "float", type="float")]
     for values in (tenths, pa.array([0.1, 0.2, 0.3]), pa.array(["0.1", "0.2", "0.3"])):
-        assert measure_presence(release, own, frame(spark, {"x": values})).largest == 0.5
+        assert measure_presence(release, own, pa.table({"x": values})).largest == 0.5
 
 
-def test_missing_values(spark: SparkSession) -> None:
+def test_missing_values() -> None:
     release = {"x": ["[1-2] or missing", "missing", "3", "*"]}
     population = {"x": ["1", "2", None, " ? ", "3", "4"]}
     # 1, 2 and both that are missing have 1/4; those have 1/2 more; all have 1/6 more.
     found = measure_presence(
-        frame(spark, release),
+        pa.table(release),
         [attribute("x", "integer")],
-        frame(spark, population),
+        pa.table(population),
         upper=0.5,
         missing_markers=["?"],
     )
@@ -271,21 +262,21 @@ def test_missing_values(spark: SparkSession) -> None:
     assert found.out_of_bounds == 3
     floats = pa.array([1.0, 2.0, None, float("nan"), 3.0, 4.0])
     again = measure_presence(
-        frame(spark, release), [attribute("x", "float")], frame(spark, {"x": floats}), upper=0.5
+        pa.table(release), [attribute("x", "float")], pa.table({"x": floats}), upper=0.5
     )
     assert again == found
     texts = {"x": ["{1, 2, missing}", "missing", "3", "*"]}
     again = measure_presence(
-        frame(spark, texts),
+        pa.table(texts),
         [attribute("x", "category")],
-        frame(spark, population),
+        pa.table(population),
         upper=0.5,
         missing_markers=["?"],
     )
     assert again == found
 
 
-def test_bounds_and_sets(spark: SparkSession) -> None:
+def test_bounds_and_sets() -> None:
     release = {
         "a.b_min": pa.array([date(2020, 1, 1), None, date(2020, 1, 1)]),
         "a.b_max": pa.array([date(2020, 1, 3), None, date(2020, 1, 3)]),
@@ -300,12 +291,12 @@ def test_bounds_and_sets(spark: SparkSession) -> None:
         attribute("a.b", "date", "a.b_min", "a.b_max", "a.b_missing"),
         attribute("sex", "category", style="bounds"),
     ]
-    found = measure_presence(frame(spark, release), attributes, frame(spark, population), upper=0.9)
+    found = measure_presence(pa.table(release), attributes, pa.table(population), upper=0.9)
     # Regions hold {1}, {3, 4} and {1, 2, 3} of the people: 4/3, 1/3, 5/6, 1/2 and 0.
     assert found == Presence(0.0, 1.0, 5, 1, 3, 0, found.counts)
 
 
-def test_labels_of_hierarchies(spark: SparkSession) -> None:
+def test_labels_of_hierarchies() -> None:
     release = {
         "country": ["Europe or missing", '"missing"', "*"],
         "age": ["[20-25[", "31.5", "*"],
@@ -330,44 +321,42 @@ def test_labels_of_hierarchies(spark: SparkSession) -> None:
     # class holds all but the one without country: with a hierarchy * is a value.
     hierarchies: dict[str, Any] = {"country": meanings, "age": {"[20-25[": ("22.5",)}}
     for ages in (population["age"], [Decimal(str(age)) for age in population["age"]]):
-        table = frame(spark, population | {"age": ages})
+        table = pa.table(population | {"age": ages})
         found = measure_presence(
-            frame(spark, release), attributes, table, hierarchies, lower=0.3, upper=0.6
+            pa.table(release), attributes, table, hierarchies, lower=0.3, upper=0.6
         )
         # 1/2 + 1/4, 1 + 1/4, 1/2, 1/4 and 1/4.
         assert found == Presence(0.25, 1.0, 5, 4, 3, 0, found.counts)
 
 
-def test_what_cannot_be_read_is_counted_and_not_shown(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_read_is_counted_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ages = [attribute("age", "integer")]
-    release = frame(spark, {"age": ["[20-30]", "Quentin"]})
-    people = frame(spark, {"age": ["20", "Ottokar", "Ottokar", "30"]})
+    release = pa.table({"age": ["[20-30]", "Quentin"]})
+    people = pa.table({"age": ["20", "Ottokar", "Ottokar", "30"]})
     with pytest.raises(DataError, match=r"1 of 2 different entries .* 'age'") as refused:
         measure_presence(release, ages, people)
     assert "Quentin" not in str(refused.value)
-    fine = frame(spark, {"age": ["[20-30]", "17"]})
+    fine = pa.table({"age": ["[20-30]", "17"]})
     with pytest.raises(DataError, match="2 values of column 'age'") as refused:
         measure_presence(fine, ages, people)
     assert "Ottokar" not in str(refused.value)
     measure_presence(fine, ages, people, missing_markers=["Ottokar"])
     with pytest.raises(DataError, match="population: lacks the columns 'age'"):
-        measure_presence(fine, ages, frame(spark, {"Age ": [1]}))
+        measure_presence(fine, ages, pa.table({"Age ": [1]}))
     with pytest.raises(DataError, match="release: lacks the published column 'age'"):
-        measure_presence(frame(spark, {"ages": ["1"]}), ages, people)
+        measure_presence(pa.table({"ages": ["1"]}), ages, people)
     with pytest.raises(DataError, match="column 'age' has type date"):
-        measure_presence(fine, ages, frame(spark, {"age": [date(2020, 1, 1)]}))
+        measure_presence(fine, ages, pa.table({"age": [date(2020, 1, 1)]}))
     with pytest.raises(ConfigurationError, match="mean"):
         measure_presence(fine, [attribute("age", "integer", style="mean")], people)
     monkeypatch.setattr(region_matching, "_MOST_CLASSES", 1)
     with pytest.raises(DataError, match="more than 1 classes"):
-        measure_presence(fine, ages, frame(spark, {"age": [20]}))
+        measure_presence(fine, ages, pa.table({"age": [20]}))
 
 
 @pytest.mark.parametrize("style", ["interval", "bounds"])
 def test_the_input_of_a_run_covers_its_release(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], style: str
 ) -> None:
     generator = np.random.default_rng(7)
     people = 300
@@ -397,8 +386,8 @@ def test_the_input_of_a_run_covers_its_release(
     outcome = command(capsys, "run", path)
     assert outcome.code == 0, outcome.err
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
-    released = spark.read.parquet(str(tmp_path / "release" / "data"))
-    population = spark.read.parquet(str(tmp_path / "input.parquet"))
+    released = published(tmp_path / "release")
+    population = pq.read_table(tmp_path / "input.parquet")
     attributes = published_attributes(Manifest(manifest))
     found = measure_presence(released, attributes, population)
     # Everybody is in the region of their own class, at least.
@@ -407,8 +396,10 @@ def test_the_input_of_a_run_covers_its_release(
     assert found.classes > 10
     assert found.classes_not_covered == 0
     # With as many people more, elsewhere, nobody's probability grows, and theirs is 0.
-    elsewhere = population.withColumn("height", sf.col("height") + 1000)
-    wider = measure_presence(released, attributes, population.unionAll(elsewhere), upper=0.0)
+    higher = pc.add(population["height"], pa.scalar(1000, pa.float32()))
+    elsewhere = population.set_column(1, "height", higher)
+    everybody = pa.concat_tables([population, elsewhere])
+    wider = measure_presence(released, attributes, everybody, upper=0.0)
     assert wider.smallest == 0.0
     assert wider.population == 2 * people
     assert wider.out_of_bounds == people

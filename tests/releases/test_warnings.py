@@ -6,24 +6,16 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, published, summary, write_table
-from pyspark.sql import functions as sf
+from helpers import command, configuration_file, published, write_table
 
-import anonspark.api.spark
-from anonspark.config import load_configuration
 from anonspark.config.seed import SEED_VARIABLE
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
-from anonspark.pipeline.warnings.identifiers import read_identifiers
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SEED = 5_164_208_731_946_275_003
 
@@ -74,7 +66,6 @@ def manifest_of(release: Path) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.usefixtures("spark")
 def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_table(tmp_path / "input.parquet", table())
     path = configuration_file(
@@ -179,7 +170,6 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert proposed[1] not in json.dumps(manifest) + report
 
 
-@pytest.mark.usefixtures("spark")
 def test_nothing_to_warn_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,78 +211,6 @@ def test_nothing_to_warn_of(
     assert other["configuration"]["execution"] == manifest["configuration"]["execution"]
 
 
-def test_a_seed_at_an_address(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = spark._jsc.hadoopConfiguration()
-    settings.set(f"fs.viewfs.mounttable.{tmp_path.name}.link./data", tmp_path.as_uri())
-    address = f"viewfs://{tmp_path.name}/data"
-    (tmp_path / "seed").write_text(f"{SEED}\n")
-    write_table(tmp_path / "input.parquet", {"age": list(range(60))})
-    attributes = {"age": "quasi_identifier"}
-    path = configuration_file(
-        tmp_path, attributes=attributes, execution={"seed_file": f"{address}/seed"}
-    )
-    outcome = command(capsys, "run", path, "--quiet")
-    assert (outcome.code, outcome.err) == (0, "")
-    rows = spark.read.parquet(str(tmp_path / "input.parquet"))
-    config = {"attributes": attributes, "privacy": {"k": 5}}
-    for execution in ({"seed": SEED}, {"seed_file": f"{address}/seed"}):
-        with anonspark.anonymize(rows, {**config, "execution": execution}) as release:
-            assert release.manifest["warnings"] == []
-            told = release.summary.first()
-            assert told is not None
-            assert told["output_fingerprint"] == summary(tmp_path / "release")["output_fingerprint"]
-    # Who verifies needs no seed.
-    (tmp_path / "seed").unlink()
-    outcome = command(capsys, "verify", tmp_path / "release", "--config", path, "--quiet")
-    assert outcome.code == 0, outcome.err
-    outcome = command(capsys, "check", path)
-    assert outcome.code == 2
-    assert f"execution.seed_file: {address}/seed: no such file" in outcome.err
-
-
-def test_identifiers_are_not_staged(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A DataFrame whose session means something else by times is staged before it is read."""
-    run = anonspark.api.spark.run
-    staged: list[pa.Table] = []
-
-    def look_and_run(*arguments: Any, **named: Any) -> Any:
-        staged.extend(pq.read_table(path) for path in tmp_path.rglob("records/*.parquet"))
-        return run(*arguments, **named)
-
-    monkeypatch.setattr(anonspark.api.spark, "run", look_and_run)
-    rows = spark.createDataFrame(
-        [
-            (row % 40, f"P-{max(row, 14) // 2}", "?" if row % 2 else f"V-{row}")
-            for row in range(120)
-        ],
-        "age int, patient string, visit string",
-    )
-    config = {
-        "attributes": {"age": "quasi_identifier", "patient": "identifier", "visit": "identifier"},
-        "privacy": {"k": 5},
-        "execution": {"seed": SEED},
-    }
-    told = []
-    before = spark.conf.get("spark.sql.session.timeZone")
-    for zone in (before, "Asia/Tokyo"):
-        spark.conf.set("spark.sql.session.timeZone", zone)
-        try:
-            with anonspark.anonymize(rows, config, staging=str(tmp_path)) as release:
-                told.append(release.manifest["warnings"])
-        finally:
-            spark.conf.set("spark.sql.session.timeZone", before)
-    assert staged
-    for one in staged:
-        assert {str(field.type) for field in one.schema} <= {"int32", "int64"}
-    assert told[0] == told[1]
-    assert by_kind(told[1]).keys() == {("identifier_repeats", "patient")}
-
-
-@pytest.mark.usefixtures("spark")
 def test_nothing_is_told_of_records_that_were_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,12 +246,10 @@ def test_nothing_is_told_of_records_that_were_left_out(
     ]
 
 
-def test_many_values_are_estimated_by_some_of_them(engine: SparkEngine) -> None:
-    rows = engine.session.range(40_000).select(
-        "id",
-        (sf.col("id") % 7).alias("few"),
-        sf.floor(sf.col("id") / 3).alias("triple"),
-        (sf.col("id") >= 30_000).alias("missing"),
+def test_many_values_are_estimated_by_some_of_them(engine: LocalEngine) -> None:
+    number = np.arange(40_000)
+    rows = pa.table(
+        {"id": number, "few": number % 7, "triple": number // 3, "missing": number >= 30_000}
     )
     columns = {
         "unique": CountedColumn("id"),
@@ -353,7 +269,7 @@ def test_many_values_are_estimated_by_some_of_them(engine: SparkEngine) -> None:
     assert abs(drawn["triples"].counted - 30_000) < 6_000
 
 
-def test_values_are_told_apart_as_they_are_published(engine: SparkEngine, tmp_path: Path) -> None:
+def test_values_are_told_apart_as_they_are_published(engine: LocalEngine, tmp_path: Path) -> None:
     table = pa.table(
         {
             "text": ["a", "A", " a", None, "a", ""],
@@ -376,40 +292,3 @@ def test_values_are_told_apart_as_they_are_published(engine: SparkEngine, tmp_pa
     ]
     assert count_value_sizes(rows, columns, 0)["text"].values == 0
     assert count_value_sizes(rows, {}, 6) == {}
-
-
-def test_identifiers_of_any_type(engine: SparkEngine, tmp_path: Path) -> None:
-    frame = engine.session.sql(
-        """
-        SELECT col1 AS identifier_0, col2 AS identifier_1, col3 AS identifier_2,
-               map('a', 1) AS identifier_3, struct(col1, col2) AS identifier_4, 1 AS payload_0
-        FROM VALUES ('P-1', 1.5, array(1)), (' n/a ', double('nan'), array(2)),
-                    ('', 1.5, null), ('P-1', null, array(1, null)), (null, 2.5, array(1))
-        """
-    )
-    configuration = load_configuration(
-        configuration_file(
-            tmp_path,
-            input={"missing_markers": ["N/A", "n/a"]},
-            attributes={"age": "quasi_identifier", **{f"id_{i}": "identifier" for i in range(5)}},
-        )
-    )
-    table, columns = read_identifiers(engine.wrap(frame), configuration, ["payload_0"])
-    sizes = count_value_sizes(table, columns, 5)
-    assert {name: dict(one.sizes) for name, one in sizes.items()} == {
-        "id_0": {2: 1},
-        "id_1": {1: 1, 2: 1},
-        "id_2": {1: 2, 2: 1},
-        "id_4": {1: 5},
-    }
-    numbers = with_numbers_for_identifiers(frame, configuration)
-    assert numbers.columns == frame.columns
-    told = numbers.toPandas()
-    missing = {name: told[name].isna().tolist() for name in numbers.columns}
-    assert missing["identifier_0"] == [False, True, True, False, True]
-    assert missing["identifier_1"] == [False, True, False, True, False]
-    assert missing["identifier_2"] == [False, False, True, False, False]
-    assert all(missing["identifier_3"])
-    assert not any(missing["identifier_4"])
-    assert told["identifier_0"][0] == told["identifier_0"][3]
-    assert told["identifier_2"].nunique() == 3

@@ -7,22 +7,22 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, table_of
+from helpers import command, local_table
 
 from anonspark.cli.application import main
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.demo.people import EDUCATION_ORDER, write_people
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.regions import published_attributes
@@ -81,6 +81,10 @@ def as_text(value: object) -> set[str]:
     if isinstance(value, (int, float)):
         return {f"{value}", f"{value:,}", f"{value:.2f}", f"{value:,.2f}", f"{value:g}"}
     return {value.isoformat() if isinstance(value, datetime.date) else str(value)}
+
+
+def rows_of(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
 
 
 # Content
@@ -306,9 +310,7 @@ def contrast(*colours: str) -> float:
 # Other releases
 
 
-def test_hierarchies_masks_and_suppressed_values(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hierarchies_masks_and_suppressed_values(monkeypatch: pytest.MonkeyPatch) -> None:
     attributes = {
         "job": {"role": "quasi_identifier", "hierarchy": "jobs.csv"},
         "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
@@ -337,17 +339,19 @@ def test_hierarchies_masks_and_suppressed_values(
         [("nurse", "care", "*"), ("doctor", "care", "*"), ("smith", "craft", "*")]
     )
     released = [("care", "061**", "2001", "[20-29]")] * 6 + [("smith", "07200", "*", "*")] * 4
-    data = spark.createDataFrame(released, "job string, code string, day string, age string")
+    data = rows_of(("job", "code", "day", "age"), released)
     day = datetime.date(2001, 3, 4)
     raw = [("nurse", "06110", day, 20)] * 3 + [("doctor", "06120", day, 29)] * 3
     raw += [("smith", "07200", datetime.date(1970, 1, 1), 77)] * 4
-    original = spark.createDataFrame(raw, "job string, code string, day date, age int")
+    original = rows_of(("job", "code", "day", "age"), raw)
 
     def by_label(one: Marginal) -> dict[str, tuple[float | None, float]]:
         before = one.before or (None,) * len(one.labels)
         return dict(zip(one.labels, zip(before, one.after, strict=True), strict=True))
 
-    figures = measure(table_of(data), Manifest(manifest), {"job": hierarchy}, table_of(original))
+    figures = measure(
+        local_table(data), Manifest(manifest), {"job": hierarchy}, local_table(original)
+    )
     job, code, day_of, age = map(by_label, figures.marginals)
     # Nurses and doctors are three each: together they are told, under the name of their group.
     assert job == {"care": (6, 6.0), "craft": (4, 4.0)}
@@ -359,17 +363,17 @@ def test_hierarchies_masks_and_suppressed_values(
     assert figures.original is not None
     assert figures.original.sizes == {3: 2, 4: 1}
 
-    alone = measure(table_of(data), Manifest(manifest), {"job": hierarchy})
+    alone = measure(local_table(data), Manifest(manifest), {"job": hierarchy})
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
     assert alone.associations.before is None
 
     monkeypatch.setattr("anonspark.report.original._MOST_TEXTS", 2)
     with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
-        measure(table_of(data), Manifest(manifest), {"job": hierarchy}, table_of(original))
+        measure(local_table(data), Manifest(manifest), {"job": hierarchy}, local_table(original))
 
 
 @pytest.mark.parametrize("label", ["*", "missing", "* or missing"])
-def test_attributes_of_which_nothing_is_told(spark: SparkSession, label: str) -> None:
+def test_attributes_of_which_nothing_is_told(label: str) -> None:
     rules = {
         "code": {"prefix": [1, 2]},
         "income": {"intervals": [10]},
@@ -393,16 +397,12 @@ def test_attributes_of_which_nothing_is_told(spark: SparkSession, label: str) ->
         },
     }
     hierarchy = Hierarchy.from_rows([("nurse", "care", "*"), ("smith", "craft", "*")])
-    data = spark.createDataFrame(
-        [(label,) * 4] * 5, "code string, income string, day string, job string"
-    )
-    for one in measure(table_of(data), Manifest(manifest), {"job": hierarchy}).marginals:
+    data = rows_of(("code", "income", "day", "job"), [(label,) * 4] * 5)
+    for one in measure(local_table(data), Manifest(manifest), {"job": hierarchy}).marginals:
         assert sum(one.after) == pytest.approx(5), one
 
 
-def test_a_release_that_does_not_hold_says_so(
-    spark: SparkSession, made: Made, tmp_path: Path
-) -> None:
+def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.release, release)
     table = pq.read_table(release / "data")
@@ -410,22 +410,22 @@ def test_a_release_that_does_not_hold_says_so(
     (release / "data").mkdir()
     pq.write_table(table.slice(2), release / "data" / "part.parquet")
     shutil.rmtree(release / "metrics")
-    report = make_report(SparkEngine(spark), str(release))
+    report = make_report(LocalEngine(), str(release))
     assert "The guarantee does not hold" in report
     assert f"<td>fewer than {K}</td>" in report
     assert "another one" in report
     assert not re.search(rf"<td>{K - 2}</td>", report)
 
 
-def test_an_original_without_the_columns_is_refused(spark: SparkSession, made: Made) -> None:
-    manifest = read_manifest(FileSystem(spark), str(made.release))
-    data = spark.read.parquet(str(made.release / "data"))
-    without = spark.read.parquet(str(made.people)).drop("birth_date")
+def test_an_original_without_the_columns_is_refused(made: Made) -> None:
+    manifest = read_manifest(LocalEngine().files, str(made.release))
+    data = pq.read_table(made.release / "data")
+    without = pq.read_table(made.people).drop_columns(["birth_date"])
     with pytest.raises(DataError, match="--original: lacks the columns 'birth_date'"):
-        measure(table_of(data), manifest, {}, table_of(without))
+        measure(local_table(data), manifest, {}, local_table(without))
 
 
-def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
+def test_infinite_values_have_no_correlation() -> None:
     manifest = {
         "configuration": {
             "attributes": {
@@ -443,15 +443,15 @@ def test_infinite_values_have_no_correlation(spark: SparkSession) -> None:
     records = [(mean, 100 - mean**2) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
     expected = np.corrcoef(np.array(records).T)[0, 1]
     infinite = [(22.5, float("inf")), (52.5, float("-inf")), (22.5, float("nan"))]
-    data = spark.createDataFrame(records + infinite, "age double, score double")
-    found = measure(table_of(data), Manifest(manifest), {}, table_of(data)).associations
+    data = rows_of(("age", "score"), records + infinite)
+    found = measure(local_table(data), Manifest(manifest), {}, local_table(data)).associations
     assert found.names == ("age", "score")
     assert found.before is not None
     for matrix in (found.before, found.after):
         assert matrix[0, 1] == pytest.approx(expected, abs=1e-4)
 
 
-def test_means_count_where_they_lie(spark: SparkSession) -> None:
+def test_means_count_where_they_lie() -> None:
     manifest = {
         "configuration": {
             "attributes": {"age": {"role": "quasi_identifier"}},
@@ -464,7 +464,7 @@ def test_means_count_where_they_lie(spark: SparkSession) -> None:
         },
     }
     means = [(mean,) for mean in (22.5, 37.5, 52.5) for _ in range(10)]
-    data = table_of(spark.createDataFrame(means, "age double"))
+    data = local_table(rows_of(("age",), means))
     (marginal,) = measure(data, Manifest(manifest), {}).marginals
     assert marginal.before is None
     assert sum(marginal.after) == 30

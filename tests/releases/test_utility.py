@@ -5,89 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, published, table_of, write_table
-from pyspark.sql import functions as sf
+from evaluated import ROWS, labels, people, write_raw_release, write_release
+from helpers import command, configuration_file, local_table, published, write_table
 
 from anonspark.core.queries import Queries, draw_queries
-from anonspark.engine.spark import learning
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.table import frame_of
-from anonspark.release.regions import PublishedAttribute
-from anonspark.utility import original as describing
+from anonspark.engine.local import learning
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.utility.evaluation import open_evaluation
-from anonspark.utility.original import describe_original
 from anonspark.utility.workload import count_queries, estimate_queries
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-ROWS = 600
-
-
-def people() -> pa.Table:
-    """Return people whose illness depends on age and job; some values are missing."""
-    random = np.random.default_rng(0)
-    age = random.integers(18, 80, ROWS)
-    born = [date(2020, 6, 1) - timedelta(days=int(days)) for days in age * 365]
-    job = random.choice(["clerk", "cook", "driver", "nurse"], ROWS)
-    ill = (age + 20 * (job == "cook") + random.normal(0, 15, ROWS)) > 70
-    return pa.table(
-        {
-            "age": pa.array(age, mask=random.random(ROWS) < 0.05),
-            "born": born,
-            "job": pa.array(job, mask=random.random(ROWS) < 0.05),
-            "weight": np.round(random.normal(70, 10, ROWS), 1),
-            "visits": random.poisson(2, ROWS),
-            "ill": np.where(ill, "yes", "no"),
-        }
-    )
-
-
-KINDS = {
-    "age": ("integer", "int64"),
-    "born": ("date", "date32[day]"),
-    "job": ("category", "string"),
-    "weight": ("float", "double"),
-}
-
-
-def write_release(path: Path, data: dict[str, Any], style: str = "interval", **roles: str) -> Path:
-    """Write a release that no model made: its records and what reading them takes."""
-    columns = [name for name in data if name.partition("_")[0] in KINDS]
-    names = [name for name in KINDS if any(one.partition("_")[0] == name for one in columns)]
-    attributes = {name: {"role": "quasi_identifier"} for name in names}
-    attributes |= {name: {"role": role} for name, role in roles.items()}
-    manifest = {
-        "configuration": {
-            "privacy": {"k": 1},
-            "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
-            "attributes": attributes,
-            "output": {"style": style},
-        },
-        "published": {
-            "quasi_identifier_columns": columns,
-            "quasi_identifiers": [
-                {"name": name, "kind": KINDS[name][0], "type": KINDS[name][1]} for name in names
-            ],
-        },
-        "fingerprints": {"output": ""},
-    }
-    write_table(path / "data" / "part.parquet", data)
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    return path
-
-
-def labels(column: pa.ChunkedArray) -> list[str]:
-    """Return values as labels of classes that cover one value."""
-    return ["missing" if value is None else str(value) for value in column.to_pylist()]
 
 
 @pytest.fixture
@@ -106,18 +38,14 @@ def original(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def raw_release(tmp_path: Path) -> Path:
-    """Return a release that tells everything."""
-    table = people()
-    data: dict[str, Any] = {name: labels(table[name]) for name in KINDS}
-    data |= {"visits": table["visits"], "ill": table["ill"]}
-    return write_release(tmp_path / "raw", data, visits="insensitive", ill="sensitive")
+    return write_raw_release(tmp_path / "raw")
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_release_that_tells_everything_is_as_good_as_the_original(
-    spark: SparkSession, original: Path, raw_release: Path
+    original: Path, raw_release: Path
 ) -> None:
-    opened = open_evaluation(SparkEngine(spark), str(raw_release), str(original), "ill")
+    opened = open_evaluation(LocalEngine(), str(raw_release), str(original), "ill")
     workload = opened.workload()
     assert (workload.median, workload.mean, workload.third_quartile) == (0, 0, 0)
     assert workload.attributes == ["age", "born", "job", "weight"]
@@ -164,7 +92,7 @@ def reference(label: str, low: float, high: float) -> float:
 
 
 def test_a_real_release_answers_as_its_labels_say(
-    spark: SparkSession, original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configuration = configuration_file(
         tmp_path,
@@ -177,7 +105,7 @@ def test_a_real_release_answers_as_its_labels_say(
         missing="category",
     )
     assert command(capsys, "run", configuration, "--quiet").code == 0
-    opened = open_evaluation(SparkEngine(spark), str(tmp_path / "release"), str(original))
+    opened = open_evaluation(LocalEngine(), str(tmp_path / "release"), str(original))
     (ill,) = opened.others
     axes = opened.quasi_identifiers
     assert [axis.name for axis in axes] == ["age", "job"]
@@ -214,40 +142,12 @@ def test_a_real_release_answers_as_its_labels_say(
     np.testing.assert_allclose(estimate_queries(opened.release, *arguments), estimated, atol=1e-4)
     np.testing.assert_array_equal(count_queries(opened.original, *arguments), true)
     # Whatever the partitions.
-    again = estimate_queries(table_of(frame_of(opened.release).repartition(5)), *arguments)
+    dealt = local_table(opened.release.gather(), 5)
+    again = estimate_queries(dealt, *arguments)
     np.testing.assert_array_equal(estimate_queries(opened.release, *arguments), again)
 
 
-def test_queries_depend_on_the_records_alone(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(describing, "_DRAWN", 200)
-    table = spark.createDataFrame(people())
-    weight = PublishedAttribute("weight", "float", "interval", ("weight",))
-    looks = [
-        describe_original(table_of(one), [weight], ["job", "visits"], {}, ["?"])
-        for one in (table, table.orderBy("visits").repartition(3))
-    ]
-    (quasi_identifiers, others, rows), again = looks
-    assert rows == ROWS
-    (axis,) = quasi_identifiers
-    weights = people()["weight"].to_numpy()
-    assert axis.domain.values[[0, -1]].tolist() == [weights.min(), weights.max()]
-    # Spark's hash of doubles and texts decides who is drawn, today as when the figures were told.
-    hashes = sf.pmod(sf.xxhash64("weight", "job", sf.col("visits").cast("double")), sf.lit(2**30))
-    drawn = table.where(hashes < 200 / ROWS * 2**30).toPandas()["weight"]
-    expected = np.unique([weights.min(), *drawn, weights.max()])
-    np.testing.assert_array_equal(axis.domain.values, expected)
-    assert not axis.whole
-    assert [one.texts for one in others] == [("clerk", "cook", "driver", "nurse"), ()]
-    for one, other in zip([axis, *others], [*again[0], *again[1]], strict=True):
-        np.testing.assert_array_equal(one.domain.values, other.domain.values)
-        np.testing.assert_array_equal(one.domain.shares, other.domain.shares)
-
-
-def test_means_are_taken_for_the_values(
-    spark: SparkSession, original: Path, tmp_path: Path
-) -> None:
+def test_means_are_taken_for_the_values(original: Path, tmp_path: Path) -> None:
     table = people()
     age = [None if value is None else float(value) for value in table["age"].to_pylist()]
     data = {
@@ -257,12 +157,12 @@ def test_means_are_taken_for_the_values(
         "job": labels(table["job"]),
     }
     release = write_release(tmp_path / "release", data, "mean")
-    workload = open_evaluation(SparkEngine(spark), str(release), str(original)).workload()
+    workload = open_evaluation(LocalEngine(), str(release), str(original)).workload()
     assert workload.filters == []
     assert (workload.median, workload.mean) == (0, 0)
 
 
-@pytest.mark.usefixtures("spark", "quick")
+@pytest.mark.usefixtures("quick")
 def test_bounds_a_holdout_and_more_than_two_classes(
     original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,7 +203,6 @@ def test_bounds_a_holdout_and_more_than_two_classes(
     ]
 
 
-@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -346,7 +245,6 @@ def test_bad_input(
     assert "1970" not in outcome.err
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_release_whose_labels_cannot_be_read(
     original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,12 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, write_table
-from pyspark.sql import SparkSession
+from helpers import command, configuration_file, published, write_table
 
 from anonspark.config import load_configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
 from anonspark.release.manifest_form import manifest_problems
@@ -50,7 +48,8 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    engine = LocalEngine()
     folder = tmp_path_factory.mktemp("made")
     random = np.random.default_rng(3)
     table = {
@@ -74,15 +73,15 @@ def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
         gates={"gcp": {"max": 0.9}},
         output={"style": "bounds"},
     )
-    run(SparkEngine(spark_session), load_configuration(str(path)), run_id="night")
-    files, release = FileSystem(spark_session), folder / "release"
-    counted = audit_release(SparkEngine(spark_session), str(release))
+    run(engine, load_configuration(str(path)), run_id="night")
+    release = folder / "release"
+    counted = audit_release(engine, str(release))
     assert counted.failures == []
-    manifest = read_manifest(files, str(release)).document
+    manifest = read_manifest(engine.files, str(release)).document
     privacy = load_configuration(str(path)).privacy
     risk = load_configuration(str(path)).evaluate.risk
-    said = read_statements(SparkEngine(spark_session), str(release), manifest, privacy, risk)
-    columns = spark_session.read.parquet(f"{release}/data").columns
+    said = read_statements(engine, str(release), manifest, privacy, risk)
+    columns = published(release).column_names
     made = Made(release, said, counted, columns)
     assert made.failures(manifest) == []
     return made
@@ -215,7 +214,7 @@ def test_metrics_that_say_something_else(made: Made, case: str) -> None:
 
 
 def test_metrics_of_other_columns_and_types(
-    made: Made, tmp_path: Path, engine: SparkEngine
+    made: Made, tmp_path: Path, engine: LocalEngine
 ) -> None:
     """Neither a traceback nor silence: the table is named."""
     release = tmp_path / "release"
@@ -243,7 +242,6 @@ def test_commands_with_a_changed_manifest(
 ) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
-    (release / ".manifest.json.crc").unlink()
     manifest = changed(made.said.manifest, ("published", "rows"), 301)
     (release / "manifest.json").write_text(json.dumps(manifest))
     outcome = command(capsys, name, release)
@@ -255,7 +253,6 @@ def test_commands_with_a_changed_manifest(
         assert "The guarantee does not hold" in (release / "report.html").read_text()
     del manifest["published"]["rows"], manifest["configuration"]["input"]["missing_markers"]
     (release / "manifest.json").write_text(json.dumps(manifest))
-    (release / ".manifest.json.crc").unlink(missing_ok=True)
     outcome = command(capsys, name, release)
     assert outcome.code == 4
     assert "manifest.json: not a manifest of anonspark" in outcome.err
@@ -269,7 +266,6 @@ def test_a_release_of_an_earlier_version(
     """It says less, and has fewer tables; what it says is compared all the same."""
     release = tmp_path / "release"
     shutil.copytree(made.path, release)
-    (release / ".manifest.json.crc").unlink()
     manifest = copy.deepcopy(dict(made.said.manifest))
     for key in ("form", "files", "attempt", "gates", "drift", "seconds", "versions", "warnings"):
         manifest.pop(key, None)

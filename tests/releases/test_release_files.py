@@ -9,21 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import command, configuration_file, write_table
-from pyspark.sql import SparkSession
+from helpers import command, write_table
+from release_folders import forget_files, list_files, release_of_several_files, rewrite
 
-from anonspark.config import load_configuration
-from anonspark.engine.spark.engine import SparkEngine
-from anonspark.engine.spark.filesystem import FileSystem
-from anonspark.engine.spark.published_files import read_files
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
-from anonspark.pipeline.run import run
-from anonspark.release.manifest import Manifest, manifest_text, read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
 from anonspark.verification.release_files import audit_release_files, audit_table_files
@@ -32,66 +27,26 @@ Spoil = Callable[[Path], object]
 
 
 @pytest.fixture(scope="module")
-def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a release of several files."""
-    folder = tmp_path_factory.mktemp("made")
-    random = np.random.default_rng(3)
-    table = {"age": random.integers(0, 99, 300), "illness": random.choice(["flu", "gout"], 300)}
-    write_table(folder / "input.parquet", table)
-    attributes = {"age": "quasi_identifier", "illness": "sensitive"}
-    path = configuration_file(folder, attributes=attributes, model={"name": "su-mondrian"})
-    run(SparkEngine(spark_session), load_configuration(str(path)), run_id="night")
-    release = folder / "release"
-    data = pq.read_table(release / "data")
-    for place in range(3):
-        part = data.slice(place * 100, 100)
-        pq.write_table(part, release / "data" / f"part-1000{place}.parquet")
-    for path in (release / "data").glob("*part-0000*"):
-        path.unlink()
-    return release
-
-
-def list_files(spark: SparkSession, release: Path) -> None:
-    """Let a manifest say what lies in its release now."""
-    rows = {
-        str(path.relative_to(release)): pq.read_metadata(path).num_rows
-        for path in release.rglob("[!.]*.parquet")
-        if path.read_bytes().endswith(b"PAR1")
-    }
-    found = read_files(FileSystem(spark), f"file:{release}", rows)
-    manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"] = [one.as_dict() for one in found if one.path != "manifest.json"]
-    rewrite(release / "manifest.json", manifest_text(manifest).encode())
-
-
-def rewrite(path: Path, content: bytes) -> None:
-    """Write a file as somebody does who does not know Hadoop's checksums."""
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release_of_several_files(LocalEngine(), tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture(params=["listed", "earlier"])
-def release(
-    request: pytest.FixtureRequest, made: Path, spark: SparkSession, tmp_path: Path
-) -> Path:
+def release(request: pytest.FixtureRequest, made: Path, tmp_path: Path) -> Path:
     """Copy the release; with the list of its files, or as versions wrote it that had none."""
     target = tmp_path / "release"
     shutil.copytree(made, target)
     if request.param == "listed":
-        list_files(spark, target)
+        list_files(target)
     else:
-        manifest = json.loads((target / "manifest.json").read_text())
-        for key in ("form", "files"):
-            manifest.pop(key, None)
-        rewrite(target / "manifest.json", json.dumps(manifest).encode())
+        forget_files(target)
     return target
 
 
-def failures(spark: SparkSession, release: Path) -> str:
-    files = FileSystem(spark)
-    manifest = read_manifest(files, str(release))
-    return "\n".join(audit_release_files(SparkEngine(spark), str(release), manifest))
+def failures(release: Path) -> str:
+    engine = LocalEngine()
+    manifest = read_manifest(engine.files, str(release))
+    return "\n".join(audit_release_files(engine, str(release), manifest))
 
 
 def part(release: Path, number: int = 1) -> Path:
@@ -167,14 +122,14 @@ BESIDE: dict[str, tuple[Spoil, str]] = {
 
 
 @pytest.mark.parametrize("case", INSIDE)
-def test_a_file_with_other_columns(spark: SparkSession, release: Path, case: str) -> None:
+def test_a_file_with_other_columns(release: Path, case: str) -> None:
     change, told = INSIDE[case]
     replaced(release, change)
     is_listed = "files" in json.loads((release / "manifest.json").read_text())
     if is_listed:
-        assert "are not those that were published" in failures(spark, release)
-        list_files(spark, release)
-    found = failures(spark, release)
+        assert "are not those that were published" in failures(release)
+        list_files(release)
+    found = failures(release)
     assert told in found
     assert "part-10001.parquet" in found
     assert "part-10002" not in found
@@ -182,74 +137,60 @@ def test_a_file_with_other_columns(spark: SparkSession, release: Path, case: str
 
 
 @pytest.mark.parametrize("case", BESIDE)
-def test_what_lies_beside(spark: SparkSession, release: Path, case: str) -> None:
+def test_what_lies_beside(release: Path, case: str) -> None:
     spoil, told = BESIDE[case]
     spoil(release)
-    found = failures(spark, release)
+    found = failures(release)
     assert told in found
     assert str(release) in found
     assert "Zebediah" not in found
 
 
 def test_a_sound_release(
-    spark: SparkSession, release: Path, monkeypatch: pytest.MonkeyPatch
+    engine: LocalEngine, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Read in tasks or by the driver; with a report that was made later."""
-    assert failures(spark, release) == ""
-    in_tasks = contents._in_tasks(SparkEngine(spark), f"file:{release}")
+    assert failures(release) == ""
+    in_tasks = contents._in_tasks(engine, f"file:{release}")
     monkeypatch.setattr(contents, "_in_tasks", lambda *_: {})
-    entries = [one for one in FileSystem(spark).tree(str(release)) if one.path in in_tasks]
+    entries = [one for one in engine.files.tree(str(release)) if one.path in in_tasks]
     assert len(entries) > 6
-    assert contents.read_contents(SparkEngine(spark), f"file:{release}", entries) == in_tasks
-    files = FileSystem(spark)
+    assert contents.read_contents(engine, f"file:{release}", entries) == in_tasks
+    files = engine.files
     for text in ("night", "day"):
         place = report_place(files, str(release), None)
         page = f"<!doctype html><title>Anonymization report: {text}</title>"
         place_report(files, str(release), place, page)
-        assert failures(spark, release) == ""
+        assert failures(release) == ""
     # Whoever changes it has to say so in the manifest.
     rewrite(release / "report.html", b"<table>Zebediah</table>")
-    assert "report.html" in failures(spark, release)
+    assert "report.html" in failures(release)
 
 
-def test_files_that_are_gone_or_changed(spark: SparkSession, release: Path) -> None:
+def test_files_that_are_gone_or_changed(release: Path) -> None:
     is_listed = "files" in json.loads((release / "manifest.json").read_text())
-    hidden = part(release).with_name("._SUCCESS.crc")
-    if hidden.exists():
-        hidden.unlink()
     rewrite(part(release, 0), b"")
-    assert "files of tables are empty: data/part-10000.parquet" in failures(spark, release)
+    assert "files of tables are empty: data/part-10000.parquet" in failures(release)
     rewrite(part(release, 0), part(release, 1).read_bytes()[:-20])
-    assert "damaged or of another format: data/part-10000.parquet" in failures(spark, release)
+    assert "damaged or of another format: data/part-10000.parquet" in failures(release)
     if not is_listed:
         return
-    list_files(spark, release)
+    list_files(release)
     manifest = json.loads((release / "manifest.json").read_text())
     (listed,) = [one for one in manifest["files"] if one["path"] == "data/part-10001.parquet"]
     listed["rows"] = 99
     rewrite(release / "manifest.json", json.dumps(manifest).encode())
-    found = failures(spark, release)
+    found = failures(release)
     assert "other numbers of rows than the manifest says: data/part-10001.parquet" in found
     content = bytearray(part(release, 2).read_bytes())
     content[50] ^= 1
     rewrite(part(release, 2), bytes(content))
     part(release, 1).unlink()
-    found = failures(spark, release)
+    found = failures(release)
     assert "manifest lists are not there: data/part-10001.parquet" in found
     assert "(bytes or SHA-256 differ): data/part-10002.parquet" in found
 
 
-def test_a_checksum_that_does_not_fit(spark: SparkSession, release: Path) -> None:
-    """Hadoop looks, as long as a checksum has the form of one; so nothing can hide in it."""
-    path = part(release)
-    chunks = -(-path.stat().st_size // 512)
-    wrong = b"crc\0\0\0\2\0" + b"Zebe" * chunks
-    path.with_name(f".{path.name}.crc").write_bytes(wrong)
-    found = failures(spark, release)
-    assert "cannot be read, or not as Hadoop's checksums say: data/part-10001.parquet" in found
-
-
-@pytest.mark.usefixtures("spark")
 def test_verify_ends_with_4(release: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whether the figures can be told all the same or not."""
     assert command(capsys, "verify", release).code == 0
@@ -267,7 +208,7 @@ def test_verify_ends_with_4(release: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tables_of_other_tools(
-    engine: SparkEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    engine: LocalEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = pa.table({"age": ["20-30"] * 4, "illness": ["flu"] * 4})
     for number in range(3):
@@ -295,15 +236,13 @@ def test_tables_of_other_tools(
 
 
 def test_a_directory_that_cannot_be_listed(
-    spark: SparkSession, release: Path, monkeypatch: pytest.MonkeyPatch
+    engine: LocalEngine, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> Any:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "scandir", refuse)
-    found = audit_release_files(
-        SparkEngine(spark), str(release), Manifest({"configuration": {"output": {}}})
-    )
+    found = audit_release_files(engine, str(release), Manifest({"configuration": {"output": {}}}))
     assert "not all of its directories can be listed; check permissions" in found[0]
     with pytest.raises(ConfigurationError, match="check permissions"):
-        require_replaceable_release(FileSystem(spark), str(release))
+        require_replaceable_release(engine.files, str(release))

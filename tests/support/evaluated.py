@@ -1,0 +1,80 @@
+"""A small original of people and releases of it that no model made."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from helpers import write_table
+
+ROWS = 600
+
+
+def people() -> pa.Table:
+    """Return people whose illness depends on age and job; some values are missing."""
+    random = np.random.default_rng(0)
+    age = random.integers(18, 80, ROWS)
+    born = [date(2020, 6, 1) - timedelta(days=int(days)) for days in age * 365]
+    job = random.choice(["clerk", "cook", "driver", "nurse"], ROWS)
+    ill = (age + 20 * (job == "cook") + random.normal(0, 15, ROWS)) > 70
+    return pa.table(
+        {
+            "age": pa.array(age, mask=random.random(ROWS) < 0.05),
+            "born": born,
+            "job": pa.array(job, mask=random.random(ROWS) < 0.05),
+            "weight": np.round(random.normal(70, 10, ROWS), 1),
+            "visits": random.poisson(2, ROWS),
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
+
+
+KINDS = {
+    "age": ("integer", "int64"),
+    "born": ("date", "date32[day]"),
+    "job": ("category", "string"),
+    "weight": ("float", "double"),
+}
+
+
+def write_release(path: Path, data: dict[str, Any], style: str = "interval", **roles: str) -> Path:
+    """Write a release that no model made: its records and what reading them takes."""
+    columns = [name for name in data if name.partition("_")[0] in KINDS]
+    names = [name for name in KINDS if any(one.partition("_")[0] == name for one in columns)]
+    attributes = {name: {"role": "quasi_identifier"} for name in names}
+    attributes |= {name: {"role": role} for name, role in roles.items()}
+    manifest = {
+        "configuration": {
+            "privacy": {"k": 1},
+            "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
+            "attributes": attributes,
+            "output": {"style": style},
+        },
+        "published": {
+            "quasi_identifier_columns": columns,
+            "quasi_identifiers": [
+                {"name": name, "kind": KINDS[name][0], "type": KINDS[name][1]} for name in names
+            ],
+        },
+        "fingerprints": {"output": ""},
+    }
+    write_table(path / "data" / "part.parquet", data)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+def labels(column: pa.ChunkedArray) -> list[str]:
+    """Return values as labels of classes that cover one value."""
+    return ["missing" if value is None else str(value) for value in column.to_pylist()]
+
+
+def write_raw_release(path: Path) -> Path:
+    """Write a release that tells everything."""
+    table = people()
+    data: dict[str, Any] = {name: labels(table[name]) for name in KINDS}
+    data |= {"visits": table["visits"], "ill": table["ill"]}
+    return write_release(path, data, visits="insensitive", ill="sensitive")

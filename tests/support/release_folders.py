@@ -1,0 +1,64 @@
+"""Releases that somebody changes behind our back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from helpers import configuration_file, write_table
+
+from anonspark.config import load_configuration
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.protocol import Engine
+from anonspark.pipeline.run import run
+from anonspark.release.manifest import manifest_text
+
+
+def release_of_several_files(engine: Engine, folder: Path) -> Path:
+    """Make a release of 300 records in three files."""
+    random = np.random.default_rng(3)
+    table = {"age": random.integers(0, 99, 300), "illness": random.choice(["flu", "gout"], 300)}
+    write_table(folder / "input.parquet", table)
+    attributes = {"age": "quasi_identifier", "illness": "sensitive"}
+    path = configuration_file(folder, attributes=attributes, model={"name": "su-mondrian"})
+    run(engine, load_configuration(str(path)), run_id="night")
+    release = folder / "release"
+    data = pq.read_table(release / "data")
+    for place in range(3):
+        part = data.slice(place * 100, 100)
+        pq.write_table(part, release / "data" / f"part-1000{place}.parquet")
+    for path in (release / "data").glob("*part-0000*"):
+        path.unlink()
+    return release
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Write a file as somebody does who does not know Hadoop's checksums."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def list_files(release: Path) -> None:
+    """Let a manifest say what lies in its release now."""
+    files = LocalFiles()
+    listed = []
+    for name, size in files.files_below(str(release)):
+        path = release / name
+        is_table = path.suffix == ".parquet" and path.read_bytes().endswith(b"PAR1")
+        rows = pq.read_metadata(path).num_rows if is_table else None
+        listed.append(PublishedFile(name, size, rows, files.sha256(str(path))))
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["files"] = [one.as_dict() for one in listed if one.path != "manifest.json"]
+    rewrite(release / "manifest.json", manifest_text(manifest).encode())
+
+
+def forget_files(release: Path) -> None:
+    """Let a manifest be as versions wrote it that had no list of files."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    for key in ("form", "files"):
+        manifest.pop(key, None)
+    rewrite(release / "manifest.json", json.dumps(manifest).encode())
