@@ -16,19 +16,9 @@ from evaluated import ROWS, labels, people, write_raw_release, write_release
 from helpers import command, configuration_file, local_table, published, write_table
 
 from anonspark.core.queries import Queries, draw_queries
-from anonspark.engine.local import learning
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.workload import count_queries, estimate_queries
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learn little."""
-    monkeypatch.setattr(learning, "LOGISTIC_ITERATIONS", 5)
-    monkeypatch.setattr(learning, "FOREST_TREES", 3)
-    monkeypatch.setattr(learning, "BOOSTED_TREES", 2)
-    monkeypatch.setattr(learning, "DEPTH", 2)
 
 
 @pytest.fixture
@@ -41,7 +31,6 @@ def raw_release(tmp_path: Path) -> Path:
     return write_raw_release(tmp_path / "raw")
 
 
-@pytest.mark.usefixtures("quick")
 def test_a_release_that_tells_everything_is_as_good_as_the_original(
     original: Path, raw_release: Path
 ) -> None:
@@ -162,7 +151,6 @@ def test_means_are_taken_for_the_values(original: Path, tmp_path: Path) -> None:
     assert (workload.median, workload.mean) == (0, 0)
 
 
-@pytest.mark.usefixtures("quick")
 def test_bounds_a_holdout_and_more_than_two_classes(
     original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
