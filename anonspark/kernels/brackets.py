@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, types, void
+from numba import boolean, float64, int32, int64, types, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.descent import DISTANCE
+from anonspark.kernels.vantage_points import distance_key
 
 
 @kernel(
     types.Tuple((int64[::1], int64[::1]))(
         int64[:, ::1],
+        float64[:, ::1],
         int32[::1],
         int64[::1],
         int64[:, ::1],
+        float64[:, ::1],
         int64[:, :, ::1],
         int64[:, ::1],
         boolean[:, ::1],
@@ -26,9 +30,11 @@ from anonspark.kernels.compiling import kernel
 )
 def follow_brackets(
     keys,
+    normalized,
     leaves,
     places,
     attributes,
+    points,
     ends,
     levels,
     decided,
@@ -44,12 +50,17 @@ def follow_brackets(
     ----------
     keys : int64 ndarray of shape (n, width)
         See :func:`anonspark.staged.keys.key_matrix`.
+    normalized : float64 ndarray of shape (n, d)
+        Normalized positions; without rows where no key is a distance.
     leaves : int32 ndarray of shape (n,)
         Node of the tree that each record is in.
     places : int64 ndarray of shape (nodes,)
         The predicted node that stands for each of them; -1 where there is none.
     attributes : int64 ndarray of shape (m, w)
-        Columns of ``keys`` that each predicted node compares in turn.
+        Columns of ``keys`` that each predicted node compares in turn, or
+        :data:`~anonspark.kernels.descent.DISTANCE`.
+    points : float64 ndarray of shape (m, d)
+        The vantage point of each predicted node.
     ends : int64 ndarray of shape (m, 2, w)
         Lower and upper end of its bracket.
     levels : int64 ndarray of shape (m, 2)
@@ -87,7 +98,11 @@ def follow_brackets(
             side = 0
             level = 0
             while level < levels[node, 0]:
-                value = keys[record, attributes[node, level]]
+                attribute = attributes[node, level]
+                if attribute == DISTANCE:
+                    value = distance_key(normalized, record, points, node)
+                else:
+                    value = keys[record, attribute]
                 if value != ends[node, 0, level]:
                     side = -1 if value < ends[node, 0, level] else 1
                     break
@@ -99,7 +114,11 @@ def follow_brackets(
             side = 0
             level = 0
             while level < levels[node, 1]:
-                value = keys[record, attributes[node, level]]
+                attribute = attributes[node, level]
+                if attribute == DISTANCE:
+                    value = distance_key(normalized, record, points, node)
+                else:
+                    value = keys[record, attribute]
                 if value != ends[node, 1, level]:
                     side = -1 if value < ends[node, 1, level] else 1
                     break

@@ -46,6 +46,15 @@ def distance_key(normalized, record, points, point):
     return int64(np.sqrt(total) * UNITS)
 
 
+@kernel(int64[::1](float64[:, ::1], float64[:, ::1]))
+def distances_from(normalized, points):
+    """Return the distance of each record to the first point, see :func:`distance_key`."""
+    distances = np.empty(normalized.shape[0], np.int64)
+    for record in range(normalized.shape[0]):
+        distances[record] = distance_key(normalized, record, points, 0)
+    return distances
+
+
 @kernel(types.Tuple((float64[:, ::1], float64[::1]))(float64[:, ::1], float64[:, ::1]))
 def _distances_between(candidates, samples):
     """Return the distances from all candidates to all samples, and bounds of their spreads.

@@ -17,16 +17,15 @@ from anonspark.core.kinds import Kind
 from anonspark.kernels.canon import cut_by_distance
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
-from anonspark.layers.partition.counting import Answer, Counter, Question
+from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.distance_cut import DistanceCut
-from anonspark.layers.partition.foresight import Foresight
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import CutRule, Node, grow
+from anonspark.layers.partition.growing import CutRule, LooksAhead, Node, grow
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.layers.partition.one_pass import CountedForest, CountForest
+from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.packing import PackedKeys
-from anonspark.layers.partition.predicting import Predictor
 from anonspark.staged.keys import normalized_positions
 
 INT64 = np.iinfo(np.int64)
@@ -264,11 +263,14 @@ class Records:
     def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
         return self.contents(self.names_at_once(criteria, rule))
 
-    def count_forest(self, tree: CutTree, forest: Forest, keys: PackedKeys) -> CountedForest:
+    def count_forest(
+        self, tree: CutTree, forest: Forest, keys: PackedKeys, draws: Sequence[Draw]
+    ) -> CountedForest:
         """Do what the one job for a forest does."""
         self.forests.append(forest)
         values = int(keys.criteria.first_value[-1])
-        task = CountForest(tree.descent(), forest.arrays(len(tree)), keys, values)
+        arrays = forest.arrays(len(tree), len(self.quasi_identifiers))
+        task = CountForest(tree.descent(), arrays, keys, values, draws)
         tasks = [task(iter(np.array_split(part, 2))) for part in self.partitions]
         rows = pa.Table.from_batches([batch for own in tasks for batch in own])
         self.handed_back += sum(
@@ -279,19 +281,22 @@ class Records:
         )
         shuffled = np.random.default_rng(len(self.forests)).permutation(len(added))
         names = ["node", "item", "count", "minimum", "maximum", "records"]
-        return CountedForest(forest, keys, values, added.rename_columns(names).take(shuffled))
+        added = added.rename_columns(names).take(shuffled)
+        return CountedForest(forest, keys, values, added, len(draws))
 
     def foresight(
         self, criteria: Criteria, rule: CutRule, largest_leaf: int, sample: np.ndarray
-    ) -> Foresight:
+    ) -> LooksAhead:
         """Return the foresight that a sample of these records gives."""
         keys = UnpackedKeys(self.quasi_identifiers, criteria, rule.breaks_ties)
-        return Foresight(
-            Predictor(rule, largest_leaf, 1000),
+        outlook = Outlook(
             np.ascontiguousarray(self.keys[sample].T),
             np.ones(len(sample), np.int64),
-            lambda tree, forest: self.count_forest(tree, forest, keys),
+            largest_leaf,
+            1000,
+            lambda tree, forest, draws=(): self.count_forest(tree, forest, keys, draws),
         )
+        return rule.foresight(outlook)
 
     def grow(
         self,

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.kernels.descent import DISTANCE
+from anonspark.kernels.vantage_points import distances_from
 from anonspark.layers.partition.cut_tree import Boundary
+from anonspark.staged.keys import normalized_positions
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -25,11 +29,13 @@ class Bracket:
     Parameters
     ----------
     keys : tuple of int
-        What to compare in turn, as of :class:`Boundary`, but for distances.
+        What to compare in turn, as of :class:`Boundary`.
     lower, upper : tuple of int
         The ends: values of these keys or of the first ones of them.
     lower_goes_left, upper_goes_right : bool
         Whether records equal to an end are outside of the bracket already.
+    vantage_point : tuple of float or None
+        Normalized position that distances are measured from.
     """
 
     keys: tuple[int, ...]
@@ -37,11 +43,14 @@ class Bracket:
     upper: tuple[int, ...]
     lower_goes_left: bool = False
     upper_goes_right: bool = False
+    vantage_point: tuple[float, ...] | None = None
 
     def allows(self, boundary: Boundary) -> bool:
         """Return whether a boundary sends all records outside where the bracket sends them."""
         shared = min(len(boundary.keys), len(self.keys))
-        if boundary.vantage_point is not None or boundary.keys[:shared] != self.keys[:shared]:
+        if boundary.keys[:shared] != self.keys[:shared]:
+            return False
+        if boundary.vantage_point != self.vantage_point:
             return False
         left = _comparison(boundary.thresholds, self.lower)
         right = _comparison(boundary.thresholds, self.upper)
@@ -60,7 +69,7 @@ class Bracket:
         Parameters
         ----------
         columns : int64 ndarray of shape (width, n)
-            Transposed key matrix.
+            Transposed key matrix, see :func:`row_of`.
         """
         lower = Boundary(self.keys[: len(self.lower)], self.lower, self.lower_goes_left)
         upper = Boundary(self.keys[: len(self.upper)], self.upper, not self.upper_goes_right)
@@ -93,28 +102,50 @@ def _agrees(boundary: Boundary, end: Sequence[int], decided: bool, equal_agrees:
     return not decided
 
 
+def row_of(key: int) -> int:
+    """Return the row of a transposed key matrix that holds a key of a boundary.
+
+    Distances are in the last one, if the boundary has a vantage point; see :func:`with_distances`.
+    """
+    return -1 if key == DISTANCE else key
+
+
+def with_distances(
+    columns: Integers,
+    vantage_point: tuple[float, ...] | None,
+    quasi_identifiers: Sequence[QuasiIdentifier],
+) -> Integers:
+    """Append the distances to a vantage point to a transposed key matrix, if there is one."""
+    if vantage_point is None:
+        return columns
+    positions = normalized_positions(columns[: len(quasi_identifiers)].T, quasi_identifiers)
+    distances = distances_from(positions, np.array([vantage_point], np.float64))
+    return np.concatenate([columns, distances[None]])
+
+
 def goes_left(columns: Integers, boundary: Boundary) -> Flags:
-    """Return which records a boundary without a vantage point sends to the left.
+    """Return which records a boundary sends to the left.
 
     Parameters
     ----------
     columns : int64 ndarray of shape (width, n)
-        Transposed key matrix.
+        Transposed key matrix, see :func:`row_of`.
     boundary : Boundary
     """
     left = np.zeros(columns.shape[1], bool)
     tied = np.ones(columns.shape[1], bool)
     for key, threshold in zip(boundary.keys, boundary.thresholds, strict=True):
-        left |= tied & (columns[key] < threshold)
-        tied &= columns[key] == threshold
+        values = columns[row_of(key)]
+        left |= tied & (values < threshold)
+        tied &= values == threshold
     return left | tied if boundary.equal_goes_left else left
 
 
 def agree(columns: Integers, boundary: Boundary) -> Flags:
-    """Return which records are equal to a boundary without a vantage point in all its keys."""
+    """Return which records are equal to a boundary in all its keys."""
     equal = np.ones(columns.shape[1], bool)
     for key, threshold in zip(boundary.keys, boundary.thresholds, strict=True):
-        equal &= columns[key] == threshold
+        equal &= columns[row_of(key)] == threshold
     return equal
 
 
@@ -146,12 +177,7 @@ def bracket_around(
     Bracket or None
         None where it would not allow the boundary of the sample itself.
     """
-    n = columns.shape[1]
-    first, last = max(int(n / 2 - slack), 1), min(int(n / 2 + slack) + 2, n)
-    # A run this short is handed back whole without much ado.
-    most = max(slack / 4, 8)
-    lower, lower_is_long = _end(boundary.keys, columns, first, most)
-    upper, upper_is_long = _end(boundary.keys, columns, last, most)
+    (lower, lower_is_long), (upper, upper_is_long) = _ends(boundary.keys, columns, slack)
     lower_goes_left = upper_goes_right = False
     if whole_runs:
         (median,) = boundary.thresholds
@@ -165,9 +191,38 @@ def bracket_around(
     return bracket if bracket.allows(boundary) else None
 
 
-def _end(
-    keys: Sequence[int], columns: Integers, rank: int, most: float
-) -> tuple[tuple[int, ...], bool]:
+def distance_bracket(
+    keys: Sequence[int], vantage_point: tuple[float, ...], columns: Integers, slack: float
+) -> Bracket:
+    """Return the bracket that the half nearest to a vantage point is expected to end in.
+
+    Parameters
+    ----------
+    keys : sequence of int
+        What records are ordered by.
+    vantage_point : tuple of float
+    columns : int64 ndarray of shape (width, n)
+        Transposed keys of the node's sample, which is not empty, with the distances.
+    slack : float
+        By how many ranks the true half may miss that of the sample.
+    """
+    (lower, _), (upper, _) = _ends(keys, columns, slack)
+    return Bracket(tuple(keys), lower, upper, vantage_point=vantage_point)
+
+
+_End = tuple[tuple[int, ...], bool]
+
+
+def _ends(keys: Sequence[int], columns: Integers, slack: float) -> tuple[_End, _End]:
+    """Return the records some ranks before the half and behind it, see :func:`_end`."""
+    n = columns.shape[1]
+    first, last = max(int(n / 2 - slack), 1), min(int(n / 2 + slack) + 2, n)
+    # A run this short is handed back whole without much ado.
+    most = max(slack / 4, 8)
+    return _end(keys, columns, first, most), _end(keys, columns, last, most)
+
+
+def _end(keys: Sequence[int], columns: Integers, rank: int, most: float) -> _End:
     """Return the record of a rank by as many keys as leave at most so many records equal to it.
 
     Returns
@@ -178,7 +233,7 @@ def _end(
     """
     tied, thresholds, equal = columns, [], 0
     for key in keys:
-        values = tied[key]
+        values = tied[row_of(key)]
         threshold = int(np.partition(values, rank - 1)[rank - 1])
         thresholds.append(threshold)
         rank -= int(np.count_nonzero(values < threshold))

@@ -134,6 +134,36 @@ class Drawn:
 Answer = Histogram | Drawn
 
 
+def first_of_node(questions: Sequence[Question], nodes: int) -> Integers:
+    """Return where the questions of each of so many nodes begin; they are sorted by node."""
+    own = np.array([question.node for question in questions], np.int64)
+    return np.searchsorted(own, np.arange(nodes + 1)).astype(np.int64)
+
+
+def draw_among(
+    hashes: Integers, leaves: npt.NDArray[np.int32], draws: Sequence[Draw], nodes: int
+) -> tuple[Integers, Integers, npt.NDArray[np.uint64]]:
+    """Draw among records, see :func:`~anonspark.kernels.descent.draw_records`.
+
+    Parameters
+    ----------
+    hashes : int64 ndarray of shape (n,)
+    leaves : int32 ndarray of shape (n,)
+        Node of each record.
+    draws : sequence of Draw
+        Sorted by node.
+    nodes : int
+        Nodes of the tree.
+    """
+    salts = np.array([draw.salt for draw in draws], np.uint64)
+    limits = np.array([draw.limit for draw in draws], np.uint64)
+    first_draw = first_of_node(draws, nodes)
+    drawn: tuple[Integers, Integers, npt.NDArray[np.uint64]] = draw_records(
+        np.ascontiguousarray(hashes), leaves, first_draw, salts, limits
+    )
+    return drawn
+
+
 @dataclass
 class Counter:
     """Counts records of one partition into the histograms of all requests.
@@ -208,11 +238,7 @@ class Counter:
     ) -> None:
         """Draw among the records of a batch, by the hashes behind their codes."""
         d = len(self.descent.quasi_identifiers)
-        first_draw = self._first_of_node(self.draws)
-        salts = np.array([draw.salt for draw in self.draws], np.uint64)
-        limits = np.array([draw.limit for draw in self.draws], np.uint64)
-        hashes = np.ascontiguousarray(keys[:, d])
-        draws, rows, priorities = draw_records(hashes, leaves, first_draw, salts, limits)
+        draws, rows, priorities = draw_among(keys[:, d], leaves, self.draws, len(self.descent))
         for draw, row, own in zip(
             draws.tolist(), rows.tolist(), priorities.view(np.int64).tolist(), strict=True
         ):
@@ -240,16 +266,15 @@ class Counter:
         d = len(self.descent.quasi_identifiers)
         requests = self._as_rows()
         boundaries = BoundaryArrays.of([request.boundary for request in self.requests], d)
-        first_request = self._first_of_node(self.requests)
+        measured = boundaries.measured or self.descent.boundaries.measured
+        first_request = first_of_node(self.requests, len(self.descent))
         total = int(self._bins[-1])
         bins = np.empty((total, 3), np.int64)
         bins[:] = 0, _LARGEST, _SMALLEST
         listed: list[tuple[Integers, Integers]] = []
         drawn: dict[tuple[int, int], list[int]] = {}
         for keys in batches:
-            normalized = positions_for(
-                [self.descent.boundaries, boundaries], keys, self.descent.quasi_identifiers
-            )
+            normalized = positions_for(keys, self.descent.quasi_identifiers, measured=measured)
             leaves = self.descent.find_leaves(keys, normalized)
             listed.append(
                 accumulate_histograms(
@@ -285,10 +310,6 @@ class Counter:
         }
         undrawn: list[list[int] | None] = [None] * (len(result["request"]) - len(places))
         return result | {"codes": [*undrawn, *drawn.values()]}
-
-    def _first_of_node(self, questions: Sequence[Question]) -> Integers:
-        nodes = np.array([question.node for question in questions], np.int64)
-        return np.searchsorted(nodes, np.arange(len(self.descent) + 1)).astype(np.int64)
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
         """Return one answer a question from the counts of all partitions, summed up by bin."""

@@ -79,10 +79,10 @@ class BoundaryArrays:
 
 
 def positions_for(
-    arrays: Sequence[BoundaryArrays], keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier]
+    keys: Integers, quasi_identifiers: Sequence[QuasiIdentifier], *, measured: bool
 ) -> Positions:
     """Return the records' normalized positions, without rows where no boundary measures any."""
-    if any(one.measured for one in arrays):
+    if measured:
         return normalized_positions(keys, quasi_identifiers)
     return np.empty((0, len(quasi_identifiers)), np.float64)
 
@@ -122,7 +122,8 @@ class Descent:
             The records' normalized positions, where they are known already.
         """
         if normalized is None:
-            normalized = positions_for([self.boundaries], keys, self.quasi_identifiers)
+            measured = self.boundaries.measured
+            normalized = positions_for(keys, self.quasi_identifiers, measured=measured)
         leaves: npt.NDArray[np.int32] = find_leaves(
             keys,
             normalized,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from anonspark.core.criteria import Counts, Criteria
+from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.descent import DISTANCE
+from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Request
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
@@ -21,7 +24,7 @@ def half(
     keys: Sequence[int],
     *,
     vantage_point: tuple[float, ...] | None = None,
-    largest_distance: int = 0,
+    distances: tuple[int, int] = (0, 0),
     first: tuple[Request, Histogram] | None = None,
 ) -> Asking[Boundary]:
     """Find the boundary that sends the first half of a node's records, rounded down, to the left.
@@ -34,8 +37,8 @@ def half(
         number come after them.
     vantage_point : tuple of float or None
         What distances are measured from.
-    largest_distance : int
-        No distance key is larger.
+    distances : (int, int)
+        Interval of all distance keys.
     first : (Request, Histogram) or None
         Answer for the first key, where it is known already.
 
@@ -54,7 +57,7 @@ def half(
         if place == 0 and first is not None:
             request, histogram = first
         else:
-            lowest, highest = (0, largest_distance) if key == DISTANCE else _interval(node, key)
+            lowest, highest = distances if key == DISTANCE else _interval(node, key)
             request = Request(node.number, key, lowest, highest, tied_rows, boundary)
             (histogram,) = yield from ask([request])
         threshold, below, tied_rows = yield from find_rank(request, histogram, missing)
@@ -70,6 +73,16 @@ def half(
 def _interval(node: Node, key: int) -> tuple[int, int]:
     d = len(node.lowest)
     return (node.lowest[key], node.highest[key]) if key < d else interval_of_tie(key, d)
+
+
+def interval_of_distances(quasi_identifiers: Sequence[QuasiIdentifier]) -> tuple[int, int]:
+    """Return the interval of all distance keys; the largest is one beyond all rounding."""
+    total = 0.0
+    for quasi_identifier in quasi_identifiers:
+        span = quasi_identifier.range / quasi_identifier.unit
+        # Missing numbers lie one range beyond the largest.
+        total += (span * (2 if quasi_identifier.has_missing else 1)) ** 2
+    return 0, int(1.001 * math.sqrt(total) * UNITS)
 
 
 def interval_of_tie(key: int, d: int) -> tuple[int, int]:

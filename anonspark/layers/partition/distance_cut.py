@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.criteria import Criteria
+from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.canon import CANDIDATE_SIDE, CANDIDATES, SAMPLE_SIDE, SAMPLES, TRIES
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.paths import child_path
-from anonspark.kernels.vantage_points import UNITS, order_by_spread
+from anonspark.kernels.vantage_points import order_by_spread
 from anonspark.layers.partition.counting import Draw, Drawn
-from anonspark.layers.partition.cutting import ask_values, half, sides_satisfy
+from anonspark.layers.partition.cutting import (
+    ask_values,
+    half,
+    interval_of_distances,
+    sides_satisfy,
+)
+from anonspark.layers.partition.distance_foresight import DistanceForesight
 from anonspark.layers.partition.growing import Asking, Cut, Node, Questions
+from anonspark.layers.partition.outlook import Outlook
 from anonspark.staged.keys import normalized_positions
 
 _ALL = 2**64 - 1
@@ -46,27 +53,24 @@ class DistanceCut:
         """True: cuts share records at equal distances out, and hashes draw vantage points."""
         return True
 
-    @property
-    def cuts_nearest(self) -> bool:
-        """False: nothing depends on runs of equal values."""
-        return False
-
-    def of_sample(self, _weight: float) -> None:
-        """None: a vantage point is a single record, drawn among all of the node."""
+    def foresight(self, outlook: Outlook) -> DistanceForesight:
+        """Return what predicts the distances that halves end at, and draws for the next cuts."""
+        return DistanceForesight(self, outlook)
 
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's draws and histograms and return its cut, None where there is none.
 
         Notes
         -----
-        Three counting passes a node as a rule: one that draws candidates and samples, two that find
-        the median distance; more where distances are tied, and one for each vantage point that is
-        tried where both sides have to satisfy more than k.
+        One counting pass a node as a rule, see :mod:`.distance_foresight`. Where that does not
+        answer three: one that draws candidates and samples, two that find the median distance; more
+        where distances are tied, and one for each vantage point that is tried where both sides have
+        to satisfy more than k.
         """
         if node.rows < max(2 * self.criteria.k, 2):
             return None
         points = yield from self._vantage_points(node)
-        values = (yield from ask_values(node, self.criteria)) if self.criteria.sensitive else []
+        values: list[Counts] | None = None
         d = len(self.quasi_identifiers)
         left_rows = node.rows // 2
         for point in points[:TRIES]:
@@ -74,8 +78,10 @@ class DistanceCut:
                 node,
                 (DISTANCE, *range(d)),
                 vantage_point=tuple(point),
-                largest_distance=self._largest_distance(),
+                distances=self.distances,
             )
+            if values is None:
+                values = yield from ask_values(node, self.criteria)
             if (yield from sides_satisfy(node, boundary, left_rows, self.criteria, values)):
                 return Cut(
                     boundary,
@@ -84,38 +90,50 @@ class DistanceCut:
                 )
         return None
 
-    def _largest_distance(self) -> int:
-        """Return a distance key that no two records exceed: one beyond all rounding."""
-        total = 0.0
-        for quasi_identifier in self.quasi_identifiers:
-            span = quasi_identifier.range / quasi_identifier.unit
-            # Missing numbers lie one range beyond the largest.
-            total += (span * (2 if quasi_identifier.has_missing else 1)) ** 2
-        return int(1.001 * math.sqrt(total) * UNITS)
+    @cached_property
+    def distances(self) -> tuple[int, int]:
+        """Interval of all distance keys."""
+        return interval_of_distances(self.quasi_identifiers)
+
+    def draws(self, node: int, path: int, rows: int, times: float = 1.0) -> list[Draw]:
+        """Return the draws of candidates, and of samples to compare them by.
+
+        Parameters
+        ----------
+        node : int
+            Leaf of the tree to draw in.
+        path, rows : int
+            Name and records of the node that is to be cut: this leaf, or a child of it.
+        times : float
+            How many times as many records to draw as should be enough.
+        """
+        wanted = {CANDIDATE_SIDE: CANDIDATES} | ({SAMPLE_SIDE: SAMPLES} if self.spread else {})
+        return [
+            Draw(
+                node,
+                int(child_path(np.uint64(path), np.uint64(side))),
+                min(int((2 * most + 64) / rows * times * 2**64), _ALL),
+            )
+            for side, most in wanted.items()
+        ]
 
     def _vantage_points(self, node: Node) -> Asking[npt.NDArray[np.float64]]:
         """Draw candidates and put the best one first."""
-        wanted = [(CANDIDATE_SIDE, CANDIDATES)]
-        if self.spread:
-            wanted.append((SAMPLE_SIDE, SAMPLES))
-        # As many records as have been drawn below the limit, more or less; if that is too few,
-        # for records of equal content count once, the limit is raised.
-        share = (2 * SAMPLES + 64) / node.rows
+        wanted = (CANDIDATES, SAMPLES) if self.spread else (CANDIDATES,)
+        # If that is too few, for records of equal content count once, the limit is raised.
+        times = 1.0
         while True:
-            limit = min(int(share * 2**64), _ALL)
-            answers = yield [
-                Draw(node.number, int(child_path(np.uint64(node.path), np.uint64(side))), limit)
-                for side, _ in wanted
-            ]
+            draws = self.draws(node.number, node.path, node.rows, times)
+            answers = yield list(draws)
             drawn = [
                 answer.codes[:most]
-                for answer, (_, most) in zip(answers, wanted, strict=True)
+                for answer, most in zip(answers, wanted, strict=True)
                 if isinstance(answer, Drawn)
             ]
-            enough = all(len(own) == most for own, (_, most) in zip(drawn, wanted, strict=True))
-            if enough or limit == _ALL:
+            enough = all(len(own) == most for own, most in zip(drawn, wanted, strict=True))
+            if enough or all(draw.limit == _ALL for draw in draws):
                 break
-            share *= 64
+            times *= 64
         positions = [normalized_positions(codes, self.quasi_identifiers) for codes in drawn]
         if not self.spread:
             return positions[0]

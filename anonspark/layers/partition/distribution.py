@@ -13,14 +13,14 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import TASK, Table
 from anonspark.engine.tasks import Batches
-from anonspark.layers.partition.counting import Answer, Counter, Question
+from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
-from anonspark.layers.partition.foresight import Foresight
 from anonspark.layers.partition.forest import Forest
 from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
+from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys
-from anonspark.layers.partition.predicting import FEWEST_SAMPLED, Predictor
+from anonspark.layers.partition.predicting import FEWEST_SAMPLED
 from anonspark.layers.partition.sampling import Sampling
 from anonspark.staged.dictionaries import put_together, worth_dividing
 from anonspark.staged.keys import is_coded, key_matrix, with_codes
@@ -264,13 +264,13 @@ def partition_records(
     one shuffle of some 100,000 counts, which are collected; with criteria beyond k, one count more
     for each sensitive value of each waiting node. Of the data, the keys (codes, sensitive values,
     and hashes where cuts look at them) of a sample are collected, see :class:`.Sampling`, and in
-    each pass for predicted trees those of at most about ``MOST_HANDED_BACK`` records; for models
-    that choose among vantage points the codes of some hundred records a node instead. Until the
+    each pass for predicted cuts those of at most about ``MOST_HANDED_BACK`` records; for models
+    that choose among vantage points those of some thousand records a node besides. Until the
     passes are done the executors keep 1 to 8 bytes for each key of each record, in memory or on
     disk; the hashes are among them only where cuts look at them.
     """
     is_cut = rows > largest_block
-    sampling = _sampling(rows, rule, path) if is_cut else None
+    sampling = _sampling(rows, path) if is_cut else None
     keys = PackedKeys(
         quasi_identifiers, criteria, rule.breaks_ties, is_coded(records.schema), sampling
     )
@@ -281,7 +281,9 @@ def partition_records(
         packed = packed.keep()
     counting = _Counting(packed, keys)
     try:
-        foresight = counting.foresight(rule, largest_block) if sampling is not None else None
+        foresight = None
+        if sampling is not None:
+            foresight = rule.foresight(counting.outlook(largest_block))
         leaves = grow(
             tree,
             root,
@@ -295,11 +297,10 @@ def partition_records(
     return Partition(tree, tuple(leaves), _pack(leaves, task_rows))
 
 
-def _sampling(rows: int, rule: CutRule, salt: int) -> Sampling | None:
-    """Return how to draw a sample, None where none would tell anything."""
+def _sampling(rows: int, salt: int) -> Sampling | None:
+    """Return how to draw a sample, None where it would be too small to tell anything."""
     sampling = Sampling(rows, salt)
-    tells = rule.of_sample(1) is not None and sampling.expected >= FEWEST_SAMPLED
-    return sampling if tells else None
+    return sampling if sampling.expected >= FEWEST_SAMPLED else None
 
 
 def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) -> Node:
@@ -347,10 +348,13 @@ class _Counting:
         )
         return counter.answers({name: counts[name].to_numpy() for name in counts.column_names})
 
-    def count_forest(self, tree: CutTree, forest: Forest) -> CountedForest:
-        """Count the records of a forest by one pass over all records."""
+    def count_forest(
+        self, tree: CutTree, forest: Forest, draws: Sequence[Draw] = ()
+    ) -> CountedForest:
+        """Count the records of a forest by one pass over all records, and draw on the way."""
         values = int(self.keys.criteria.first_value[-1])
-        task = CountForest(tree.descent(), forest.arrays(len(tree)), self.keys, values)
+        arrays = forest.arrays(len(tree), len(self.keys.quasi_identifiers))
+        task = CountForest(tree.descent(), arrays, self.keys, values, draws)
         counts = (
             self.packed.map_batches(task, FOREST_COUNTS)
             .add_up(
@@ -358,17 +362,15 @@ class _Counting:
             )
             .gather()
         )
-        return CountedForest(forest, self.keys, values, counts)
+        return CountedForest(forest, self.keys, values, counts, len(draws))
 
-    def foresight(self, rule: CutRule, largest_leaf: int) -> Foresight:
+    def outlook(self, largest_leaf: int) -> Outlook:
         """Fetch the sample, by the job that packs the keys."""
         packed = self.packed.select([SAMPLE]).gather()[SAMPLE].drop_null().to_pylist()
         columns, sampled = self.keys.unpack_records(packed)
         d, values = len(self.keys.quasi_identifiers), int(self.keys.criteria.first_value[-1])
         most_nodes = _RESULT_ROWS // (2 + d + values)
-        return Foresight(
-            Predictor(rule, largest_leaf, most_nodes), columns, sampled, self.count_forest
-        )
+        return Outlook(columns, sampled, largest_leaf, most_nodes, self.count_forest)
 
 
 def _pack(leaves: Sequence[Leaf], task_rows: int) -> tuple[tuple[int, ...], ...]:

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.layers.partition.brackets import Bracket, agree, goes_left
+from anonspark.kernels.descent import DISTANCE
+from anonspark.layers.partition.brackets import Bracket, agree, goes_left, row_of
 from anonspark.layers.partition.counting import Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.cutting import interval_of_tie
@@ -191,14 +192,18 @@ class PassEvidence(Evidence):
         Quasi-identifiers.
     columns : int64 ndarray of shape (width, n)
         Transposed keys of the records that were handed back: those inside, and any that come from
-        the brackets of the nodes above.
+        the brackets of the nodes above. Behind them the distances, if the bracket has a vantage
+        point.
     outside : Outside
         The others.
+    distances : (int, int)
+        Interval of all distance keys.
     """
 
     d: int
     columns: Integers
     outside: Outside
+    distances: tuple[int, int] = (0, 0)
 
     @property
     def rows(self) -> int:
@@ -224,7 +229,7 @@ class PassEvidence(Evidence):
         above = _known_outside(prefix, bracket, bracket.upper, self.outside.behind, -1)
         if below is None or above is None:
             return None
-        values = self.columns[request.key][agree(self.columns, prefix)]
+        values = self.columns[row_of(request.key)][agree(self.columns, prefix)]
         if not any((*below, *above)):
             return Histogram(*_sums(values, np.ones_like(values)))
         level = len(prefix.keys)
@@ -234,6 +239,8 @@ class PassEvidence(Evidence):
 
     def _encloses(self, request: Request) -> bool:
         """Return whether no record of the node is beyond the interval of a request."""
+        if request.key == DISTANCE:
+            return (request.lowest, request.highest) == self.distances
         if request.key >= self.d:
             return (request.lowest, request.highest) == interval_of_tie(request.key, self.d)
         lowest, highest = self._extremes
@@ -264,7 +271,7 @@ class PassEvidence(Evidence):
             Records beyond the end's value, and equal to it.
         """
         lowest, highest = request.lowest, request.highest
-        if level == 0:
+        if level == 0 and request.key != DISTANCE:
             # The first answer tells a node's extremes.
             lowest, highest = (bounds[request.key] for bounds in self._extremes)
         ends, rows = [], []

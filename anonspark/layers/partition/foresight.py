@@ -8,7 +8,7 @@ depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +18,9 @@ from anonspark.layers.partition.brackets import goes_left
 from anonspark.layers.partition.counting import Histogram, Question
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.evidence import Evidence
-from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import Node
+from anonspark.layers.partition.growing import Waiting
 from anonspark.layers.partition.one_pass import CountedForest
+from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import Predictor
 
 Integers = npt.NDArray[np.int64]
@@ -45,48 +45,39 @@ class Foresight:
     Parameters
     ----------
     predictor : Predictor
-    columns : int64 ndarray of shape (width, n)
-        Transposed keys of the sample.
-    sampled : int64 ndarray of shape (n,)
-        1 for each of its records, 0 for those with outermost values.
-    count : callable
-        Counts the records of a forest; one call is one job on the cluster.
+    outlook : Outlook
     """
 
     predictor: Predictor
-    columns: Integers
-    sampled: Integers
-    count: Callable[[CutTree, Forest], CountedForest]
+    outlook: Outlook
     _known: dict[int, _Known] = field(default_factory=dict)
 
-    def look_ahead(self, tree: CutTree, nodes: Sequence[Node]) -> bool:
+    def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
         """Predict the trees under some leaves and count what is needed to grow them.
 
         Parameters
         ----------
         tree : CutTree
             As it is now.
-        nodes : sequence of Node
-            Leaves of which nothing has been asked yet.
+        waiting : sequence of Waiting
+            Leaves that wait for answers; those of which nothing is known yet are predicted.
 
         Returns
         -------
         bool
             Whether anything was counted: then the first questions of one of these are answered.
         """
-        leaves = tree.descent().find_leaves(np.ascontiguousarray(self.columns.T))
-        order = np.argsort(leaves, kind="stable")
-        starts = np.searchsorted(leaves[order], np.arange(len(tree) + 1))
+        nodes = [one.node for one in waiting if one.is_new]
+        sample = self.outlook
         expected = []
-        for node in nodes:
-            own = order[starts[node.number] : starts[node.number + 1]]
-            leaf = self.predictor.expect(node, self.columns[:, own], self.sampled[own])
+        for node, own in zip(nodes, sample.in_leaves(tree, nodes), strict=True):
+            leaf = self.predictor.expect(node, sample.columns[:, own], sample.sampled[own])
             if leaf is not None:
                 expected.append(leaf)
         forest = self.predictor.predict(expected)
         if not forest.roots:
             return False
-        counted = self.count(tree, forest)
+        counted = sample.count(tree, forest)
         for number, place in forest.roots.items():
             self._learn(number, counted, place, counted.nothing())
         return True

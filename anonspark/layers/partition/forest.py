@@ -54,33 +54,43 @@ class Forest:
         """Most keys that a bracket compares."""
         return max(len(one.keys) for one in self.brackets if one is not None)
 
-    def arrays(self, leaves: int) -> ForestArrays:
-        """Return the forest as arrays, over a tree of so many nodes."""
+    def arrays(self, leaves: int, d: int) -> ForestArrays:
+        """Return the forest as arrays, over a tree of so many nodes and d quasi-identifiers."""
         places = np.full(leaves, -1, np.int64)
         places[list(self.roots)] = list(self.roots.values())
         attributes = np.zeros((len(self), self.width), np.int64)
         ends = np.zeros((len(self), 2, self.width), np.int64)
         levels = np.zeros((len(self), 2), np.int64)
         decided = np.zeros((len(self), 2), bool)
+        points = np.zeros((len(self), d), np.float64)
+        measured = False
         for place, bracket in enumerate(self.brackets):
             if bracket is None:
                 continue
             attributes[place, : len(bracket.keys)] = bracket.keys
+            if bracket.vantage_point is not None:
+                points[place] = bracket.vantage_point
+                measured = True
             decided[place] = bracket.lower_goes_left, bracket.upper_goes_right
             for side, end in enumerate((bracket.lower, bracket.upper)):
                 ends[place, side, : len(end)] = end
                 levels[place, side] = len(end)
         children = np.array(self.children, np.int64)
-        return ForestArrays(places, attributes, ends, levels, decided, children)
+        return ForestArrays(places, attributes, points, ends, levels, decided, children, measured)
 
 
 @dataclass(frozen=True)
 class ForestArrays:
-    """A forest as :func:`anonspark.kernels.brackets.follow_brackets` takes it."""
+    """A forest as :func:`anonspark.kernels.brackets.follow_brackets` takes it.
+
+    ``measured`` tells whether any bracket has a vantage point.
+    """
 
     places: Integers
     attributes: Integers
+    points: npt.NDArray[np.float64]
     ends: Integers
     levels: Integers
     decided: npt.NDArray[np.bool_]
     children: Integers
+    measured: bool

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from anonspark.kernels.paths import child_path
 from anonspark.layers.partition.counting import Answer, Histogram, Question, Request
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
+
+if TYPE_CHECKING:
+    from anonspark.layers.partition.outlook import Outlook
 
 _T = TypeVar("_T")
 
@@ -77,15 +80,8 @@ class CutRule(Protocol):
     def breaks_ties(self) -> bool:
         """Whether cuts run between records that are equal in every quasi-identifier, by hash."""
 
-    @property
-    def cuts_nearest(self) -> bool:
-        """Whether records equal to the median go where the halves become more equal."""
-
-    def of_sample(self, weight: float) -> CutRule | None:
-        """Return the rule for a sample each of whose records stands for so many.
-
-        None if a sample does not tell about where cuts will be, for single records decide it.
-        """
+    def foresight(self, outlook: Outlook) -> LooksAhead:
+        """Return what answers some questions of this rule before they are asked."""
 
     def __call__(self, node: Node) -> Questions:
         """Start the questions of one node."""
@@ -94,8 +90,8 @@ class CutRule(Protocol):
 class LooksAhead(Protocol):
     """What knows answers before they are asked for: see :mod:`.foresight`."""
 
-    def look_ahead(self, tree: CutTree, nodes: Sequence[Node]) -> bool:
-        """Find out about leaves of which nothing has been asked; return whether it did."""
+    def look_ahead(self, tree: CutTree, waiting: Sequence[Waiting]) -> bool:
+        """Find out about leaves that wait for answers; return whether it did."""
 
     def answer(self, node: int, questions: Sequence[Question]) -> Sequence[Answer] | None:
         """Answer a node's questions, or return None if the cluster has to."""
@@ -107,7 +103,7 @@ class LooksAhead(Protocol):
 class LooksNowhere:
     """Knows nothing before it is asked for."""
 
-    def look_ahead(self, _tree: CutTree, _nodes: Sequence[Node]) -> bool:
+    def look_ahead(self, _tree: CutTree, _waiting: Sequence[Waiting]) -> bool:
         """Find out nothing."""
         return False
 
@@ -119,7 +115,20 @@ class LooksNowhere:
 
 
 @dataclass
-class _Waiting:
+class Waiting:
+    """A node that waits for answers.
+
+    Parameters
+    ----------
+    node : Node
+    questions : generator
+        Its cut.
+    asked : list of Request and Draw
+        What it waits for.
+    is_new : bool
+        Whether nothing has been answered yet.
+    """
+
     node: Node
     questions: Questions
     asked: list[Question]
@@ -162,7 +171,7 @@ def grow(
     while growing.waiting:
         current = sorted(growing.waiting, key=lambda entry: entry.node.number)
         growing.waiting.clear()
-        if growing.foresight.look_ahead(tree, [entry.node for entry in current if entry.is_new]):
+        if growing.foresight.look_ahead(tree, current):
             growing.go_on([(entry, None) for entry in current])
             continue
         answers = iter(count(tree, [question for entry in current for question in entry.asked]))
@@ -181,20 +190,20 @@ class _Growing:
     largest_leaf: int
     foresight: LooksAhead
     leaves: dict[int, Leaf] = field(default_factory=dict)
-    waiting: list[_Waiting] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
 
-    def start(self, node: Node) -> list[_Waiting]:
+    def start(self, node: Node) -> list[Waiting]:
         """Decide whether a node is a leaf; if not, return its first questions."""
         if node.rows <= self.largest_leaf:
             self.leaves[node.number] = node
             return []
         questions = self.rule(node)
         try:
-            return [_Waiting(node, questions, next(questions))]
+            return [Waiting(node, questions, next(questions))]
         except StopIteration as finished:
             return self._finish(node, finished.value)
 
-    def _finish(self, node: Node, cut: Cut | None) -> list[_Waiting]:
+    def _finish(self, node: Node, cut: Cut | None) -> list[Waiting]:
         """Make a node a leaf, or cut it and return the first questions of its children."""
         if cut is None:
             self.leaves[node.number] = node
@@ -207,7 +216,7 @@ class _Growing:
             entries += self.start(replace(child, number=number, path=path))
         return entries
 
-    def go_on(self, entries: Sequence[tuple[_Waiting, Sequence[Answer] | None]]) -> None:
+    def go_on(self, entries: Sequence[tuple[Waiting, Sequence[Answer] | None]]) -> None:
         """Go on with nodes, given their answers or None, until all of them wait or are leaves."""
         stack = list(reversed(entries))
         while stack:

@@ -14,6 +14,7 @@ from anonspark.kernels.mondrian import choose_boundaries, further_ranks
 from anonspark.layers.partition.counting import Histogram, Request
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.cutting import counts_of_values, half, sides_satisfy, value_requests
+from anonspark.layers.partition.foresight import Foresight
 from anonspark.layers.partition.growing import (
     Asking,
     Cut,
@@ -23,6 +24,8 @@ from anonspark.layers.partition.growing import (
     find_rank,
     find_ranks,
 )
+from anonspark.layers.partition.outlook import Outlook
+from anonspark.layers.partition.predicting import Predictor
 
 _T = TypeVar("_T")
 
@@ -61,6 +64,10 @@ class MedianCut:
         """Return the same with a smaller k: medians of a sample are near to those of all."""
         criteria = replace(self.criteria, k=max(int(self.criteria.k / weight), 1))
         return replace(self, criteria=criteria)
+
+    def foresight(self, outlook: Outlook) -> Foresight:
+        """Return what predicts whole trees."""
+        return Foresight(Predictor(self, outlook.largest_leaf, outlook.most_nodes), outlook)
 
     def __call__(self, node: Node) -> Questions:
         """Ask for one node's histograms and return its cut, None where it cannot be cut.

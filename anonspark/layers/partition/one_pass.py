@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,10 @@ import pyarrow as pa
 
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.brackets import follow_brackets
-from anonspark.layers.partition.cut_tree import Descent
+from anonspark.layers.partition.brackets import with_distances
+from anonspark.layers.partition.counting import Draw, draw_among
+from anonspark.layers.partition.cut_tree import Descent, positions_for
+from anonspark.layers.partition.cutting import interval_of_distances
 from anonspark.layers.partition.evidence import (
     Counted,
     EqualRecords,
@@ -40,7 +44,8 @@ FOREST_COUNTS = pa.schema(
 """Counts of predicted nodes, numbered through as ``item``: of the records that pass a node on its
 left, by key, and on its right; of those of a leaf, with the extremes of each quasi-identifier;
 and of a leaf's records with each sensitive value. And records, with the number of one of them as
-``item``: they are no one else's."""
+``item``: they are no one else's. As a mark each has the predicted node that it is in the bracket
+of, or the draw that it is of, numbered on from the predicted nodes."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,15 @@ class CountForest:
     keys : PackedKeys
     values : int
         Sensitive values, of all attributes together.
+    draws : sequence of Draw
+        What to draw on the way, sorted by node.
     """
 
     descent: Descent
     forest: ForestArrays
     keys: PackedKeys
     values: int
+    draws: Sequence[Draw] = ()
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield rows of :data:`FOREST_COUNTS`."""
@@ -73,12 +81,17 @@ class CountForest:
         extremes[:] = _LARGEST, _SMALLEST
         values = np.zeros((nodes, self.values), np.int64)
         inside: list[tuple[Integers, Integers]] = []
+        measured = self.forest.measured or self.descent.boundaries.measured
         for keys in self.keys.unpack(batches):
+            normalized = positions_for(keys, self.descent.quasi_identifiers, measured=measured)
+            leaves = self.descent.find_leaves(keys, normalized)
             owners, records = follow_brackets(
                 keys,
-                self.descent.find_leaves(keys),
+                normalized,
+                leaves,
                 self.forest.places,
                 self.forest.attributes,
+                self.forest.points,
                 self.forest.ends,
                 self.forest.levels,
                 self.forest.decided,
@@ -89,12 +102,23 @@ class CountForest:
                 values,
             )
             inside.append((owners, keys[records]))
+            if self.draws:
+                draws, drawn = self._draw(keys, leaves)
+                inside.append((nodes + draws, keys[drawn]))
             if sum(len(one) for one, _ in inside) >= _RECORDS_AT_ONCE:
                 yield self._handed_back(inside)
                 inside.clear()
         if inside:
             yield self._handed_back(inside)
         yield _counts(sides, rows, extremes, values)
+
+    def _draw(self, keys: Integers, leaves: npt.NDArray[np.int32]) -> tuple[Integers, Integers]:
+        """Return draws and the records that are drawn, of equal ones one."""
+        d = len(self.descent.quasi_identifiers)
+        draws, records, _ = draw_among(keys[:, d], leaves, self.draws, len(self.descent))
+        contents = np.column_stack([draws, keys[records, : d + 1]])
+        _, first = np.unique(contents, axis=0, return_index=True)
+        return draws[first], records[first]
 
     def _handed_back(self, inside: list[tuple[Integers, Integers]]) -> pa.RecordBatch:
         owners = np.concatenate([own for own, _ in inside])
@@ -145,10 +169,15 @@ class CountedForest:
         Sensitive values, of all attributes together.
     result : pyarrow.Table
         Rows of :data:`FOREST_COUNTS`, one for each node and item.
+    draws : int
+        How many were asked for.
     """
 
-    def __init__(self, forest: Forest, keys: PackedKeys, values: int, result: pa.Table) -> None:
+    def __init__(
+        self, forest: Forest, keys: PackedKeys, values: int, result: pa.Table, draws: int = 0
+    ) -> None:
         self.forest = forest
+        self._quasi_identifiers = keys.quasi_identifiers
         self._d = len(keys.quasi_identifiers)
         self._values = values
         width = forest.width
@@ -166,7 +195,7 @@ class CountedForest:
         columns, owners = keys.unpack_records(packed)
         order = np.argsort(owners, kind="stable")
         self._columns = np.ascontiguousarray(columns[:, order])
-        self._starts = np.searchsorted(owners[order], np.arange(len(forest) + 1))
+        self._starts = np.searchsorted(owners[order], np.arange(len(forest) + draws + 1))
         self._certain = self._add_up(counts, minima, maxima)
 
     def _add_up(self, counts: Integers, minima: Integers, maxima: Integers) -> list[Counted]:
@@ -209,7 +238,9 @@ class CountedForest:
             return EqualRecords(counted) if (counted.lowest == counted.highest).all() else None
         left, right = (self._certain[child] for child in self.forest.children[place])
         outside = Outside(bracket, left, right, *self._sides[place])
-        return PassEvidence(self._d, columns, outside)
+        columns = with_distances(columns, bracket.vantage_point, self._quasi_identifiers)
+        distances = interval_of_distances(self._quasi_identifiers)
+        return PassEvidence(self._d, columns, outside, distances)
 
     def known(self, place: int, arrived: Integers) -> Integers:
         """Return the transposed keys of the records of a node that are known one by one.
@@ -225,3 +256,7 @@ class CountedForest:
     def nothing(self) -> Integers:
         """Return the transposed keys of no record."""
         return self._columns[:, :0]
+
+    def drawn(self, draw: int) -> Integers:
+        """Return the transposed keys of the records of a draw, of equal ones at least one."""
+        return self._inside(len(self.forest) + draw)

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,17 @@ FEWEST_SAMPLED = 2**8
 _DEVIATIONS = 4.0
 
 
+class SampledRule(CutRule, Protocol):
+    """A cut rule whose cuts of a sample tell about those of all records."""
+
+    @property
+    def cuts_nearest(self) -> bool:
+        """Whether records equal to the median go where the halves become more equal."""
+
+    def of_sample(self, weight: float) -> SampledRule:
+        """Return the rule for a sample each of whose records stands for so many."""
+
+
 @dataclass(frozen=True)
 class Expected:
     """A node that may be cut, as a sample shows it.
@@ -46,7 +58,7 @@ class Expected:
 
     node: Node
     evidence: SampleEvidence
-    rule: CutRule
+    rule: SampledRule
     weight: float
 
     def cut(self, cut: Cut) -> tuple[Expected, Expected]:
@@ -74,7 +86,7 @@ class Predictor:
         Nodes of a forest at most.
     """
 
-    rule: CutRule
+    rule: SampledRule
     largest_leaf: int
     most_nodes: int
 
@@ -94,8 +106,6 @@ class Predictor:
             return None
         weight = node.rows / evidence.rows
         rule = self.rule.of_sample(weight)
-        if rule is None:
-            return None
         return Expected(replace(node, rows=evidence.rows), evidence, rule, weight)
 
     def predict(self, leaves: Sequence[Expected]) -> Forest:
@@ -136,10 +146,15 @@ class Predictor:
         return bracket_around(
             cut.boundary,
             expected.evidence.counted,
-            _DEVIATIONS * math.sqrt(expected.node.rows) / 2,
+            slack(expected.node.rows),
             whole_runs=not self.rule.breaks_ties,
             cuts_nearest=self.rule.cuts_nearest,
         )
+
+
+def slack(sampled: int) -> float:
+    """Return by how many ranks the half of so many sampled records may miss that of all."""
+    return _DEVIATIONS * math.sqrt(sampled) / 2
 
 
 def cut_by_sample(expected: Expected) -> Cut | None:
@@ -159,5 +174,10 @@ def cut_by_sample(expected: Expected) -> Cut | None:
 
 
 def _inside(bracket: Bracket, expected: Expected) -> int:
-    left, right = bracket.outside(expected.evidence.counted)
+    return count_inside(bracket, expected.evidence.counted)
+
+
+def count_inside(bracket: Bracket, columns: Integers) -> int:
+    """Count the records inside of a bracket, given as transposed keys."""
+    left, right = bracket.outside(columns)
     return int(np.count_nonzero(~(left | right)))

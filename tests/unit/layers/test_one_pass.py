@@ -11,7 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from counted_tables import INT64, RULES, AnyRule, Records, Rule, median_rules
+from counted_tables import (
+    INT64,
+    RULES,
+    AnyRule,
+    Records,
+    Rule,
+    distance_rules,
+    every_rule,
+    median_rules,
+)
 from drawn_tables import drawn_records, drawn_records_and_criteria
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +29,7 @@ from references import attribute_of, k_alone
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.kernels.brackets import find_outermost, follow_brackets
-from anonspark.layers.partition import predicting
+from anonspark.layers.partition import distance_foresight, predicting
 from anonspark.layers.partition.brackets import Bracket, bracket_around, goes_left
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.forest import Forest
@@ -33,7 +42,8 @@ N = 3001
 
 @pytest.fixture(autouse=True)
 def _samples_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicting, "FEWEST_SAMPLED", 1)
+    for module in (predicting, distance_foresight):
+        monkeypatch.setattr(module, "FEWEST_SAMPLED", 1)
 
 
 def generator() -> np.random.Generator:
@@ -98,7 +108,7 @@ SAMPLES: dict[str, Callable[[Records], np.ndarray]] = {
 }
 
 
-@median_rules
+@every_rule
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
 @pytest.mark.parametrize("columns", TABLES.values(), ids=TABLES.keys())
 def test_any_sample_gives_the_same_tree(
@@ -108,7 +118,7 @@ def test_any_sample_gives_the_same_tree(
     require_same_tree(records, k_alone(3), rule, 150, sample(records))
 
 
-@median_rules
+@every_rule
 @settings(deadline=None, max_examples=25)
 @given(
     records=drawn_records(),
@@ -123,7 +133,7 @@ def test_drawn_records_and_samples(
     require_same_tree(records, k_alone(k), rule, largest_leaf, np.array(sample, np.int64))
 
 
-@median_rules
+@every_rule
 @settings(deadline=None, max_examples=25)
 @given(drawn=drawn_records_and_criteria(), largest_leaf=st.integers(1, 30), data=st.data())
 def test_drawn_records_and_samples_under_criteria(
@@ -134,7 +144,7 @@ def test_drawn_records_and_samples_under_criteria(
     require_same_tree(records, criteria, rule, largest_leaf, np.array(sample, np.int64))
 
 
-@median_rules
+@every_rule
 def test_missing_numbers_weights_and_hashes_that_tie(rule: AnyRule) -> None:
     random = generator()
     columns = [np.where(random.random(N) < 0.1, np.nan, random.integers(0, 9, N)) for _ in range(2)]
@@ -163,6 +173,36 @@ def test_one_pass_where_the_sample_is_right(rule: AnyRule) -> None:
     require_same_tree(records, k_alone(5), rule, 3000, a_fifth())
     assert (records.passes, len(records.forests)) == (0, 1)
     assert 0 < records.handed_back < ROWS / 3
+
+
+@distance_rules
+def test_one_pass_a_level_where_the_sample_is_right(rule: AnyRule) -> None:
+    random = generator()
+    records = Records([random.random(ROWS) for _ in range(3)], weights=[1.0, 1.4, 2.1])
+    require_same_tree(records, k_alone(5), rule, 3000, a_fifth())
+    # The first draw is one of the cluster's. Four levels of nodes are cut.
+    assert (records.passes, len(records.forests)) == (1, 4)
+    assert 0 < records.handed_back < ROWS
+
+
+@distance_rules
+def test_draws_of_few_contents_are_known_of_either_side(rule: AnyRule) -> None:
+    # Cuts run between equal records: of most contents there are some in several nodes.
+    random = generator()
+    records = Records([random.integers(0, 20, ROWS), random.integers(0, 20, ROWS)])
+    require_same_tree(records, k_alone(5), rule, 3000, a_fifth())
+    require_same_tree(records, k_alone(5), rule, 50, a_fifth())
+
+
+@distance_rules
+def test_sensitive_values_are_counted_along_with_distances(rule: AnyRule) -> None:
+    random = generator()
+    values = random.integers(0, 4, (ROWS, 1))
+    attribute = attribute_of("s", np.bincount(values[:, 0]).tolist())
+    criteria = Criteria(5, (Criterion("s", "entropy", 3.0),), (attribute,))
+    records = Records([random.random(ROWS), random.random(ROWS)], values=values)
+    require_same_tree(records, criteria, rule, 6000, a_fifth())
+    assert (records.passes, len(records.forests)) == (1, 3)
 
 
 def test_a_long_run_is_not_handed_back() -> None:
@@ -320,7 +360,7 @@ def test_walking_down_a_predicted_tree(
     keys = np.array([[*own[:3], 0, 0, own[3]] for own in records], np.int64).reshape(-1, 6)
     # Records of the other leaf are passed over.
     leaves = (np.arange(len(keys)) % 3 > 0).astype(np.int32)
-    arrays = forest.arrays(2)
+    arrays = forest.arrays(2, 3)
     sides = np.zeros((len(forest), 2, forest.width + 1), np.int64)
     rows = np.zeros(len(forest), np.int64)
     extremes = np.empty((len(forest), 3, 2), np.int64)
@@ -328,9 +368,11 @@ def test_walking_down_a_predicted_tree(
     values = np.zeros((len(forest), 5), np.int64)
     owners, inside = follow_brackets(
         keys,
+        np.empty((0, 3)),
         leaves,
         arrays.places,
         arrays.attributes,
+        arrays.points,
         arrays.ends,
         arrays.levels,
         arrays.decided,
