@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -120,6 +121,8 @@ def make_table(options: argparse.Namespace, rows: int) -> None:
     """Make a table, unless it is there."""
     path = table_path(options, rows)
     if not (path / "_SUCCESS").exists():
+        # What was left when making it was stopped.
+        shutil.rmtree(path, ignore_errors=True)
         script = str(Path(__file__).with_name("tables.py"))
         subprocess.run([sys.executable, script, options.table, str(rows), str(path)], check=True)
 
