@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
+.PHONY: help setup demo test systems test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -35,15 +35,19 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests
 	$(MAKE) --jobs 2 kernels lint browser $(ENDS:%=.venv-spark-%/.ready)
-	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal -m "not service"
 	$(MAKE) smoke
+
+systems: $(READY)  ## tests with a real HDFS, YARN and S3, which are fetched into build/jars
+	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
+	SYSTEMS=required $(RUN)/python -m pytest -m service tests/systems/services
 
 .venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
 	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*
 	@touch $@
 
 test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
-	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal
+	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal -m "not service"
 
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)

@@ -1,0 +1,193 @@
+"""HDFS: a NameNode and two DataNodes, and what only they can break."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from golden_run import FINGERPRINTS, SECTIONS
+from hadoop import Hdfs
+from helpers import command
+
+from anonspark.pipeline import writing
+
+
+def put_people(hdfs: Hdfs, people: Path, folder: str) -> None:
+    """Copy the input to a folder of the file system."""
+    assert hdfs.shell("-mkdir", "-p", folder).returncode == 0
+    done = hdfs.shell("-put", str(people), f"{folder}/people")
+    assert done.returncode == 0, done.stderr
+
+
+def configure(local: Path, root: str, **sections: Any) -> Path:
+    """Write the configuration of the golden run at an address."""
+    document = {
+        **SECTIONS,
+        "input": {"path": f"{root}/people"},
+        "output": {"path": f"{root}/release"},
+    }
+    for name, section in sections.items():
+        document[name] = {**document.get(name, {}), **section}
+    path = local / "configuration.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def names(hdfs: Hdfs, folder: str) -> set[str]:
+    """List a folder."""
+    done = hdfs.shell("-ls", "-C", folder)
+    assert done.returncode == 0, done.stderr
+    return {line.rpartition("/")[2] for line in done.stdout.splitlines()}
+
+
+def fingerprints(hdfs: Hdfs, release: str) -> dict[str, str]:
+    """Read the fingerprints of a release."""
+    found = json.loads(hdfs.shell("-cat", f"{release}/manifest.json").stdout)["fingerprints"]
+    return {name: found[name] for name in FINGERPRINTS}
+
+
+def require_golden(hdfs: Hdfs, folder: str) -> None:
+    """Require the golden release, and nothing beside it."""
+    assert fingerprints(hdfs, f"{folder}/release") == FINGERPRINTS
+    assert names(hdfs, folder) == {"people", "release"}
+
+
+@pytest.fixture
+def folder(hdfs: Hdfs, golden_people: Path, tmp_path: Path) -> str:
+    """Put the people into a folder of their own, with blanks and other letters in its name."""
+    folder = f"/data/{tmp_path.name} für später, 100 % größer"
+    put_people(hdfs, golden_people, folder)
+    return folder
+
+
+def test_everything_on_hdfs(
+    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = f"{hdfs.address}{folder}"
+    path = configure(tmp_path, root)
+    for _ in ("first", "overwritten"):
+        outcome = command(capsys, "run", path, "--report", "--set", "output.mode=overwrite")
+        assert outcome.code == 0, outcome.err
+        require_golden(hdfs, folder)
+    outcome = command(capsys, "verify", f"{root}/release", "--original", f"{root}/people")
+    assert outcome.code == 0, outcome.err
+    assert names(hdfs, f"{folder}/release") >= {"data", "metrics", "manifest.json", "report.html"}
+
+
+def test_staging_is_for_its_owner_alone_and_continued(
+    hdfs: Hdfs,
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = configure(tmp_path, f"{hdfs.address}{folder}")
+    with monkeypatch.context() as patch:
+        patch.setattr(writing, "write_records", gone)
+        outcome = command(capsys, "run", path, "--resume", "--run-id", "night", "--quiet")
+    assert outcome.code == 1, outcome.err
+    assert "2 finished rounds" in outcome.err
+    (kept,) = names(hdfs, folder) - {"people"}
+    staging = f"{folder}/{kept}"
+    # HDFS asks for the right to pass through every folder above.
+    refused = hdfs.shell("-ls", staging, user="mallory")
+    assert refused.returncode != 0
+    assert "Permission denied" in refused.stderr
+    assert hdfs.shell("-ls", staging).returncode == 0
+    modes = hdfs.shell("-stat", "%a", staging).stdout.strip()
+    assert modes == "700"
+    outcome = command(capsys, "run", path, "--resume")
+    assert outcome.code == 0, outcome.err
+    assert "finished before" in outcome.err
+    require_golden(hdfs, folder)
+    outcome = command(capsys, "run", path, "--run-id", "night", "--resume")
+    assert "published already" in outcome.err
+
+
+def gone(*_: Any, **__: Any) -> Any:
+    """Fail as a machine does that is switched off."""
+    raise OSError("the machine is gone")
+
+
+def test_two_writers_of_one_release(
+    hdfs: Hdfs,
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = configure(tmp_path, f"{hdfs.address}{folder}")
+    works = writing.write_records
+    outcomes = []
+
+    def meet_the_other(*arguments: Any, **named: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(writing, "write_records", works)
+            # The same run is taken; another one is published first.
+            outcomes.append(command(capsys, "run", path, "--run-id", "one", "--quiet"))
+            outcomes.append(command(capsys, "run", path, "--run-id", "two", "--quiet"))
+        return works(*arguments, **named)
+
+    monkeypatch.setattr(writing, "write_records", meet_the_other)
+    outcome = command(capsys, "run", path, "--run-id", "one", "--quiet")
+    same, other = outcomes
+    assert same.code == 5, same.err
+    assert other.code == 0, other.err
+    assert outcome.code in (2, 5), outcome.err
+    require_golden(hdfs, folder)
+
+
+def test_safe_mode(
+    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = configure(tmp_path, f"{hdfs.address}{folder}")
+    assert hdfs.admin("-safemode", "enter").returncode == 0
+    try:
+        outcome = command(capsys, "run", path, "--quiet")
+    finally:
+        assert hdfs.admin("-safemode", "leave").returncode == 0
+    assert outcome.code in (3, 5), outcome.err
+    assert "safe mode" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert names(hdfs, folder) == {"people"}
+
+
+def test_a_quota_that_is_exceeded(
+    hdfs: Hdfs, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = configure(tmp_path, f"{hdfs.address}{folder}")
+    done = hdfs.admin("-setQuota", "20", folder)
+    assert done.returncode == 0, done.stderr
+    try:
+        outcome = command(capsys, "run", path, "--quiet")
+    finally:
+        hdfs.admin("-clrQuota", folder)
+    assert outcome.code in (3, 5), outcome.err
+    assert "quota" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert names(hdfs, folder) == {"people"}
+
+
+def test_a_datanode_killed_while_publishing(
+    hdfs: Hdfs,
+    folder: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    works = writing.write_records
+
+    def kill_and_write(*arguments: Any, **named: Any) -> Any:
+        hdfs.kill_datanode()
+        return works(*arguments, **named)
+
+    monkeypatch.setattr(writing, "write_records", kill_and_write)
+    root = f"{hdfs.address}{folder}"
+    outcome = command(capsys, "run", configure(tmp_path, root), "--quiet")
+    assert outcome.code == 0, outcome.err
+    require_golden(hdfs, folder)
+    outcome = command(capsys, "verify", f"{root}/release", "--original", f"{root}/people")
+    assert outcome.code == 0, outcome.err
