@@ -33,21 +33,21 @@ demo: $(READY)  ## anonymize generated people with an embedded Spark and show th
 	$(RUN)/anonspark demo
 
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
-test: $(READY)  ## formatting, linting, types and all tests
+test: $(READY)  ## formatting, linting, types and all tests but those of systems
 	$(MAKE) --jobs 2 kernels lint browser $(ENDS:%=.venv-spark-%/.ready)
-	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal -m "not service"
+	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal -m "not system"
 	$(MAKE) smoke
 
-systems: $(READY)  ## tests with a real HDFS, YARN and S3, which are fetched into build/jars
+systems: $(READY)  ## tests with clusters, spark-submit, and a real HDFS, YARN and S3, fetched into build/jars
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
-	SYSTEMS=required $(RUN)/python -m pytest -m service tests/systems/services
+	SYSTEMS=required $(RUN)/python -m pytest -m system
 
 .venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
 	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*
 	@touch $@
 
 test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
-	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal -m "not service"
+	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses 2 --dist worksteal -m "not system"
 
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)

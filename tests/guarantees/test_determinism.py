@@ -208,6 +208,7 @@ def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
     return path
 
 
+@pytest.mark.system
 def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
     adult: pa.Table, tmp_path: Path, quick_start: dict[str, str]
 ) -> None:

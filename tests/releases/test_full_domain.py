@@ -647,6 +647,7 @@ def test_files_do_not_tell_where_records_came_from(
 LATTICE_TASKS = ("_CountRecords", "_RollUp", "_Score", "_UtilityClasses")
 
 
+@pytest.mark.system
 def test_tasks_that_fail_and_are_run_again(
     engine: LocalEngine, quick_start: dict[str, str], tmp_path: Path
 ) -> None:

@@ -141,7 +141,9 @@ class Hdfs:
     @property
     def environment(self) -> dict[str, str]:
         """Variables of who uses it."""
-        return {"HADOOP_CONF_DIR": str(self.configuration), "PATH": "/usr/bin:/bin"}
+        # Java reads names with other letters than ASCII in the locale of the process.
+        locale = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+        return {"HADOOP_CONF_DIR": str(self.configuration), **locale}
 
     def _java(self, memory: str) -> list[str]:
         classes = ":".join(map(str, [self.configuration, *self._classes]))

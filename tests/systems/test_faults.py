@@ -26,7 +26,7 @@ from anonspark.pipeline.run import run
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.system
 
 ROWS = 20_000
 WORKERS = 2

@@ -32,9 +32,14 @@ if TYPE_CHECKING:
     from anonspark.progress import Progress
 
 _NO_SPACE = re.compile(
-    r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded",
+    r"No space left on device|Disk quota exceeded|disk is full|quota of .* is exceeded"
+    r"|QuotaExceededException",
     re.IGNORECASE,
 )
+# HDFS counts names as well as bytes.
+_QUOTA = re.compile(r"quota of .* is exceeded|QuotaExceededException", re.IGNORECASE)
+
+_SAFE_MODE = re.compile(r"SafeModeException|Name node is in safe mode")
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
@@ -164,6 +169,11 @@ def environment_problem(error: BaseException) -> str | None:
     for pattern, problem in _PYTHON:
         if (match := pattern.search(text)) is not None:
             return problem.format(*map(repr, match.groups()))
+    if _SAFE_MODE.search(text):
+        return (
+            "the NameNode of HDFS is in safe mode, in which nothing can be written: wait until it "
+            "has left it (hdfs dfsadmin -safemode get), and run again"
+        )
     for pattern, problem in _MEMORY:
         if pattern.search(text):
             return problem
@@ -333,6 +343,13 @@ def writing_output() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, FilesError) as error:
+        if _QUOTA.search(str(error)):
+            raise PublishingError(
+                "output.path: a quota of the output's directory is exceeded; nothing was "
+                "published. Raise it (hdfs dfs -count -q shows the quotas of names and of bytes; a "
+                "run needs some hundred names and about three times the size of its input), or "
+                "publish elsewhere"
+            ) from error
         if _NO_SPACE.search(str(error)):
             raise PublishingError(
                 "output.path: no space left on the device of the output or of spark.local.dir; "

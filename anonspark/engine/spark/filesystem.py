@@ -16,7 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from anonspark.engine.files import Entry, FilesError, local_tree
-from anonspark.errors import ConfigurationError
+from anonspark.engine.spark.errors import environment_problem
+from anonspark.errors import ConfigurationError, EnvironmentProblem
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -50,6 +51,9 @@ def _refused(method: Callable[_P, _R]) -> Callable[_P, _R]:
         except Py4JNetworkError:
             raise
         except (Py4JError, PySparkException) as error:
+            problem = environment_problem(error)
+            if problem is not None:
+                raise EnvironmentProblem(problem) from error
             raise FilesError(str(error)) from error
 
     return translated

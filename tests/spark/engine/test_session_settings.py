@@ -260,6 +260,7 @@ def test_a_table_means_what_it_means_in_its_session(spark: SparkSession, tmp_pat
         assert "unknown" not in str(told.value)
 
 
+@pytest.mark.system
 def test_one_release_through_spark_submit(
     tmp_path: Path,
     expected: dict[str, Any],

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.service)
+            item.add_marker(pytest.mark.system)
 
 
 @pytest.fixture(scope="session")

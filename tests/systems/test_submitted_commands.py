@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from helpers import configuration_file, contents, summary, write_table
 from places import REPOSITORY
 
 from anonspark.engine.spark.java import find_java
 
 
+@pytest.mark.system
 def test_spark_submit(quick_start: dict[str, str], tmp_path: Path) -> None:
     """The session that spark-submit makes is taken, and exit codes reach the shell."""
     random = np.random.default_rng(1)
