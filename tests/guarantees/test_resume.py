@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from helpers import (
 )
 
 from anonspark.cli.application import main
+from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import PublishingError
 from anonspark.layers.publish.committing import commit
@@ -30,10 +31,7 @@ from anonspark.layers.publish.staging import find_stagings, open_staging
 from anonspark.models.mondrian import Mondrian
 from anonspark.pipeline import run, writing
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = pytest.mark.usefixtures("without_spark")
 
 ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
 
@@ -96,7 +94,7 @@ def staging_directories(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def expected(
-    spark_session: SparkSession,  # noqa: ARG001 - the command attaches to it
+    without_spark: None,  # noqa: ARG001 - for commands
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """Return the release of an undisturbed run."""
@@ -257,12 +255,11 @@ def test_a_changed_run_is_refused(
 
 
 def test_several_runs_were_killed(
-    spark: SparkSession,
     configuration: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = FileSystem(spark)
+    files = LocalFiles()
     for run_id in ("monday", "tuesday"):
         directory = tmp_path / f".release.anonspark-{run_id}"
         RunState.claim(files, str(directory / "state")).end()
@@ -322,7 +319,6 @@ HALF_PUBLISHED = {
 
 @pytest.mark.parametrize("moment", HALF_PUBLISHED)
 def test_clean_puts_a_half_publication_right(
-    spark: SparkSession,
     configuration: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -331,7 +327,7 @@ def test_clean_puts_a_half_publication_right(
     """Between any two renames: the earlier release comes back, or the new one is complete."""
     before, after = HALF_PUBLISHED[moment]
     staging = tmp_path / ".release.anonspark-night"
-    RunState.claim(FileSystem(spark), str(staging / "state")).end()
+    RunState.claim(LocalFiles(), str(staging / "state")).end()
     for name, text in before.items():
         path = tmp_path / name.replace("night/", f"{staging.name}/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -343,14 +339,13 @@ def test_clean_puts_a_half_publication_right(
 
 
 def test_clean_leaves_what_is_not_ours(
-    spark: SparkSession,
     configuration: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Somebody wrote to the output path while the earlier release was set aside."""
     staging = tmp_path / ".release.anonspark-night"
-    RunState.claim(FileSystem(spark), str(staging / "state")).end()
+    RunState.claim(LocalFiles(), str(staging / "state")).end()
     for path in (staging / "replaced" / "manifest.json", tmp_path / "release" / "thesis.txt"):
         path.parent.mkdir(parents=True)
         path.write_text("precious")
@@ -363,6 +358,7 @@ def test_clean_leaves_what_is_not_ours(
     )
 
 
+@pytest.mark.usefixtures("spark")
 def test_killed_while_its_files_get_their_names(
     configuration: Path,
     tmp_path: Path,
@@ -382,17 +378,18 @@ def test_killed_while_its_files_get_their_names(
         assert target.endswith("/release-1/data/part-00000.parquet")
         raise Killed
 
+    on_spark = ("--set", "execution.engine=spark")
     with monkeypatch.context() as patch:
         patch.setattr("anonspark.engine.spark.parquet_files.FileSystem.rename", rename)
         patch.setattr("anonspark.layers.publish.staging._close", gone)
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
-            command(capsys, "run", configuration, "--quiet", "--run-id", "night")
+            command(capsys, "run", configuration, *on_spark, "--quiet", "--run-id", "night")
     (kept,) = staging_directories(tmp_path)
     assert list(kept.glob("written-1/data/kind=content/part-*"))
     (kept / "state" / "attempt-1.ended").touch()
-    assert command(capsys, "clean", configuration).code == 0
+    assert command(capsys, "clean", configuration, *on_spark).code == 0
     assert staging_directories(tmp_path) == []
 
 
@@ -406,13 +403,13 @@ def test_killed_while_it_published(
 ) -> None:
     """After the release was renamed, and after the manifest was: another attempt goes on."""
     write_earlier_release(tmp_path / "release")
-    rename = FileSystem.rename
+    rename = LocalFiles.rename
     done: list[str] = []
 
     class Killed(BaseException):
         """No cleaning up is done, as if the process were gone."""
 
-    def rename_until_killed(self: FileSystem, source: str, target: str) -> None:
+    def rename_until_killed(self: LocalFiles, source: str, target: str) -> None:
         rename(self, source, target)
         if target.endswith(("/release", "/replaced", "/release/manifest.json")):
             done.append(target)
@@ -424,7 +421,7 @@ def test_killed_while_it_published(
 
     overwriting = ["run", configuration, "--quiet", "--set", "output.mode=overwrite"]
     with monkeypatch.context() as patch:
-        patch.setattr(FileSystem, "rename", rename_until_killed)
+        patch.setattr(LocalFiles, "rename", rename_until_killed)
         patch.setattr("anonspark.layers.publish.committing.restore_output", gone)
         patch.setattr("anonspark.layers.publish.staging._close", gone)
         with pytest.raises(Killed):
@@ -439,9 +436,9 @@ def test_killed_while_it_published(
     assert not list((tmp_path / "release").glob(".anonspark*"))
 
 
-def test_only_the_newest_attempt_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_the_newest_attempt_goes_on(tmp_path: Path) -> None:
     """A driver that was thought dead notices, and leaves everything to its successor."""
-    files = FileSystem(spark)
+    files = LocalFiles()
     output = str(tmp_path / "release")
     with open_staging(files, output, "night", resume=True) as older:
         older.state.end()  # as another machine would see it
@@ -458,10 +455,8 @@ def test_only_the_newest_attempt_goes_on(spark: SparkSession, tmp_path: Path) ->
     assert staging_directories(tmp_path) == []
 
 
-def test_a_superseded_driver_leaves_its_successors_publication_alone(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    files = FileSystem(spark)
+def test_a_superseded_driver_leaves_its_successors_publication_alone(tmp_path: Path) -> None:
+    files = LocalFiles()
     release = tmp_path / "release"
     with open_staging(files, str(release), "night", resume=True) as older:
         older.state.end()  # as another machine would see it
@@ -498,13 +493,11 @@ def test_smaller_tasks_and_other_staging_paths(
     assert of_any_run(tmp_path / "release") == of_any_run(expected)
 
 
-def test_a_directory_that_holds_one_of_its_own_name_is_renamed(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_directory_that_holds_one_of_its_own_name_is_renamed(tmp_path: Path) -> None:
     """As a release called data does, when another one replaces it."""
     (tmp_path / "data" / "data").mkdir(parents=True)
     (tmp_path / "data" / "data" / "part-0").touch()
-    files = FileSystem(spark)
+    files = LocalFiles()
     files.rename(str(tmp_path / "data"), str(tmp_path / "replaced"))
     assert contents(tmp_path) == {
         "replaced": None,
@@ -516,12 +509,11 @@ def test_a_directory_that_holds_one_of_its_own_name_is_renamed(
 
 
 def test_a_run_that_goes_on_is_left_alone(
-    spark: SparkSession,
     configuration: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = FileSystem(spark)
+    files = LocalFiles()
     with open_staging(files, str(tmp_path / "release"), "night"):
         (going_on,) = staging_directories(tmp_path)
         outcome = command(capsys, "clean", configuration)
