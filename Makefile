@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test systems test-spark smoke fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
+.PHONY: help setup demo test systems test-spark smoke smoke-python fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
   up submit submit-hdfs releases down image-proof check-schedules
 
 help:  ## list the targets
@@ -55,6 +55,9 @@ smoke:  ## one release on the oldest and on the newest Spark, with the fingerpri
 # Each in its own folder: of a common one both remove the oldest.
 $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
 	.venv-spark-$*/bin/python -m pytest --basetemp .venv-spark-$*/temporary tests/systems/test_spark_versions.py
+
+smoke-python:  ## the same release on another Python: PYTHON=python3.13
+	compatibility/smoke_python.sh $(PYTHON)
 
 # For the night: half an hour on two cores. The ordinary tests draw few documents.
 EXAMPLES ?= 10000
