@@ -186,6 +186,10 @@ class Files(Protocol):
         """Return the SHA-256 of a file in hexadecimal digits; it is read as a whole."""
         ...
 
+    def rename_copies(self, path: str) -> bool:
+        """Return whether renaming a directory copies all that is in it, as object stores do."""
+        ...
+
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist.
 

@@ -17,7 +17,7 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.snapshot import Snapshot
-from anonspark.layers.publish.committing import commit
+from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history, require_history
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
@@ -226,6 +226,7 @@ def _anonymize_and_publish(
     with progress.stage("evaluate"):
         basis = basis_of_figures(snapshot, rounds, form.generalizer)
         form = published_form(configuration, basis.quasi_identifiers)
+    begin(files, staging)
     with progress.stage("publish", rows=snapshot.rows):
         written = stage_records(context, staging, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)

@@ -27,7 +27,7 @@ from anonspark.demo.demo import prepare_demo
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.errors import ConfigurationError, PublishingError
-from anonspark.layers.publish.committing import commit
+from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_release, require_usable_output
@@ -129,6 +129,7 @@ def test_overwriting_looks_again_before_the_rename(spark: SparkSession, tmp_path
     write_earlier_release(release)
     files = FileSystem(spark)
     with open_staging(files, str(release), "night") as staging:
+        begin(files, staging)
         write(release / "thesis.txt")
         files.write_text(f"{staging.manifest}/manifest.json", "{}")
         before = contents(release)

@@ -196,6 +196,10 @@ class LocalFiles:
         with _reaching(path), _place(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
+    def rename_copies(self, path: str) -> bool:  # noqa: ARG002 - the same everywhere
+        """Return whether renaming a directory copies all that is in it: never here."""
+        return False
+
     @_refused
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist."""

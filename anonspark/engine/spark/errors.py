@@ -41,6 +41,14 @@ _QUOTA = re.compile(r"quota of .* is exceeded|QuotaExceededException", re.IGNORE
 
 _SAFE_MODE = re.compile(r"SafeModeException|Name node is in safe mode")
 
+# Of an object store, and of HDFS; a host of a wrong name is none that may come back.
+_STORE_IS_AWAY = re.compile(
+    r"^(?!.*UnknownHostException).*(?:AWSClientIOException|AWSServiceThrottledException"
+    r"|AWSStatus500Exception|AWSApiCallTimeoutException|SdkClientException|failed on connection "
+    r"exception)",
+    re.DOTALL,
+)
+
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
 
 _UNREADABLE = re.compile(
@@ -173,6 +181,12 @@ def environment_problem(error: BaseException) -> str | None:
         return (
             "the NameNode of HDFS is in safe mode, in which nothing can be written: wait until it "
             "has left it (hdfs dfsadmin -safemode get), and run again"
+        )
+    if _STORE_IS_AWAY.search(text):
+        return (
+            "a store that the run reads or writes cannot be reached, or asks for fewer requests: "
+            "look whether it is up and how long its client tries (fs.s3a.attempts.maximum, for "
+            "instance), and run again, a run with --resume"
         )
     for pattern, problem in _MEMORY:
         if pattern.search(text):

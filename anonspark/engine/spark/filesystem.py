@@ -22,6 +22,12 @@ from anonspark.errors import ConfigurationError, EnvironmentProblem
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+# Of S3A since Hadoop 3.4.2: the store refuses a file that is there (HADOOP-19256).
+_CONDITIONAL = "fs.option.create.conditional.overwrite"
+
+# Hadoop has no question for it. Of others than these (abfs: is one) a rename may be one step.
+_OBJECT_STORES = frozenset({"s3", "s3a", "gs"})
+
 
 @contextmanager
 def _reaching(path: str) -> Iterator[None]:
@@ -31,10 +37,15 @@ def _reaching(path: str) -> Iterator[None]:
     ------
     ConfigurationError
         Naming the path.
+    EnvironmentProblem
+        If what is there may be reached another time.
     """
     try:
         yield
     except (Py4JError, PySparkException) as error:
+        problem = environment_problem(error)
+        if problem is not None:
+            raise EnvironmentProblem(f"path {path}: {problem}") from error
         raise ConfigurationError(
             f"path {path}: Hadoop cannot reach it; check scheme, host, spelling (a relative path "
             "has no colon) and permissions, and that Spark has the package of its file system"
@@ -249,6 +260,11 @@ class FileSystem:
                 stream.close()
 
     @_refused
+    def rename_copies(self, path: str) -> bool:
+        """Return whether renaming a directory copies all that is in it, as object stores do."""
+        return str(self._open(path)[0].getUri().getScheme()) in _OBJECT_STORES
+
+    @_refused
     def rename(self, source: str, target: str) -> None:
         """Rename a file or directory; the target must not exist."""
         file_system, source_path = self._open(source)
@@ -325,16 +341,30 @@ class FileSystem:
     def create_text(self, path: str, text: str) -> None:
         """Write a small UTF-8 file that must not be there: of several writers one succeeds."""
         file_system, java_path = self._open(path)
+        # An object store looks first and writes at the end, unless the writing itself is refused.
+        conditional = file_system.hasPathCapability(java_path, _CONDITIONAL)
         try:
-            stream = file_system.create(java_path, False)
+            if conditional:
+                builder = file_system.createFile(java_path).overwrite(False)
+                stream = builder.opt(_CONDITIONAL, "true").build()
+            else:
+                stream = file_system.create(java_path, False)
         except Py4JError as error:
             if not file_system.exists(java_path):
                 raise
             raise FileExistsError(path) from error
         try:
             stream.write(bytearray(text.encode()))
-        finally:
+        except BaseException:
+            with suppress(Py4JError):
+                stream.close()
+            raise
+        try:
             stream.close()
+        except Py4JError as error:
+            if not conditional or not file_system.exists(java_path):
+                raise
+            raise FileExistsError(path) from error
 
     @_refused
     def write_text(self, path: str, text: str) -> None:

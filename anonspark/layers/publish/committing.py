@@ -11,11 +11,46 @@ from anonspark.layers.publish.staging import Staging, restore_output
 from anonspark.release.manifest import MANIFEST
 
 
+def begin(files: Files, staging: Staging) -> None:
+    """Make the directory that a release is written to.
+
+    Parameters
+    ----------
+    files : Files
+    staging : Staging
+
+    Raises
+    ------
+    PublishingError
+        If the release is to be written in its place, and something is there or another run writes
+        there.
+    """
+    place = staging.place
+    if not staging.in_place:
+        files.make_directory(staging.release)
+        return
+    if files.exists(place.output):
+        raise _appeared(staging)
+    files.write_text(place.mark, "")
+    # Of two runs that have come so far the later one sees both marks.
+    marks = [path for path in files.children(place.output) if path != place.mark]
+    if marks:
+        files.delete(place.mark)
+        raise _appeared(staging)
+
+
+def _appeared(staging: Staging) -> PublishingError:
+    return PublishingError(
+        f"output.path: {staging.place.output} appeared while the run was going on; nothing was "
+        "published. Choose another path or set output.mode to overwrite"
+    )
+
+
 def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
     """Rename a staged release to the output path, and its manifest into it last.
 
-    Where a rename moves one file after another, as object stores do, readers that ask for the
-    manifest first see a complete release or none.
+    Where a release was written in its place, the manifest alone makes it one. Readers that ask for
+    that first see a complete release or none.
 
     Parameters
     ----------
@@ -40,17 +75,8 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
         # Should this process be killed, its half release can be told from other things by these.
         names = [path for path, _ in files.files_below(staging.release)]
         files.write_text(place.names, json.dumps(names))
-        files.write_text(f"{staging.release}/{place.mark_name}", "")
-        if files.exists(place.output) or files.is_link(place.output):
-            if not overwrite:
-                raise PublishingError(
-                    f"output.path: {place.output} appeared while the run was going on; nothing was "
-                    "published. Choose another path or set output.mode to overwrite"
-                )
-            # Once more: what came there since the run began would be removed with the release.
-            require_replaceable_release(files, place.output)
-            files.rename(place.output, place.replaced)
-        files.rename(staging.release, place.output)
+        if not staging.in_place:
+            _rename(files, staging, overwrite=overwrite)
         # Where a rename takes long, another process may have taken the run over meanwhile.
         state.require_newest()
         files.rename(f"{staging.manifest}/{MANIFEST}", f"{place.output}/{MANIFEST}")
@@ -65,3 +91,16 @@ def commit(files: Files, staging: Staging, *, overwrite: bool) -> None:
                 "before is unchanged. Check permissions and free space"
             ) from error
         raise
+
+
+def _rename(files: Files, staging: Staging, *, overwrite: bool) -> None:
+    """Rename a staged release to the output path; errors as of :func:`commit`."""
+    place = staging.place
+    files.write_text(f"{staging.release}/{place.mark_name}", "")
+    if files.exists(place.output) or files.is_link(place.output):
+        if not overwrite:
+            raise _appeared(staging)
+        # Once more: what came there since the run began would be removed with the release.
+        require_replaceable_release(files, place.output)
+        files.rename(place.output, place.replaced)
+    files.rename(staging.release, place.output)

@@ -102,10 +102,14 @@ class Staging:
     ----------
     place : Place
     state : RunState
+    in_place : bool
+        Whether the release is written to the output path at once, and is one once its manifest is
+        there: where a rename would copy it all and nothing is there to be replaced.
     """
 
     place: Place
     state: RunState
+    in_place: bool = False
 
     @property
     def records(self) -> str:
@@ -120,6 +124,8 @@ class Staging:
     @property
     def release(self) -> str:
         """What becomes the output as a whole."""
+        if self.in_place:
+            return self.place.output
         return f"{self.place.root}/release-{self.state.attempt}"
 
     @property
@@ -412,9 +418,9 @@ def open_staging(
     state: RunState | None = None
     try:
         state = _open(files, place)
-        staging = Staging(place, state)
-        _remove_unfinished(files, staging)
-        yield staging
+        _remove_unfinished(files, Staging(place, state))
+        in_place = files.rename_copies(place.output) and not files.exists(place.output)
+        yield Staging(place, state, in_place)
     except BaseException as error:
         # Another attempt would meet the same classes.
         keep = resume and not isinstance(error, GuaranteeError)
@@ -479,7 +485,6 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
             for attempt_directory in files.children(directory):
                 if attempt_directory.rpartition("/")[2] != kept:
                     files.delete(attempt_directory)
-        files.make_directory(staging.release)
         files.make_directory(staging.manifest)
 
 
@@ -504,6 +509,7 @@ def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) ->
             finished,
             place.run_id,
         )
+        restore_output(files, place)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from golden_run import ROWS
 from hadoop import Hdfs
+from object_store import ObjectStore
 
 from anonspark.demo.people import generate_people
 
@@ -58,3 +59,14 @@ def hdfs(running_hdfs: Hdfs, spark: SparkSession) -> Iterator[Hdfs]:
     yield running_hdfs
     for key in chosen:
         settings.unset(key)
+
+
+@pytest.fixture(scope="session")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """Start a server that speaks S3."""
+    store = ObjectStore(tmp_path_factory.mktemp("s3"))
+    store.start()
+    try:
+        yield store
+    finally:
+        store.stop()

@@ -1,0 +1,166 @@
+"""Where a rename would copy a release, it is written in its place; the manifest makes it one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from helpers import command, contents, of_any_run
+from test_resume import configure
+
+from anonspark.cli.application import main
+from anonspark.config import load_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.files import LocalFiles
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.layers.publish.staging import find_stagings
+from anonspark.pipeline import run
+from anonspark.verification.audit import verify_release
+
+pytestmark = pytest.mark.usefixtures("without_spark")
+
+# Its local disk behaves as an object store does, and it is killed before or after a call.
+KILLED = """
+import os, sys
+from anonspark.cli.application import main
+from anonspark.engine.local.files import LocalFiles
+from anonspark.pipeline import run
+
+LocalFiles.rename_copies = lambda self, path: True
+when, name, owner = sys.argv[1], sys.argv[2], LocalFiles if sys.argv[2] == "rename" else run
+works = getattr(owner, name)
+
+def killed(*arguments, **named):
+    if name == "rename" and not str(arguments[2]).endswith("release/manifest.json"):
+        return works(*arguments, **named)
+    if when == "after":
+        works(*arguments, **named)
+    os._exit(9)
+
+setattr(owner, name, killed)
+main(["run", sys.argv[3], "--resume", "--run-id", "night", "--quiet"])
+"""
+
+MOMENTS = [
+    ("after", "begin"),
+    ("after", "stage_records"),
+    ("before", "commit"),
+    ("before", "rename"),
+    ("after", "rename"),
+]
+
+
+@pytest.fixture
+def copying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the local disk copy what is renamed."""
+    monkeypatch.setattr(LocalFiles, "rename_copies", lambda *_: True)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the release of an undisturbed run that renames it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalFiles, "rename_copies", lambda *_: False)
+        assert main(["run", str(configure(folder)), "--quiet"]) == 0
+    return folder / "release"
+
+
+def kill(configuration: Path, when: str, name: str) -> None:
+    """Run until that moment."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, when, name, str(configuration)],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 9, done.stderr
+
+
+@pytest.mark.usefixtures("copying")
+@pytest.mark.parametrize(("when", "name"), MOMENTS)
+def test_killed_and_continued(
+    tmp_path: Path,
+    expected: Path,
+    capsys: pytest.CaptureFixture[str],
+    when: str,
+    name: str,
+) -> None:
+    configuration, release = configure(tmp_path), tmp_path / "release"
+    kill(configuration, when, name)
+    # What killed processes leave is told by a mark, wherever they were.
+    assert (release / ".anonspark-night").exists()
+    if (when, name) != ("after", "rename"):
+        with pytest.raises(DataError, match=r"no manifest\.json there"):
+            verify_release(LocalEngine(), str(release))
+    outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--run-id", "night")
+    assert outcome.code == 0, outcome.err
+    assert of_any_run(release) == of_any_run(expected)
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"release"}
+    assert {path.name for path in release.iterdir()} == {"data", "metrics", "manifest.json"}
+
+
+@pytest.mark.usefixtures("copying")
+@pytest.mark.parametrize(("when", "name"), [("after", "begin"), ("before", "rename")])
+def test_killed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], when: str, name: str
+) -> None:
+    configuration = configure(tmp_path)
+    before = contents(tmp_path)
+    kill(configuration, when, name)
+    outcome = command(capsys, "clean", configuration)
+    assert outcome.code == 0, outcome.err
+    assert contents(tmp_path) == before
+    assert find_stagings(LocalFiles(), str(tmp_path / "release"), None) == []
+
+
+@pytest.mark.usefixtures("copying")
+def test_a_refused_release_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configuration = configure(tmp_path)
+    before = contents(tmp_path)
+
+    def refuse(*_: object) -> None:
+        assert (tmp_path / "release" / "data" / "part-00000.parquet").exists()
+        raise GuaranteeError("on purpose")
+
+    monkeypatch.setattr(run, "verify_staged", refuse)
+    outcome = command(capsys, "run", configuration, "--quiet", "--resume")
+    assert outcome.code == 4, outcome.err
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.usefixtures("copying")
+def test_two_runs_write_to_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever comes second stops, and takes nothing from the first."""
+    configuration, release = configure(tmp_path), tmp_path / "release"
+    works = run.stage_records
+
+    def meet(*arguments: object) -> object:
+        monkeypatch.setattr(run, "stage_records", works)
+        with pytest.raises(ConfigurationError, match="exists already"):
+            run.run(LocalEngine(), load_configuration(str(configuration)), run_id="two")
+        return works(*arguments)
+
+    monkeypatch.setattr(run, "stage_records", meet)
+    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    assert outcome.code == 0, outcome.err
+    works = run.basis_of_figures
+    (release / "manifest.json").unlink()
+    release.rename(tmp_path / "elsewhere")
+
+    def come(*arguments: object, **named: object) -> object:
+        release.mkdir()
+        (release / ".anonspark-two").touch()
+        return works(*arguments, **named)
+
+    monkeypatch.setattr(run, "basis_of_figures", come)
+    outcome = command(capsys, "run", configuration, "--quiet", "--run-id", "one")
+    assert outcome.code == 5, outcome.err
+    assert "appeared while the run was going on; nothing was published" in outcome.err
+    assert [path.name for path in release.iterdir()] == [".anonspark-two"]
