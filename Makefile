@@ -140,7 +140,7 @@ submit:  ## anonymize on that cluster: CONFIG=conf/people.yaml ARGUMENTS="--set 
 	docker compose run --rm --service-ports submit $(CONFIG) $(ARGUMENTS)
 
 submit-hdfs:  ## the same from and to an HDFS of containers, with the table of people
-	docker compose --profile hdfs up --detach --wait namenode datanode
+	docker compose --profile hdfs up --detach --build --wait namenode datanode
 	docker compose --profile hdfs exec --no-TTY namenode bash -ec 'hdfs dfs -mkdir -p /data /releases; \
 	  hdfs dfs -put -f /srv/data/people.csv /data; hdfs dfs -chown -R spark /data /releases'
 	docker compose run --rm --service-ports submit $(CONFIG) $(ARGUMENTS) \
@@ -150,7 +150,9 @@ releases:  ## copy the releases out of the cluster to out/
 	mkdir -p out
 	docker compose cp --index 1 spark-worker:/srv/anonspark/out/. out/
 
+# Volumes without a name hold shuffle files: they go, those with a name stay.
 down:  ## stop that cluster; releases and event logs stay in their volumes
+	docker compose --profile hdfs --profile submit rm --stop --force --volumes
 	docker compose --profile hdfs --profile submit down
 
 image-proof:  ## build and try the image without Docker: root on Debian, a network, ten minutes

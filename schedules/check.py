@@ -127,7 +127,7 @@ def check_dag(airflow: Path) -> None:
 
 def main() -> None:
     """Check everything."""
-    scripts = [SCHEDULES / "cron" / "anonspark-nightly", *(REPOSITORY / "docker").glob("*.sh")]
+    scripts = [SCHEDULES / "cron" / "anonspark-nightly", *(REPOSITORY / "docker").rglob("*.sh")]
     run(program("shellcheck", "shellcheck"), *scripts)
     print(f"shellcheck: {', '.join(script.name for script in scripts)}")
     check_manifests()

@@ -16,7 +16,6 @@ from packaging.utils import canonicalize_name
 from places import REPOSITORY
 
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
-OURS = [name for name, service in COMPOSE["services"].items() if "build" in service]
 service = pytest.mark.parametrize("service", COMPOSE["services"].values(), ids=COMPOSE["services"])
 
 
@@ -59,9 +58,13 @@ def test_packages_are_installed_with_hashes_or_from_what_was_built_here() -> Non
         assert re.search(r"--require-hashes|--no-index|--no-build-isolation", command), command
 
 
-def test_the_image_does_not_run_as_root() -> None:
+def test_no_image_runs_as_root() -> None:
     text = (REPOSITORY / "docker" / "Dockerfile").read_text()
-    assert re.findall(r"^USER (.*)$", text, re.M)[-1] == "185:185"
+    _, build, spark, hdfs, last = re.split(r"^FROM ", text, flags=re.M)
+    assert build.startswith("${BASE} AS build\n"), "nothing of it is run but what is copied"
+    assert re.findall(r"^USER (.*)$", spark, re.M)[-1] == "185:185"
+    assert re.findall(r"^USER (.*)$", hdfs, re.M)[-1] == "186:186"
+    assert last == "spark\n"
 
 
 @service
@@ -85,7 +88,11 @@ def test_every_server_has_a_health_check(service: dict[str, Any]) -> None:
 @service
 def test_mounts_from_the_host_are_there_and_read_only(service: dict[str, Any]) -> None:
     for mount in service.get("volumes", []):
-        source, target, *mode = mount.split(":")
+        source, _, rest = mount.partition(":")
+        if not rest:
+            assert source in {"/var/lib/anonspark", "/var/lib/hdfs"}
+            continue
+        target, *mode = rest.split(":")
         if source.startswith("."):
             assert (REPOSITORY / source).exists()
             assert mode == ["ro"], mount
@@ -101,11 +108,26 @@ def test_what_a_service_waits_for_can_become_healthy(service: dict[str, Any]) ->
         assert "test" in COMPOSE["services"][name]["healthcheck"]
 
 
-def test_our_services_may_nothing() -> None:
-    assert OURS == ["spark-master", "spark-worker", "spark-history-server", "submit"]
-    for name in OURS:
-        assert COMPOSE["services"][name]["cap_drop"] == ["ALL"]
-        assert COMPOSE["services"][name]["security_opt"] == ["no-new-privileges:true"]
+@service
+def test_services_may_nothing(service: dict[str, Any]) -> None:
+    assert service["build"]["dockerfile"] == "docker/Dockerfile"
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+
+
+def test_the_hdfs_of_containers_is_the_one_of_the_tests() -> None:
+    lock = (REPOSITORY / "docker" / "hdfs" / "jars.lock").read_text().splitlines()
+    tested = (REPOSITORY / "tests" / "systems" / "jars.lock").read_text().splitlines()
+    jars = [line for line in lock if not line.startswith("#")]
+    assert len(jars) == 4
+    assert set(jars) <= set(tested)
+
+
+def test_the_image_compiles_what_containers_load() -> None:
+    text = (REPOSITORY / "docker" / "Dockerfile").read_text()
+    assert "NUMBA_CACHE_DIR=/var/lib/anonspark/kernels" in text
+    assert "compile_all()" in text
 
 
 def test_driver_and_executors_see_the_same_files() -> None:
@@ -131,7 +153,7 @@ def test_the_makefile_names_services_that_are_there() -> None:
 
 
 def test_the_script_of_the_image_is_sound() -> None:
-    for path in (REPOSITORY / "docker").glob("*.sh"):
+    for path in (REPOSITORY / "docker").rglob("*.sh"):
         subprocess.run(["bash", "-n", path], check=True)
 
 
