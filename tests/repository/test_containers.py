@@ -108,6 +108,11 @@ def test_what_a_service_waits_for_can_become_healthy(service: dict[str, Any]) ->
         assert "test" in COMPOSE["services"][name]["healthcheck"]
 
 
+def test_a_submission_does_not_scale_the_workers() -> None:
+    # `docker compose run` gives services that it depends on the file's number of containers, one.
+    assert "depends_on" not in COMPOSE["services"]["submit"]
+
+
 @service
 def test_services_may_nothing(service: dict[str, Any]) -> None:
     assert service["build"]["dockerfile"] == "docker/Dockerfile"
