@@ -15,7 +15,7 @@ SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test systems test-spark smoke smoke-python fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
-  up submit submit-hdfs releases down image-proof check-schedules
+  up submit submit-hdfs releases down image-proof docker-engine check-schedules
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 17
@@ -155,8 +155,13 @@ down:  ## stop that cluster; releases and event logs stay in their volumes
 	docker compose --profile hdfs --profile submit rm --stop --force --volumes
 	docker compose --profile hdfs --profile submit down
 
-image-proof:  ## build and try the image without Docker: root on Debian, a network, ten minutes
+image-proof: docker-engine  ## build the images and run, and break, the cluster with an engine of its own: root, a network, ten minutes
 	docker/prove.sh
+
+docker-engine:  ## install Debian's Docker engine and debootstrap, where they lack and we may
+	@{ command -v dockerd && command -v debootstrap && command -v iptables && command -v ip; } > /dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; \
+	then apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends docker.io debootstrap iptables iproute2 > /dev/null; \
+	else echo "docker.io, debootstrap and iptables are not installed: the test of containers is skipped, or fails"; fi
 
 check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' schemas, systemd, shellcheck
 	$(PYTHON) -m venv build/check-schedules
