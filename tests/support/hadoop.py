@@ -1,4 +1,4 @@
-"""HDFS and YARN as real processes on the loopback interface, so that one of them can be killed."""
+"""HDFS as real processes on the loopback interface, so that one of them can be killed."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ class Hdfs:
         self.datanodes.pop(0).kill()
 
     def run(
-        self, main: str, *arguments: str, user: str | None = None
+        self, main: str, *arguments: str, user: str | None = None, classes: Sequence[Path] = ()
     ) -> subprocess.CompletedProcess[str]:
         """Run one of Hadoop's tools, as another user if one is named."""
         named = {"HADOOP_USER_NAME": user} if user else {}
         return subprocess.run(
-            [*self._java("256m"), main, *arguments],
+            [*self._java("256m", classes), main, *arguments],
             env=self.environment | named,
             capture_output=True,
             text=True,
@@ -145,18 +145,22 @@ class Hdfs:
         locale = {"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}
         return {"HADOOP_CONF_DIR": str(self.configuration), **locale}
 
-    def _java(self, memory: str) -> list[str]:
-        classes = ":".join(map(str, [self.configuration, *self._classes]))
+    def start_daemon(self, name: str, main: str, classes: Sequence[Path] = ()) -> Process:
+        """Start another server of Hadoop, which ends with the others."""
+        return self._start(name, main, classes=classes)
+
+    def _java(self, memory: str, more: Sequence[Path] = ()) -> list[str]:
+        classes = ":".join(map(str, [self.configuration, *self._classes, *more]))
         options = [f"-Xmx{memory}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         # HADOOP-19310: without it Java 17 forbids what NameNode and NodeManager look into.
         options += ["--add-opens=java.base/java.lang=ALL-UNNAMED"]
         return [str(find_java().executable), *options, "-cp", classes]
 
-    def _start(self, name: str, main: str, *options: str) -> Process:
+    def _start(self, name: str, main: str, *options: str, classes: Sequence[Path] = ()) -> Process:
         log = self.folder / f"{name}.log"
         with log.open("wb") as output:
             handle = subprocess.Popen(
-                [*self._java("256m"), *_properties_first(main, options)],
+                [*self._java("256m", classes), *_properties_first(main, options)],
                 env=self.environment,
                 stdout=output,
                 stderr=output,

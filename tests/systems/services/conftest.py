@@ -10,6 +10,7 @@ import pytest
 from golden_run import ROWS
 from hadoop import Hdfs
 from object_store import ObjectStore
+from yarn import Yarn
 
 from anonspark.demo.people import generate_people
 
@@ -70,3 +71,11 @@ def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectSto
         yield store
     finally:
         store.stop()
+
+
+@pytest.fixture(scope="session")
+def yarn(running_hdfs: Hdfs) -> Yarn:
+    """Start YARN beside HDFS; it ends with it."""
+    cluster = Yarn(running_hdfs)
+    cluster.start()
+    return cluster
