@@ -14,7 +14,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test systems test-spark smoke smoke-python fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
+.PHONY: help setup demo test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
   up submit submit-hdfs releases down image-proof docker-engine check-schedules
 
 help:  ## list the targets
@@ -58,6 +58,9 @@ $(ENDS:%=smoke-%): smoke-%: .venv-spark-%/.ready
 
 smoke-python:  ## the same release on another Python: PYTHON=python3.13
 	compatibility/smoke_python.sh $(PYTHON)
+
+matrix: $(READY)  ## the same on every Spark, Python and Java, into docs/compatibility.md: ARGS="--pythons python3.13"
+	$(RUN)/python compatibility/matrix.py $(ARGS)
 
 # For the night: half an hour on two cores. The ordinary tests draw few documents.
 EXAMPLES ?= 10000
