@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
@@ -184,6 +185,13 @@ class Configuration(Section):
 
     def _with_role(self, *roles: Role) -> list[str]:
         return [name for name, attribute in self.attributes.items() if attribute.role in roles]
+
+    def with_input(self, options: Mapping[str, str]) -> Configuration:
+        """Return it with more options of the input."""
+        if not options:
+            return self
+        read = self.input.model_copy(update={"options": {**self.input.options, **options}})
+        return self.model_copy(update={"input": read})
 
     def fingerprint(self) -> str:
         """Return what tells this configuration from every other one.

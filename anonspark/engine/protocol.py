@@ -410,6 +410,21 @@ class Engine(Protocol):
         """Versions of what it is made of, by their names, for the manifest."""
         ...
 
+    def input_version(self, configuration: Configuration) -> Mapping[str, str]:
+        """Return options that read the input as it is now, whatever is written to it afterwards.
+
+        Returns
+        -------
+        mapping of str to str
+            For ``input.options``; empty where the format keeps no versions or they name one.
+
+        Raises
+        ------
+        DataError
+            If there is no table, or it cannot be read.
+        """
+        ...
+
     def open_input(
         self,
         configuration: Configuration,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,6 +81,8 @@ class Findings:
     gates : sequence of GateResult
     drifts : sequence of Drift
     warnings : sequence of ReleaseWarning
+    version : mapping of str to str
+        Of :class:`anonspark.pipeline.preparing.Prepared`.
     """
 
     form: PublishedForm
@@ -90,6 +92,7 @@ class Findings:
     gates: Sequence[GateResult]
     drifts: Sequence[Drift]
     warnings: Sequence[ReleaseWarning]
+    version: Mapping[str, str]
 
 
 def release_manifest(
@@ -142,6 +145,8 @@ def release_manifest(
         ],
         "attempt": attempt,
     }
+    if findings.version:
+        manifest["input_version"] = dict(findings.version)
     if findings.choice is not None:
         manifest["chosen_model"] = findings.choice.as_dict()
     manifest["warnings"] = [one.as_dict() for one in findings.warnings]

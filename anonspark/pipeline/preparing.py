@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
@@ -27,11 +28,15 @@ class Prepared:
         How many records share each identifier.
     warnings : list of ReleaseWarning
         Of identifiers that several records share, in the log already.
+    version : mapping of str to str
+        Options that the input was read with beside those of the configuration, so that another
+        attempt reads the same version of it.
     """
 
     snapshot: Snapshot
     identifiers: Mapping[str, ValueSizes]
     warnings: list[ReleaseWarning]
+    version: Mapping[str, str]
 
 
 def prepare(
@@ -91,8 +96,15 @@ def prepare_run(
     """
     configuration = context.configuration
     with context.progress.stage("prepare"):
+        version: dict[str, str] = {}
         if snapshot is None:
-            snapshot = prepare(context.engine, configuration, staging.records, table=table)
+            if table is None:
+                told = json.dumps(dict(context.engine.input_version(configuration)))
+                version = json.loads(staging.state.first_told("input-version", told))
+            read = configuration.with_input(version)
+            snapshot = prepare(context.engine, read, staging.records, table=table)
+            # Whatever version it has, it is the input that the configuration names.
+            snapshot = replace(snapshot, origin=configuration.input_fingerprint())
         # Before anything that another input would fail in.
         staging.state.require_identity({"input": snapshot.content_fingerprint()})
         with context.engine.reading(configuration.input.paths):
@@ -101,4 +113,4 @@ def prepare_run(
             identifiers = count_identifiers(identified, configuration, snapshot.rows)
         warnings = identifier_warnings(identifiers, configuration.privacy.k)
         tell_warnings(warnings)
-    return Prepared(snapshot, identifiers, warnings)
+    return Prepared(snapshot, identifiers, warnings, version)

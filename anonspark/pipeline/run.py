@@ -246,7 +246,9 @@ def _anonymize_and_publish(
     )
     gates = require_gates(context, figures)
     drifts = require_little_drift(context, figures)
-    findings = Findings(form, basis, chosen.choice, figures, gates, drifts, warnings)
+    findings = Findings(
+        form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
+    )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
     commit(files, staging, overwrite=configuration.output.mode == "overwrite")
     return Release(

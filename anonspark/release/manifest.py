@@ -95,6 +95,11 @@ class Manifest(Redacted):
         return self.configuration.get("input") or {}
 
     @property
+    def input_version(self) -> Mapping[str, str]:
+        """Options that read the version of the original, beside those of :attr:`input`."""
+        return self.document.get("input_version") or {}
+
+    @property
     def missing_markers(self) -> tuple[str, ...]:
         """Texts of the original that mean missing."""
         return tuple(self.input.get("missing_markers", ()))

@@ -143,6 +143,7 @@ class _Manifest(_Part):
     versions: _Versions = _Versions()
     configuration: _Configured
     fingerprints: _Fingerprints
+    input_version: dict[str, str] = {}
     published: _Published
     summary: dict[str, Any] = {}
     gates: list[_Gate] = []

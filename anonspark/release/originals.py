@@ -45,7 +45,7 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
         described.get("missing_columns", "error"),
     )
-    options = dict(described.get("options", {}))
+    options = {**described.get("options", {}), **manifest.input_version}
     return engine.open_table([path], described["format"], options, key=key, wanted=wanted)
 
 

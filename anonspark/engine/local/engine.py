@@ -67,6 +67,10 @@ class LocalEngine:
         """Nothing but what every release lists."""
         return {}
 
+    def input_version(self, configuration: Configuration) -> dict[str, str]:  # noqa: ARG002 - the same everywhere
+        """Return no options: the formats of local files keep no versions."""
+        return {}
+
     def open_input(
         self,
         configuration: Configuration,

@@ -20,7 +20,12 @@ from anonspark.engine.protocol import Skill, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.binary_files import open_own_parquet
-from anonspark.engine.spark.errors import reading_input, running_tasks, writing_output
+from anonspark.engine.spark.errors import (
+    opening_table,
+    reading_input,
+    running_tasks,
+    writing_output,
+)
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.job_descriptions import described_jobs
@@ -28,6 +33,7 @@ from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
+from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
@@ -60,6 +66,12 @@ class SparkEngine:
             "pyspark": pyspark.__version__,
             "pandas": pd.__version__,
         }
+
+    def input_version(self, configuration: Configuration) -> dict[str, str]:
+        """Return options that read the input as it is now: of Delta Lake and Apache Iceberg."""
+        options = configuration.input
+        with opening_table(options.paths, options.format, "input.path", "input"):
+            return current_version(self.session, options.paths, options.format, options.options)
 
     def open_input(
         self,

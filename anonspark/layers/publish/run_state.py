@@ -5,6 +5,7 @@
     state/attempt-1.json            a process took the run over; created exclusively
     state/attempt-1.ended           it has ended by itself
     state/identity-input.txt, ...   fingerprints that the attempts have to agree in
+    state/input-version.txt         options that read the version of the input
     state/round-1.json              the round's result and where it is staged
 """
 
@@ -148,6 +149,21 @@ class RunState:
                 "would not fit. Undo the change, or remove the run's staging with anonspark clean "
                 "and start anew"
             )
+
+    def first_told(self, name: str, value: str) -> str:
+        """Return what the first attempt told by a name, which is this one where none has.
+
+        Parameters
+        ----------
+        name : str
+            Of a file in the directory, without its end.
+        value : str
+        """
+        path = f"{self.directory}/{name}.txt"
+        if self.files.exists(path):
+            return self.files.read_text(path)
+        self.files.write_atomically(path, value)
+        return value
 
     def finished_round(self, number: int) -> FinishedRound | None:
         """Return a round that an attempt has finished, None where none has."""

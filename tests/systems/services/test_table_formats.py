@@ -1,0 +1,96 @@
+"""Delta Lake and Apache Iceberg: the version that is read is pinned, and Delta is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden_run import FINGERPRINTS, ROWS
+from places import REPOSITORY
+from service_jars import locked_jars
+
+_CATALOG = "spark.sql.catalog.local"
+
+
+@pytest.fixture(scope="module")
+def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run the client."""
+    folder = tmp_path_factory.mktemp("formats")
+    packages = locked_jars(
+        "delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"
+    )
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraClassPath": ":".join(map(str, packages)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        # Of the log of a small table, too, 50 tasks are made.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
+        f"{_CATALOG}.type": "hadoop",
+        f"{_CATALOG}.warehouse": str(folder / "warehouse"),
+    }
+    lines = "".join(f"{key} {value}\n" for key, value in settings.items())
+    (folder / "spark-defaults.conf").write_text(lines)
+    support = REPOSITORY / "tests" / "support"
+    done = subprocess.run(
+        [sys.executable, support / "table_formats_client.py", folder, golden_people],
+        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
+        | {
+            "SPARK_CONF_DIR": str(folder),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": f"{REPOSITORY}:{support}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
+    return found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("data_format", ["delta", "iceberg"])
+def test_a_continued_run_reads_the_version_that_it_began_with(
+    outcomes: dict[str, Any], data_format: str
+) -> None:
+    of_format = outcomes[data_format]
+    assert of_format["killed"]["code"] == 1
+    for name in ("resumed", "verify", "again"):
+        assert of_format[name]["code"] == 0, of_format[name]["said"]
+    assert "round 1 of 2: 600 rows: finished before" in of_format["resumed"]["said"]
+    manifest, later = of_format["manifest"], of_format["manifest of the next run"]
+    found = {name: manifest["fingerprints"][name] for name in FINGERPRINTS}
+    assert found == FINGERPRINTS
+    assert later["published"]["rows"] == ROWS + 100
+    assert manifest["input_version"].keys() == {"versionAsOf"}
+    assert later["input_version"] != manifest["input_version"]
+
+
+def test_a_release_as_delta(outcomes: dict[str, Any]) -> None:
+    """It has one version, so that nobody travels back to what was refused."""
+    delta = outcomes["delta"]
+    assert delta["refused"]["code"] == 4, delta["refused"]["said"]
+    assert not delta["after it was refused"]
+    for name in ("as delta", "verify delta"):
+        assert delta[name]["code"] == 0, delta[name]["said"]
+    assert (delta["rows of delta"], delta["versions of delta"]) == (ROWS, 1)
+    manifest = delta["manifest of delta"]
+    assert manifest["fingerprints"]["output"] == FINGERPRINTS["output"]
+    # The configuration names the version itself.
+    assert "input_version" not in manifest
+
+
+def test_iceberg_is_not_written(outcomes: dict[str, Any]) -> None:
+    refused = outcomes["iceberg"]["as iceberg"]
+    assert refused["code"] == 2
+    assert "output.format: found 'iceberg'" in refused["said"]
