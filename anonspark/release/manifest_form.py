@@ -158,7 +158,7 @@ class _Manifest(_Part):
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
     "_Attribute": {"order", "weight"},
-    "_Manifest": {"chosen_model"},
+    "_Manifest": {"chosen_model", "input_version"},
     # Of releases that Spark has made.
     "_Versions": {"spark", "pyspark", "pandas"},
 }

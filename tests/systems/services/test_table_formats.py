@@ -93,4 +93,4 @@ def test_a_release_as_delta(outcomes: dict[str, Any]) -> None:
 def test_iceberg_is_not_written(outcomes: dict[str, Any]) -> None:
     refused = outcomes["iceberg"]["as iceberg"]
     assert refused["code"] == 2
-    assert "output.format: found 'iceberg'" in refused["said"]
+    assert "output.format: found the text 'iceberg'" in refused["said"]
