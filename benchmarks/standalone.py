@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,18 @@ def spark_environment() -> dict[str, str]:
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": sys.executable,
     }
+
+
+def kill_first(running: Callable[[], Sequence[int]]) -> None:
+    """Wait until one of some processes runs, and kill it with all that it has started."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := running()):
+        if time.monotonic() > deadline:
+            raise ClusterError("none is running")
+        time.sleep(0.05)
+    for process in (found[0], *descendants_of(found[0])):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 class ClusterError(Exception):
@@ -224,14 +236,7 @@ class Cluster:
 
     def kill_executor(self) -> None:
         """Kill one executor that runs, with its Python workers."""
-        deadline = time.monotonic() + PATIENCE
-        while not (running := self.executors()):
-            if time.monotonic() > deadline:
-                raise ClusterError("no executor is running")
-            time.sleep(0.05)
-        for process in (running[0], *descendants_of(running[0])):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        kill_first(self.executors)
 
     def kill_worker(self) -> None:
         """Kill a worker with its executors; one that has none only where all have none."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +13,13 @@ import pyspark
 from hadoop import Hdfs, write_site
 from service_jars import locked_jars
 from standalone import (
-    PATIENCE,
     QUICK_START,
     SCRIPTS,
-    ClusterError,
     Process,
     command_line_of,
     descendants_of,
     free_port,
+    kill_first,
     spark_environment,
 )
 
@@ -193,20 +189,27 @@ class Yarn:
 
     def kill_driver(self) -> None:
         """Kill the one container whose driver runs on the cluster, as a failing machine does."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            for process in descendants_of(self.nodemanager.handle.pid):
-                line = command_line_of(process)
-                if (
-                    b"deploy.yarn.ApplicationMaster" in line
-                    and b"/bin/java" in line.split(b"\0")[0]
-                ):
-                    for one in (process, *descendants_of(process)):
-                        with suppress(ProcessLookupError):
-                            os.kill(one, signal.SIGKILL)
-                    return
-            time.sleep(0.05)
-        raise ClusterError("no driver runs on the cluster")
+        kill_first(lambda: self._running(b"deploy.yarn.ApplicationMaster"))
+
+    def kill_executor(self) -> None:
+        """Kill one executor that runs, with its Python workers."""
+        kill_first(self.executors)
+
+    def executors(self) -> list[int]:
+        """Return the process ids of the executors that run now."""
+        return self._running(b"YarnCoarseGrainedExecutorBackend")
+
+    def _running(self, main: bytes) -> list[int]:
+        """Return the process ids of containers' Java of a class, without the shells around them."""
+        lines = {
+            process: command_line_of(process)
+            for process in descendants_of(self.nodemanager.handle.pid)
+        }
+        return [
+            process
+            for process, line in lines.items()
+            if main in line and line.split(b"\0")[0].endswith(b"/java")
+        ]
 
 
 def application_of(job: Process) -> str:
