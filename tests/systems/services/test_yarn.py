@@ -188,7 +188,8 @@ def test_a_second_attempt_goes_on(yarn: Yarn, submit: Callable[..., Process], fo
 
     def a_round_is_noted() -> bool:
         listed = yarn.hdfs.shell("-ls", "-C", state).stdout
-        return "round-1" in listed
+        # Not the hidden file that it is before it is there as a whole.
+        return f"{state}/round-1.json" in listed.splitlines()
 
     wait_until(a_round_is_noted, "no round was finished")
     yarn.kill_driver()
