@@ -1,0 +1,159 @@
+"""What follows a run from outside, OpenLineage's agent and Spark's event log, learns no value."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+from places import REPOSITORY
+from planted_values import (
+    ATTRIBUTES,
+    ROWS,
+    TEXTS,
+    Planted,
+    document,
+    planted_table,
+    write_inputs,
+)
+from service_jars import locked_jars
+
+SENSITIVE = "1); DROP TABLE t; --"
+RUN = "night-1"
+
+INPUTS: dict[str, dict[str, Any]] = {
+    # Tasks read whole files.
+    "parquet": {},
+    # Spark reads rows, by a plan that names the columns.
+    "csv": {"format": "csv", "options": {"header": "true", "inferSchema": "true"}},
+}
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A run, and what was told of it."""
+
+    source: Path
+    release: Path
+    events: list[dict[str, Any]]
+    texts: dict[str, str]
+    comments: int
+
+    def datasets(self, side: str) -> Iterator[dict[str, Any]]:
+        """Return the inputs or outputs of all events."""
+        for event in self.events:
+            yield from event.get(side, [])
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return the settings of docs/operations.md, and what a short run needs."""
+    return {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.extraClassPath": locked_jars("openlineage-spark_2.13")[0],
+        "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
+        "spark.openlineage.transport.type": "file",
+        "spark.openlineage.transport.location": folder / "lineage.jsonl",
+        "spark.openlineage.namespace": "hospital",
+        "spark.openlineage.facets.spark.logicalPlan.disabled": "true",
+        "spark.openlineage.dataset.removePath.pattern": r"(.*)(?<remove>\.anonspark-[^/]+)(.*)",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+    }
+
+
+@pytest.fixture(scope="module", params=INPUTS)
+def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Followed:
+    """Run the command line in a process of its own."""
+    folder = tmp_path_factory.mktemp("followed")
+    (folder / "events").mkdir()
+    table = planted_table()
+    write_inputs(folder, table)
+    source = folder / f"planted.{request.param}"
+    if request.param == "csv":
+        pacsv.write_csv(table, source)
+    configuration = document(
+        folder,
+        "release",
+        input={"path": str(source), **INPUTS[request.param]},
+        attributes={
+            **ATTRIBUTES,
+            "${town}": {"role": "quasi_identifier", "hierarchy": str(folder / "towns.csv")},
+        },
+        privacy={"k": 5, "l_diversity": {"attribute": SENSITIVE, "l": 2}},
+    )
+    lines = "".join(f"{key} {value}\n" for key, value in settings_of(folder).items())
+    (folder / "spark-defaults.conf").write_text(lines)
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "jobs" / "anonymize.py", configuration, "--run-id", RUN],
+        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
+        | {
+            "SPARK_CONF_DIR": str(folder),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(REPOSITORY),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    lineage = (folder / "lineage.jsonl").read_text()
+    log = next(path for path in (folder / "events").iterdir() if not path.name.endswith(".crc"))
+    comment = f',"description":"{TEXTS["metadata"]}"'
+    return Followed(
+        source,
+        folder / "release",
+        [json.loads(line) for line in lineage.splitlines()],
+        {"OpenLineage": lineage.replace(comment, ""), "event log": log.read_text()},
+        lineage.count(comment),
+    )
+
+
+@pytest.mark.timeout(600)
+def test_no_value_of_input_and_release_is_told(followed: Followed) -> None:
+    assert "SparkListenerSQLExecutionStart" in followed.texts["event log"]
+    assert min(len(text) for text in followed.texts.values()) > 100_000
+    planted = Planted(planted_table())
+    found = {name: planted.found_in(text)[:5] for name, text in followed.texts.items()}
+    assert found == {"OpenLineage": [], "event log": []}
+    published = pq.read_table(followed.release / "data").to_pydict()
+    assert len(published[SENSITIVE]) == ROWS
+    labels = {label for column in published.values() for label in column if len(str(label)) > 5}
+    assert len(labels) > 100
+    for name, text in followed.texts.items():
+        assert [label for label in labels if str(label) in text] == [], name
+
+
+def test_datasets_that_are_told(followed: Followed) -> None:
+    """The input, and the staging directory under one name in all runs; never the release."""
+    staging = followed.release.with_name(".release")
+    inputs = {dataset["name"] for dataset in followed.datasets("inputs")}
+    outputs = {dataset["name"] for dataset in followed.datasets("outputs")}
+    assert str(followed.source) in inputs
+    assert str(staging / "written-1" / "data") in outputs
+    assert all(Path(name).is_relative_to(staging) for name in outputs)
+    assert RUN not in " ".join(inputs | outputs)
+
+
+def test_columns_are_not_told(followed: Followed) -> None:
+    """Packed records go through Python between input and output, and no plan sees into them."""
+    facets = {name for dataset in followed.datasets("outputs") for name in dataset["facets"]}
+    assert "schema" in facets
+    assert "columnLineage" not in facets
+    plans = {name for event in followed.events for name in event["run"]["facets"]}
+    assert "spark.logicalPlan" not in plans
+    # Of Parquet files comments of columns are part of the schema, which is told.
+    assert (followed.comments > 0) == (followed.source.suffix == ".parquet")
