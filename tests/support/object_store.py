@@ -1,11 +1,18 @@
-"""An object store that speaks S3, S3Proxy, as a real process on the loopback interface."""
+"""Object stores that speak S3, as real processes on the loopback interface."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
+import pytest
 from service_jars import locked_jars
 from standalone import Process, free_port
 
@@ -16,10 +23,12 @@ IDENTITY, SECRET = "tester", "Kryptonite-Secret-7"
 
 BUCKET = "anon"
 
+REGION = "eu-central-1"
+
 
 @dataclass
-class ObjectStore:
-    """S3Proxy over a folder.
+class ObjectStore(ABC):
+    """A server over a folder.
 
     Parameters
     ----------
@@ -40,13 +49,39 @@ class ObjectStore:
         """Settings of Hadoop's client, without credentials."""
         return {
             "fs.s3a.endpoint": f"http://127.0.0.1:{self.port}",
-            "fs.s3a.endpoint.region": "eu-central-1",
+            "fs.s3a.endpoint.region": REGION,
             "fs.s3a.path.style.access": "true",
             "fs.s3a.connection.ssl.enabled": "false",
         }
 
     def start(self) -> None:
         """Start it and wait until it listens; buckets are kept when it starts again."""
+        self.process = self._start()
+
+    def stop(self) -> None:
+        """Kill it."""
+        self.process.kill()
+
+    @abstractmethod
+    def _start(self) -> Process: ...
+
+    def _run(self, *command: object, environment: dict[str, str] | None = None) -> Process:
+        log = self.folder / "server.log"
+        with log.open("ab") as output:
+            handle = subprocess.Popen(
+                [str(one) for one in command],
+                stdout=output,
+                stderr=output,
+                cwd=self.folder,
+                env=os.environ | (environment or {}),
+            )
+        return Process(handle, log)
+
+
+class S3Proxy(ObjectStore):
+    """S3Proxy, whose jar ``make systems`` fetches."""
+
+    def _start(self) -> Process:
         (self.folder / "buckets" / BUCKET).mkdir(parents=True, exist_ok=True)
         configuration = self.folder / "s3proxy.conf"
         lines = {
@@ -59,20 +94,36 @@ class ObjectStore:
         }
         configuration.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
         (jar,) = locked_jars("s3proxy")
-        log = self.folder / "s3proxy.log"
-        with log.open("ab") as output:
-            handle = subprocess.Popen(
-                [
-                    *(str(find_java().executable), "-Xmx512m", "-XX:TieredStopAtLevel=1"),
-                    *("-jar", str(jar), "--properties", str(configuration)),
-                ],
-                stdout=output,
-                stderr=output,
-                cwd=self.folder,
-            )
-        self.process = Process(handle, log)
-        self.process.wait_for("Started")
+        java = find_java().executable
+        process = self._run(
+            *(java, "-Xmx512m", "-XX:TieredStopAtLevel=1", "-jar", jar),
+            *("--properties", configuration),
+        )
+        process.wait_for("Started")
+        return process
 
-    def stop(self) -> None:
-        """Kill it."""
-        self.process.kill()
+
+class VersityGateway(ObjectStore):
+    """versitygw, where somebody installed it: nobody has to have Go for the tests."""
+
+    def _start(self) -> Process:
+        program = shutil.which("versitygw")
+        if program is None:
+            pytest.skip(
+                "versitygw is not on the PATH: "
+                "go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+            )
+        (self.folder / "buckets" / BUCKET).mkdir(parents=True, exist_ok=True)
+        process = self._run(
+            *(program, "--port", f"127.0.0.1:{self.port}", "--region", REGION),
+            *("--health", "/health", "posix", self.folder / "buckets"),
+            environment={"ROOT_ACCESS_KEY": IDENTITY, "ROOT_SECRET_KEY": SECRET},
+        )
+        for _ in range(300):
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}/health"):
+                    return process
+            except URLError:
+                assert process.handle.poll() is None, process.said
+                time.sleep(0.1)
+        raise TimeoutError(process.said)

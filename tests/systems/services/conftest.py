@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from golden_run import ROWS
 from hadoop import Hdfs
-from object_store import ObjectStore
+from object_store import ObjectStore, S3Proxy, VersityGateway
 from yarn import Yarn
 
 from anonspark.demo.people import generate_people
@@ -62,10 +62,12 @@ def hdfs(running_hdfs: Hdfs, spark: SparkSession) -> Iterator[Hdfs]:
         settings.unset(key)
 
 
-@pytest.fixture(scope="session")
-def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+@pytest.fixture(scope="session", params=[S3Proxy, VersityGateway])
+def object_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ObjectStore]:
     """Start a server that speaks S3."""
-    store = ObjectStore(tmp_path_factory.mktemp("s3"))
+    store: ObjectStore = request.param(tmp_path_factory.mktemp("s3"))
     store.start()
     try:
         yield store
