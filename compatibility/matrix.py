@@ -51,9 +51,8 @@ class Combination:
         """Return the variables that choose its Java."""
         plain = {key: one for key, one in os.environ.items() if key != "JAVA_HOME"}
         if self.java_home is None:
-            # Where no java lies: Debian puts one beside everything else.
-            folders = [one for one in plain["PATH"].split(os.pathsep) if not _has_java(one)]
-            return plain | {"PATH": os.pathsep.join(folders)}
+            others = self.python.parents[1] / "programs-without-java"
+            return plain | {"PATH": _without_java(plain["PATH"], others)}
         return plain | {"JAVA_HOME": str(self.java_home)}
 
     def versions(self) -> dict[str, str]:
@@ -81,8 +80,16 @@ class Combination:
         return done.returncode == 0
 
 
-def _has_java(folder: str) -> bool:
-    return (Path(folder) / "java").exists()
+def _without_java(path: str, others: Path) -> str:
+    """Return a PATH that lacks ``java`` alone; ``others`` gets links to what lies beside it."""
+    folders = [Path(one) for one in path.split(os.pathsep)]
+    with_java = [one for one in folders if (one / "java").exists()]
+    for program in (each for folder in with_java for each in folder.iterdir()):
+        others.mkdir(exist_ok=True)
+        link = others / program.name
+        if program.name != "java" and not link.is_symlink():
+            link.symlink_to(program)
+    return os.pathsep.join(str(others if one in with_java else one) for one in folders)
 
 
 def main() -> None:
