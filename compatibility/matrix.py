@@ -117,6 +117,7 @@ def main() -> None:
     text = options.page.read_text(encoding="utf-8")
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     options.page.write_text(f"{text[:begin]}\n{table}\n{text[end:]}", encoding="utf-8")
+    sys.exit("fails" in table)
 
 
 def combinations(pythons: list[str], javas: list[Path]) -> Iterator[Combination]:
