@@ -38,7 +38,12 @@ test: $(READY)  ## formatting, linting, types and all tests but those of systems
 	$(RUN)/python -m pytest --numprocesses 2 --dist worksteal -m "not system"
 	$(MAKE) smoke
 
-systems: $(READY)  ## tests with clusters, spark-submit, and a real HDFS, YARN and S3, fetched into build/jars
+build/connect/.ready: tests/systems/connect.lock | $(READY)
+	rm -rf build/connect
+	$(RUN)/python -m pip install --quiet --no-deps --only-binary :all: --require-hashes --target build/connect -r $<
+	@touch $@
+
+systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, and a real HDFS, YARN and S3, fetched into build/jars
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
 	SYSTEMS=required $(RUN)/python -m pytest -m system
 
@@ -126,6 +131,8 @@ lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
 	$(RUN)/uv pip compile docker/build-requirements.in \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file docker/build-requirements.lock
+	$(RUN)/uv pip compile tests/systems/connect.in --no-emit-package typing-extensions \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file tests/systems/connect.lock
 
 schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json

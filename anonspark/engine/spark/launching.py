@@ -13,6 +13,11 @@ from types import FrameType
 
 from anonspark.engine.spark.java import JavaRuntime
 
+NO_CONNECT: Mapping[str, str | None] = dict.fromkeys(
+    ("SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE_ENABLED")
+)
+"""Environment in which pyspark does not look for a server of Spark Connect."""
+
 # What was last said on standard error is enough to tell why a start failed.
 _KEPT_LINES = 400
 
@@ -98,10 +103,7 @@ def launch_environment(
     """Choose the environment variables of a start; None stands for a variable to remove."""
     environment: dict[str, str | None] = {
         "JAVA_HOME": None if runtime.home is None else str(runtime.home),
-        # These would make pyspark look for a Spark Connect server instead of starting Spark.
-        "SPARK_REMOTE": None,
-        "SPARK_API_MODE": None,
-        "SPARK_CONNECT_MODE_ENABLED": None,
+        **NO_CONNECT,
     }
     # Without it the workers start the first python3 on PATH, which knows nothing of this virtual
     # environment.

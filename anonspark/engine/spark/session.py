@@ -24,6 +24,7 @@ from anonspark.engine.spark.embedded import (
 )
 from anonspark.engine.spark.java import find_java
 from anonspark.engine.spark.launching import (
+    NO_CONNECT,
     environment_set,
     interrupt_handler_kept,
     launch_environment,
@@ -79,7 +80,8 @@ def open_session(
       logged alone, scratch files in a temporary folder that only the owner can read. A key in
       ``spark-defaults.conf`` (in SPARK_CONF_DIR, or SPARK_HOME/conf) always wins.
 
-    The environment variables that a start needs are set for the start only.
+    The environment variables that a start needs are set for the start only; those that ask for
+    Spark Connect are away until the session is given back.
     """
     for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED"):
         if master is None and os.environ.get(name):
@@ -90,7 +92,8 @@ def open_session(
     else:
         session = _start(master, application_name)
     try:
-        with our_settings(session):
+        # In a thread that has not started Spark, pyspark looks anew for a session.
+        with environment_set(NO_CONNECT), our_settings(session):
             yield session
     finally:
         if not attached:

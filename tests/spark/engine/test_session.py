@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -251,6 +252,19 @@ def test_spark_connect_is_refused_before_anything_starts(
         open_session(),
     ):
         pass
+
+
+def test_another_thread_of_a_classic_session_is_not_led_to_spark_connect(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no active session, so that pyspark looks for one by the variable."""
+    address = "sc://localhost:15002"
+    monkeypatch.setenv("SPARK_REMOTE", address)
+    with open_session("local[2]") as session, ThreadPoolExecutor(1) as pool:
+        assert session is spark
+        reader = pool.submit(lambda: session.read.schema("age INT")).result()
+    assert reader is not None
+    assert os.environ["SPARK_REMOTE"] == address
 
 
 def test_session_of_spark_connect_is_refused(
