@@ -28,6 +28,7 @@ from service_jars import locked_jars
 
 SENSITIVE = "1); DROP TABLE t; --"
 RUN = "night-1"
+SUPPORT = REPOSITORY / "tests" / "support"
 
 INPUTS: dict[str, dict[str, Any]] = {
     # Tasks read whole files.
@@ -41,8 +42,7 @@ INPUTS: dict[str, dict[str, Any]] = {
 class Followed:
     """A run, and what was told of it."""
 
-    source: Path
-    release: Path
+    folder: Path
     events: list[dict[str, Any]]
     texts: dict[str, str]
     comments: int
@@ -74,11 +74,47 @@ def settings_of(folder: Path) -> dict[str, Any]:
     }
 
 
+def follow(folder: Path, *command: object) -> Followed:
+    """Run a program in a process of its own, and read what was told of it."""
+    (folder / "events").mkdir()
+    lines = "".join(f"{key} {value}\n" for key, value in settings_of(folder).items())
+    (folder / "spark-defaults.conf").write_text(lines)
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
+        | {
+            "SPARK_CONF_DIR": str(folder),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": f"{REPOSITORY}:{SUPPORT}",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    lineage = (folder / "lineage.jsonl").read_text()
+    log = next(path for path in (folder / "events").iterdir() if not path.name.endswith(".crc"))
+    comment = f',"description":"{TEXTS["metadata"]}"'
+    return Followed(
+        folder,
+        [json.loads(line) for line in lineage.splitlines()],
+        {"OpenLineage": lineage.replace(comment, ""), "event log": log.read_text()},
+        lineage.count(comment),
+    )
+
+
+def require_no_value(followed: Followed) -> None:
+    """Look for the values of the input, however they are written."""
+    planted = Planted(planted_table())
+    found = {name: planted.found_in(text)[:5] for name, text in followed.texts.items()}
+    assert found == {"OpenLineage": [], "event log": []}
+
+
 @pytest.fixture(scope="module", params=INPUTS)
 def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Followed:
-    """Run the command line in a process of its own."""
+    """Anonymize the table, with a hierarchy."""
     folder = tmp_path_factory.mktemp("followed")
-    (folder / "events").mkdir()
     table = planted_table()
     write_inputs(folder, table)
     source = folder / f"planted.{request.param}"
@@ -94,42 +130,15 @@ def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         },
         privacy={"k": 5, "l_diversity": {"attribute": SENSITIVE, "l": 2}},
     )
-    lines = "".join(f"{key} {value}\n" for key, value in settings_of(folder).items())
-    (folder / "spark-defaults.conf").write_text(lines)
-    done = subprocess.run(
-        [sys.executable, REPOSITORY / "jobs" / "anonymize.py", configuration, "--run-id", RUN],
-        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
-        | {
-            "SPARK_CONF_DIR": str(folder),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": str(REPOSITORY),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
-    lineage = (folder / "lineage.jsonl").read_text()
-    log = next(path for path in (folder / "events").iterdir() if not path.name.endswith(".crc"))
-    comment = f',"description":"{TEXTS["metadata"]}"'
-    return Followed(
-        source,
-        folder / "release",
-        [json.loads(line) for line in lineage.splitlines()],
-        {"OpenLineage": lineage.replace(comment, ""), "event log": log.read_text()},
-        lineage.count(comment),
-    )
+    return follow(folder, REPOSITORY / "jobs" / "anonymize.py", configuration, "--run-id", RUN)
 
 
 @pytest.mark.timeout(600)
 def test_no_value_of_input_and_release_is_told(followed: Followed) -> None:
     assert "SparkListenerSQLExecutionStart" in followed.texts["event log"]
     assert min(len(text) for text in followed.texts.values()) > 100_000
-    planted = Planted(planted_table())
-    found = {name: planted.found_in(text)[:5] for name, text in followed.texts.items()}
-    assert found == {"OpenLineage": [], "event log": []}
-    published = pq.read_table(followed.release / "data").to_pydict()
+    require_no_value(followed)
+    published = pq.read_table(followed.folder / "release" / "data").to_pydict()
     assert len(published[SENSITIVE]) == ROWS
     labels = {label for column in published.values() for label in column if len(str(label)) > 5}
     assert len(labels) > 100
@@ -139,10 +148,11 @@ def test_no_value_of_input_and_release_is_told(followed: Followed) -> None:
 
 def test_datasets_that_are_told(followed: Followed) -> None:
     """The input, and the staging directory under one name in all runs; never the release."""
-    staging = followed.release.with_name(".release")
+    staging = followed.folder / ".release"
     inputs = {dataset["name"] for dataset in followed.datasets("inputs")}
     outputs = {dataset["name"] for dataset in followed.datasets("outputs")}
-    assert str(followed.source) in inputs
+    sources = {str(followed.folder / f"planted.{name}") for name in INPUTS}
+    assert len(sources & inputs) == 1
     assert str(staging / "written-1" / "data") in outputs
     assert all(Path(name).is_relative_to(staging) for name in outputs)
     assert RUN not in " ".join(inputs | outputs)
@@ -155,5 +165,31 @@ def test_columns_are_not_told(followed: Followed) -> None:
     assert "columnLineage" not in facets
     plans = {name for event in followed.events for name in event["run"]["facets"]}
     assert "spark.logicalPlan" not in plans
-    # Of Parquet files comments of columns are part of the schema, which is told.
-    assert (followed.comments > 0) == (followed.source.suffix == ".parquet")
+
+
+def test_comments_of_columns_are_told(followed: Followed) -> None:
+    """Of Parquet files that Spark wrote they are part of the schema."""
+    inputs = {Path(dataset["name"]).name for dataset in followed.datasets("inputs")}
+    assert (followed.comments > 0) == ("planted.parquet" in inputs)
+
+
+@pytest.mark.timeout(600)
+def test_runs_that_fail(tmp_path: Path) -> None:
+    """Errors of tasks are told without the data that they quote, and as if all had ended well."""
+    write_inputs(tmp_path, planted_table())
+    broken = {"path": str(tmp_path / "planted.csv"), **INPUTS["csv"]}
+    cases = [
+        {"name": "task", "arguments": ["run", document(tmp_path, "task")], "fails": True},
+        {"name": "broken", "arguments": ["run", document(tmp_path, "broken", input=broken)]},
+    ]
+    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    followed = follow(tmp_path, SUPPORT / "planted_run.py", tmp_path / "cases.json")
+    codes = {case["name"]: (tmp_path / f"{case['name']}.code").read_text() for case in cases}
+    assert codes == {"task": "1", "broken": "3"}
+    require_no_value(followed)
+    failed = [event for event in followed.events if event["eventType"] == "FAIL"]
+    (trace,) = {event["run"]["facets"]["spark.exception"]["stackTrace"] for event in failed}
+    assert "FailedTaskError: ValueError at" in trace
+    assert "its text is left out" in trace
+    last = followed.events[-1]
+    assert (last["eventType"], last["job"]["name"]) == ("COMPLETE", "planted")
