@@ -15,7 +15,7 @@ SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
-  up submit submit-hdfs releases down image-proof docker-engine check-schedules
+  up submit submit-hdfs releases down image-proof docker-engine check-schedules airflow-nights
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 17
@@ -177,6 +177,11 @@ check-schedules:  ## check schedules and compose file with Airflow, Kubernetes' 
 	$(PYTHON) -m venv build/check-schedules
 	build/check-schedules/bin/python -m pip install --quiet --requirement schedules/check-requirements.txt
 	build/check-schedules/bin/python schedules/check.py
+
+airflow-nights: $(READY)  ## run the DAG of schedules/ for three nights by a real Airflow and a Spark master, one failing, one killed
+	$(PYTHON) -m venv build/check-schedules
+	build/check-schedules/bin/python -m pip install --quiet --requirement schedules/check-requirements.txt
+	$(RUN)/python schedules/nights.py --airflow build/check-schedules/bin/airflow
 
 clean:  ## remove the environment and everything generated
 	rm -rf $(VENV) .venv-spark-* .audit .peers build dist environment out .mypy_cache .pytest_cache .ruff_cache
