@@ -117,3 +117,8 @@ class InputOptions(Section):
     def paths(self) -> tuple[str, ...]:
         """All paths, one or more."""
         return (self.path,) if isinstance(self.path, str) else tuple(self.path)
+
+    @property
+    def paths_of_files(self) -> list[str]:
+        """The same where they lie in a file system; none of a database."""
+        return [] if self.format.lower() == "jdbc" else list(self.paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 import pyarrow as pa
@@ -20,6 +20,7 @@ from anonspark.engine.protocol import Skill, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.binary_files import open_own_parquet
+from anonspark.engine.spark.databases import HeldSnapshot
 from anonspark.engine.spark.errors import (
     opening_table,
     reading_input,
@@ -52,6 +53,7 @@ class SparkEngine:
     """
 
     session: SparkSession
+    _held: list[HeldSnapshot] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def files(self) -> FileSystem:
@@ -81,7 +83,7 @@ class SparkEngine:
     ) -> SparkInput:
         """Open a table of people."""
         if given is None:
-            opened = open_input(self.session, configuration)
+            opened = open_input(self.session, configuration, self._held)
             return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)
 
@@ -173,7 +175,11 @@ class SparkEngine:
             writing_output(),
             described_jobs(context, progress, run_id),
         ):
-            yield
+            try:
+                yield
+            finally:
+                while self._held:
+                    self._held.pop().close()
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
         """Return what :meth:`SparkTable.stage` wrote to some directories."""

@@ -26,6 +26,8 @@ from anonspark.engine.columns.planning import (
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import WantedColumns, require_distinct
 from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.databases import HeldSnapshot, is_database, open_database_table
+from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
@@ -80,12 +82,21 @@ class ColumnPlan:
     data_type: st.DataType
 
 
-def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable:
+def open_input(
+    spark: SparkSession, configuration: Configuration, held: list[HeldSnapshot]
+) -> OpenedTable:
     """Open the input, each of whose files has to have every attribute.
 
-    See :func:`anonspark.engine.spark.tables.open_table`.
+    See :func:`anonspark.engine.spark.tables.open_table`, and of databases
+    :func:`anonspark.engine.spark.databases.open_database_table`.
     """
     options = configuration.input
+    if is_database(options.format):
+        with opening_table(options.paths, options.format, "input.path", "input"):
+            frame = open_database_table(
+                spark, options.paths, options.options, held, path_key="input.path", section="input"
+            )
+        return OpenedTable(frame)
     wanted = WantedColumns(
         {name: one.role != "identifier" for name, one in configuration.attributes.items()},
         options.missing_columns,

@@ -62,7 +62,7 @@ def _require_own_textfile(files: Files, address: str, textfile: str) -> None:
 
 def _require_apart(files: Files, configuration: Configuration, key: str, path: str) -> None:
     target = files.resolved(path).rstrip("/")
-    places = [("input.path", one) for one in configuration.input.paths]
+    places = [("input.path", one) for one in configuration.input.paths_of_files]
     for other_key, other in [*places, ("output.path", configuration.output.path)]:
         # A pattern is as good as the directory above it.
         fixed = re.split(r"[*?\[{]", other)[0]

@@ -78,7 +78,7 @@ def require_usable_output(files: Files, configuration: Configuration) -> None:
         require_reachable(files, "execution.staging_path", f"{staging_path.rstrip('/')}/staged")
     target = files.resolved(output).rstrip("/")
     staging = None if staging_path is None else files.resolved(staging_path).rstrip("/")
-    for path in configuration.input.paths:
+    for path in configuration.input.paths_of_files:
         fixed = path
         for character in _GLOB_CHARACTERS:
             fixed = fixed.split(character)[0]
