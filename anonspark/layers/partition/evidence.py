@@ -225,6 +225,9 @@ class PassEvidence(Evidence):
             return None
         prefix = request.boundary or Boundary((), ())
         bracket = self.outside.bracket
+        if prefix.vantage_point != bracket.vantage_point:
+            # Distances from another point: the one that was counted did not allow a cut.
+            return None
         below = _known_outside(prefix, bracket, bracket.lower, self.outside.before, 1)
         above = _known_outside(prefix, bracket, bracket.upper, self.outside.behind, -1)
         if below is None or above is None:
