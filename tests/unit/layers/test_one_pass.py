@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from counted_tables import (
+    DISTANCE_RULES,
     INT64,
     RULES,
     AnyRule,
@@ -246,9 +247,9 @@ def test_what_criteria_forbid_is_asked_of_the_cluster() -> None:
         (Criterion("s", "distinct", 2),),
         (attribute_of("s", np.bincount(values[:, 0]).tolist()),),
     )
-    for rule in (RULES["strict balanced data"], RULES["relaxed cell"]):
+    for name in ("strict balanced data", "relaxed cell", *DISTANCE_RULES):
         records = Records(columns, values=values, weights=[5.0, 1.0])
-        require_same_tree(records, criteria, rule, 3000, a_fifth())
+        require_same_tree(records, criteria, RULES[name], 3000, a_fifth())
         assert records.passes > 0
         assert records.forests
 
