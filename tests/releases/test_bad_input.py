@@ -618,19 +618,6 @@ class TestWrongConfiguration:
     @pytest.mark.parametrize(
         ("format", "options", "told"),
         [
-            pytest.param("jdbc", {}, ["'jdbc'", "IllegalArgument"], id="jdbc-without-anything"),
-            pytest.param(
-                "jdbc",
-                {"url": "jdbc:postgresql://h/x?password=Zebediah", "dbtable": "Kryptonitis"},
-                ["driver or class", "java.sql.SQLException", "--packages"],
-                id="jdbc-without-a-driver",
-            ),
-            pytest.param(
-                "jdbc",
-                {"url": "jdbc:h2:Zebediah", "dbtable": "t", "driver": "no.Kryptonitis"},
-                ["driver or class", "ClassNotFoundException"],
-                id="jdbc-with-an-unknown-driver",
-            ),
             pytest.param("csv", {"sep": ""}, ["IllegalArgument"], id="csv-without-separator"),
             pytest.param("csv", {"quote": "Zebediah"}, ["SparkRuntimeException"], id="csv-quote"),
             pytest.param(
@@ -650,13 +637,50 @@ class TestWrongConfiguration:
         options: dict[str, Any],
         told: list[str],
     ) -> None:
-        write_table(tmp_path / "input.parquet", people(), "parquet" if format == "jdbc" else format)
+        write_table(tmp_path / "input.parquet", people(), format)
         path = configuration_file(
             tmp_path,
             input={"format": format, "options": options},
             attributes=ATTRIBUTES,
             output=OVER_RELEASE,
             execution={"engine": "spark"},
+        )
+        refused(path, 2, "input.format, input.options: the data source", *told)
+
+    @pytest.mark.usefixtures("spark")
+    @pytest.mark.parametrize(
+        ("address", "options", "told"),
+        [
+            pytest.param(
+                "jdbc:postgresql://h/x", {}, ["'jdbc'", "IllegalArgument"], id="without-a-table"
+            ),
+            pytest.param(
+                "jdbc:postgresql://h/x?password=Zebediah",
+                {"dbtable": "Kryptonitis"},
+                ["driver or class", "java.sql.SQLException", "--packages"],
+                id="without-a-driver",
+            ),
+            pytest.param(
+                "jdbc:h2:Zebediah",
+                {"dbtable": "t", "driver": "no.Kryptonitis"},
+                ["driver or class", "ClassNotFoundException"],
+                id="with-an-unknown-driver",
+            ),
+        ],
+    )
+    def test_databases_that_cannot_be_read(
+        self,
+        refused: Refused,
+        tmp_path: Path,
+        address: str,
+        options: dict[str, Any],
+        told: list[str],
+    ) -> None:
+        path = configuration_file(
+            tmp_path,
+            input={"path": address, "format": "jdbc", "options": options},
+            attributes=ATTRIBUTES,
+            output=OVER_RELEASE,
         )
         refused(path, 2, "input.format, input.options: the data source", *told)
 
