@@ -123,7 +123,7 @@ def search(options: argparse.Namespace) -> None:
         "| attributes | nodes | tuples | objective | limit | exhaustive | pruned | nodes scored |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    requirements = Criteria(5).requirements
+    criteria = Criteria(5)
     for attributes in (3, 5, 7, 9):
         described = []
         for name in NAMES[:attributes]:
@@ -141,16 +141,16 @@ def search(options: argparse.Namespace) -> None:
             for place, name in enumerate(NAMES[:attributes])
         }
         lattice = Lattice((0,) * attributes, domain.heights)
-        codes = domain.encode(pa.table(columns), lattice.lowest)
+        codes, _ = domain.encode(pa.table(columns), lattice.lowest)
         codes, counts = np.unique(codes, axis=0, return_counts=True)
         bottom = Tuples(domain, lattice.lowest, np.ascontiguousarray(codes), counts)
-        groups = bottom.score(Criteria(1).requirements, by_group=True).groups
+        groups = bottom.score(Criteria(1), by_group=True).groups
         records = np.split(groups, np.cumsum(domain.groups(lattice.lowest))[:-1])
         for name in ("average_class_size", "loss"):
             objective = create_objective(name, domain, lattice.lowest, records)
             for limit in (1.0, 0.05):
                 most = int(limit * table.num_rows)
-                problem = Problem(lattice, requirements, objective, table.num_rows, most)
+                problem = Problem(lattice, criteria, objective, table.num_rows, most)
                 seconds, found = [], []
                 for way in (search_exhaustively, search_pruned):
                     way(bottom, problem, lambda _: None)

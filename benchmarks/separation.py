@@ -60,7 +60,7 @@ class Columns(NamedTuple):
 def requirements(k: int) -> Requirements:
     """Return k alone."""
     return Requirements(
-        k, NONE, NONE, np.zeros((0, 2)), np.zeros(1, np.int64), np.zeros(0),
+        k, NONE, NONE, np.zeros((0, 2)), NONE, np.zeros(1, np.int64), np.zeros(0),
         np.zeros(1, np.int64), NONE, np.zeros(0),
     )  # fmt: skip
 

@@ -98,7 +98,7 @@ def _given(
     if reads_as_we_do(spark):
         yield lambda: table
         return
-    selected = select_attributes(table, configuration, identifiers=True)
+    selected = select_attributes(table, configuration, identifiers=True, units=False)
     if configuration.identifiers:
         # They are counted, and must not be staged.
         selected = with_numbers_for_identifiers(selected, configuration)

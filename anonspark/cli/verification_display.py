@@ -29,6 +29,10 @@ def show_verification(console: Console, verification: Verification) -> None:
         ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
         ("fingerprint", published.fingerprint),
     ]
+    if verification.units is not None:
+        units = verification.units
+        told = " (as the run counted)" if units.not_published else ""
+        lines.insert(2, (f"fewest people of a class{told}", units.fewest))
     for one in verification.criteria:
         criterion = one.criterion
         lines.append((f"{criterion.attribute}: {criterion.describe()}", one.measured))

@@ -86,6 +86,44 @@ def unusable_criteria(
     return findings
 
 
+def unusable_unit(attributes: Mapping[str, Attribute], privacy: PrivacyOptions) -> list[Finding]:
+    """Find units that are no attributes, or are named twice, and what does not count units yet."""
+    findings = []
+    for place, name in enumerate(privacy.unit):
+        where = ("privacy", "unit", place)
+        if name not in attributes:
+            near = nearest(name, list(attributes))
+            hint = f"did you mean {near!r}?" if near else "list it among the attributes"
+            findings.append(
+                Finding(
+                    where,
+                    f"found {found(name)}, which is no attribute; expected the name of one, as a "
+                    f"rule with the role 'identifier'; {hint}",
+                )
+            )
+        elif name in privacy.unit[:place]:
+            findings.append(
+                Finding(where, f"found {found(name)} twice; expected each name once; remove one")
+            )
+    others = [key for key, asked in _what_counts_records(privacy).items() if asked]
+    if privacy.unit and others:
+        findings.append(
+            Finding(
+                ("privacy", "unit"),
+                f"found it beside privacy.{' and privacy.'.join(others)}, which count records; "
+                "expected k alone, for they would promise more than they keep where a person has "
+                "several records; remove them, or bring the table to one record a person and "
+                "remove unit",
+            )
+        )
+    return findings
+
+
+def _what_counts_records(privacy: PrivacyOptions) -> dict[str, bool]:
+    keys = {str(key): True for (key, *_), _ in privacy.locations()}
+    return keys | {"delta_presence": privacy.delta_presence is not None}
+
+
 def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]:
     """Find figures that cannot be measured in what is published."""
     if not evaluate.information or style != "mean":

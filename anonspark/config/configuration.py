@@ -19,6 +19,7 @@ from anonspark.config.combinations import (
     unmeasurable,
     unusable_criteria,
     unusable_names,
+    unusable_unit,
 )
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
@@ -50,6 +51,8 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     for key in {one.key for one in CRITERIA.values() if one.is_later}:
         if privacy.get(key) == []:
             del privacy[key]
+    if privacy.get("unit") == []:
+        del privacy["unit"]
     return document
 
 
@@ -127,6 +130,7 @@ class Configuration(Section):
         findings = [
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
+            *unusable_unit(self.attributes, self.privacy),
             *generated_columns(self.attributes, self.output.style, self.missing),
             *self.model.findings(self.attributes, self.output.style),
             *unmeasurable(self.evaluate, self.output.style),
@@ -225,6 +229,8 @@ class Configuration(Section):
             self.model_dump(mode="json", include={"input", "attributes", "missing"})
         )
         document["attributes"] = list(document["attributes"].items())
+        if self.privacy.unit:
+            document["unit"] = self.privacy.unit
         document["seed"] = self._seed_hash()
         return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 

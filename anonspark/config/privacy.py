@@ -170,6 +170,10 @@ def _one_or_more(value: object) -> object:
     return [value] if isinstance(value, dict) else value
 
 
+def _name_or_names(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 class _WithSeveralBounds(Section):
     """Criteria whose sections have more than one key beside the attribute."""
 
@@ -232,6 +236,8 @@ class PrivacyOptions(_WithOneBound):
     ----------
     k : int
         Smallest class size allowed.
+    unit : list of str
+        Attributes that tell people apart, of whom a class has to have k; empty for records.
     l_diversity : list of LDiversity
     t_closeness : list of TCloseness
     alpha_k_anonymity : list
@@ -239,6 +245,14 @@ class PrivacyOptions(_WithOneBound):
     delta_presence : DeltaPresence or None
     """
 
+    unit: Annotated[list[str], BeforeValidator(_name_or_names)] = Field(
+        default=[],
+        description=(
+            "The attribute, or attributes, that tell people apart, such as a patient number: k "
+            "then counts people, of whom several records may be about one. Without it every "
+            "record counts as a person."
+        ),
+    )
     delta_presence: DeltaPresence | None = Field(
         default=None,
         description=(

@@ -14,9 +14,9 @@ from typing import Literal
 
 import pyarrow as pa
 
-Need = Literal["information", "baseline", "rounds", "one record"]
+Need = Literal["information", "baseline", "rounds", "one record", "units"]
 """What a figure is measured with only: ``evaluate.information``, a model without outlier handling,
-several rounds, or an attacker who aims at one record."""
+several rounds, an attacker who aims at one record, or ``privacy.unit``."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -150,7 +150,7 @@ SUMMARY = (
         "long",
         "classes",
         better="larger",
-        line=6,
+        line=7,
         help="Groups that the model formed.",
     ),
     Figure(
@@ -158,7 +158,7 @@ SUMMARY = (
         "long",
         "classes by published tuple",
         better="larger",
-        line=7,
+        line=8,
         help="Classes by published tuple.",
     ),
     Figure(
@@ -167,7 +167,7 @@ SUMMARY = (
         "discernibility metric",
         is_symbol=True,
         better="smaller",
-        line=9,
+        line=10,
         help="Discernibility metric, in squared records.",
     ),
     Figure(
@@ -176,7 +176,7 @@ SUMMARY = (
         "certainty penalty",
         is_symbol=True,
         better="smaller",
-        line=10,
+        line=11,
         help="Global certainty penalty, summed over records and quasi-identifiers.",
     ),
     Figure(
@@ -186,7 +186,7 @@ SUMMARY = (
         "0 to 1",
         is_symbol=True,
         better="smaller",
-        line=11,
+        line=12,
         help="Global certainty penalty as a share, from 0 (nothing lost) to 1.",
     ),
     Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller"),
@@ -204,7 +204,7 @@ SUMMARY = (
         "mean class size",
         "records",
         better="smaller",
-        line=8,
+        line=9,
         help="Records per group.",
     ),
     Figure(
@@ -240,6 +240,21 @@ SUMMARY = (
         line=5,
         help="Records of the smallest class by published tuple.",
     ),
+    Figure(
+        "units",
+        "long",
+        "people whom the records are about",
+        needs="units",
+        help="Different people whom the records of the input are about.",
+    ),
+    Figure(
+        "smallest_units",
+        "long",
+        "fewest people of a class (k = {k})",
+        needs="units",
+        line=6,
+        help="People whom the records of a class are about, in the class of the fewest.",
+    ),
     Figure("baseline_classes", "long", "classes without outlier handling", needs="baseline"),
     Figure("baseline_dm", _SQUARES, "dm without outlier handling", needs="baseline"),
     Figure(
@@ -247,7 +262,7 @@ SUMMARY = (
         "double",
         "gcp_total without outlier handling",
         needs="baseline",
-        line=12,
+        line=13,
     ),
     Figure(
         "baseline_mean_class_size",

@@ -37,6 +37,8 @@ class Requirements(NamedTuple):
         The sensitive attribute that it is about.
     bounds : float64 ndarray of shape (r, 2)
         l (and c), the largest share, t, or beta.
+    certain : int64 ndarray of shape (r,)
+        Larger groups satisfy the requirement for certain, and are not looked at.
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
@@ -54,6 +56,7 @@ class Requirements(NamedTuple):
     kinds: npt.NDArray[np.int64]
     attributes: npt.NDArray[np.int64]
     bounds: npt.NDArray[np.float64]
+    certain: npt.NDArray[np.int64]
     first_value: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
     first_node: npt.NDArray[np.int64]
@@ -67,6 +70,7 @@ REQUIREMENTS = types.NamedTuple(
         int64[::1],
         int64[::1],
         float64[:, ::1],
+        int64[::1],
         int64[::1],
         float64[::1],
         int64[::1],
@@ -141,6 +145,15 @@ def _hierarchical_distance(requirements, attribute, counts, size):
     return distance
 
 
+@kernel(boolean(REQUIREMENTS, int64))
+def all_certain(requirements, size):
+    """Return whether a group of a size satisfies all requirements beyond k, whatever is in it."""
+    certain = True
+    for r in range(requirements.kinds.shape[0]):
+        certain = certain and size > requirements.certain[r]
+    return certain
+
+
 @kernel(types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def judge(requirements, counts, present, distinct, size):
     """Return the first requirement beyond k that a group violates, and what it takes to mend that.
@@ -173,6 +186,8 @@ def judge(requirements, counts, present, distinct, size):
         return -1, 0
     present[:distinct].sort()
     for r in range(requirements.kinds.shape[0]):
+        if size > requirements.certain[r]:
+            continue
         kind = requirements.kinds[r]
         attribute = requirements.attributes[r]
         bound = requirements.bounds[r, 0]
@@ -268,7 +283,7 @@ def group_satisfies(requirements, values, order, start, stop, counts, present):
     """
     if stop - start < requirements.k:
         return False
-    if requirements.kinds.shape[0] == 0:
+    if all_certain(requirements, stop - start):
         return True
     distinct = count_values(values, order, start, stop, counts, present, 0)
     violated = first_unsatisfied(requirements, counts, present, distinct, stop - start)

@@ -13,7 +13,12 @@ import numpy as np
 from numba import boolean, int32, int64, types, uint64, void
 
 from anonspark.kernels.compiling import kernel
-from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, first_unsatisfied
+from anonspark.kernels.criteria import (
+    REQUIREMENTS,
+    all_certain,
+    clear_counts,
+    first_unsatisfied,
+)
 
 
 @kernel(boolean(int32[:, ::1], int64, int64, int64, int64))
@@ -207,6 +212,7 @@ def score_classes(codes, counts, d, requirements, first, groups):
         # Calls cost more than what most classes need.
         if size >= k and (
             no_others
+            or all_certain(requirements, size)
             or _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present)
         ):
             satisfied += 1
@@ -251,6 +257,7 @@ def find_utility_classes(codes, counts, d, requirements):
             size += counts[row]
         if size >= k and (
             no_others
+            or all_certain(requirements, size)
             or _satisfies(codes, counts, d, start, stop, size, requirements, tallies, present)
         ):
             rows[found] = start

@@ -13,15 +13,15 @@ import pyarrow as pa
 from anonspark.config.models import RoundOptions
 from anonspark.core.columns import (
     CLASS_ID,
-    PAYLOAD_HASH,
     PENALTY,
     Part,
-    is_payload,
 )
 from anonspark.core.criteria import Criteria
+from anonspark.core.units import numbered
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
+from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.generalize.figures import exact_sums
@@ -45,6 +45,7 @@ from anonspark.models.model import (
     Task,
     WholeGroups,
     class_batch,
+    finished_schema,
     result_batch,
 )
 from anonspark.staged.keys import coded_schema, key_matrix
@@ -73,7 +74,9 @@ class Block:
     hashes : int64 ndarray of shape (n,)
         Keyed hash of each record.
     values : int64 ndarray of shape (n, s)
-        Number of each record's sensitive values.
+        Number of each record's sensitive values, and of whom it is about where people are counted.
+    requirements : Requirements
+        What groups have to satisfy, for these values.
     cell_low, cell_high : float64 ndarray of shape (d,)
         Bounds of the leaf's cell.
     path : int
@@ -86,6 +89,7 @@ class Block:
     units: Positions
     hashes: Codes
     values: Codes
+    requirements: Requirements
     cell_low: Positions
     cell_high: Positions
     path: int
@@ -236,13 +240,12 @@ class BlockwiseModel(Model):
         options = self._round_options
         if options is None:
             return None
-        criteria = self.task.criteria
-        neighbors = options.lof_neighbors or max(criteria.k - 1, 1)
+        neighbors = options.lof_neighbors or max(self.task.criteria.k - 1, 1)
         by_density = options.reference == "density"
         if options.separation == "always":
-            return PublishedSeparation(criteria, neighbors, by_density)
+            return PublishedSeparation(neighbors, by_density)
         quasi_identifiers = self.task.generalizer.quasi_identifiers
-        return PayingSeparation(criteria, neighbors, by_density, quasi_identifiers, price)
+        return PayingSeparation(neighbors, by_density, quasi_identifiers, price)
 
 
 @dataclass(frozen=True)
@@ -254,6 +257,7 @@ class Contents:
     normalized: Positions
     hashes: Codes
     values: Codes
+    requirements: Requirements
 
     def take(self, rows: Codes) -> Contents:
         """Return those of some records."""
@@ -263,6 +267,7 @@ class Contents:
             self.normalized[rows],
             self.hashes[rows],
             self.values[rows],
+            self.requirements,
         )
 
 
@@ -280,12 +285,17 @@ class FormGroups:
         quasi_identifiers = self.generalizer.quasi_identifiers
         d = len(quasi_identifiers)
         keys = key_matrix(records, quasi_identifiers, self.criteria)
+        values, units = np.ascontiguousarray(keys[:, d + 2 :]), 0
+        if self.criteria.units is not None:
+            numbers, units = numbered(values[:, -1])
+            values[:, -1] = self.criteria.first_value[-1] + numbers
         contents = Contents(
             codes=np.ascontiguousarray(keys[:, :d]),
             positions=np.empty((len(keys), d), np.float64),
             normalized=np.empty((len(keys), d), np.float64),
             hashes=np.ascontiguousarray(keys[:, d]),
-            values=np.ascontiguousarray(keys[:, d + 2 :]),
+            values=values,
+            requirements=self.criteria.requirements_among(units),
         )
         for j, quasi_identifier in enumerate(quasi_identifiers):
             positions = quasi_identifier.positions(keys[:, j])
@@ -320,6 +330,7 @@ class FormGroups:
                 units=np.array([quasi_identifier.unit for quasi_identifier in quasi_identifiers]),
                 hashes=contents.hashes[rows],
                 values=contents.values[rows],
+                requirements=contents.requirements,
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
@@ -368,7 +379,12 @@ class _FinishBlocks:
                 normal = np.ones(len(order), bool)
             else:
                 normal = self.separation.normal_records(
-                    contents.codes, contents.normalized, contents.values, order, groups.starts
+                    contents.codes,
+                    contents.normalized,
+                    contents.values,
+                    order,
+                    groups.starts,
+                    contents.requirements,
                 )
             kept.append(order[normal])
             classes.append(np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64))
@@ -382,7 +398,7 @@ class _FinishBlocks:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         published, figures = generalizer.generalize(contents.codes[order], starts)
         paths = np.concatenate([groups.paths for groups in groups_of])
-        own = [PAYLOAD_HASH, *(name for name in records.column_names if is_payload(name))]
+        own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
         names = np.repeat(paths.view(np.int64), sizes)
         yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
         whole = WholeGroups(

@@ -30,7 +30,7 @@ class _CanonGroups(GroupFormer):
             block.hashes,
             block.values,
             np.uint64(block.path),
-            self.criteria.requirements,
+            block.requirements,
             self.spread,
         )
         return Groups(order, starts, paths)

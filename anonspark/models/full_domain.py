@@ -18,7 +18,6 @@ from anonspark.core.criterion import Criterion
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import published_fields
 from anonspark.layers.generalize.full_domain import FullDomainRecoding
@@ -236,7 +235,7 @@ class FullDomain(Model):
                 f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}; "
                 "anonymize parts of the table, or use another model"
             )
-        requirements = self._requirements(table)
+        criteria = self._criteria(table)
         lattice = self._lattice
         if table.number <= len(self._levels):
             given = self._levels[table.number - 1]
@@ -245,10 +244,10 @@ class FullDomain(Model):
             table.records, self._domain, lattice.lowest, self.options.driver_tuples
         )
         try:
-            problem = self._problem(bottom, lattice, requirements, table)
+            problem = self._problem(bottom, lattice, criteria, table)
             best = self._search(bottom, problem, table)
             if best is not None:
-                return self._recode(table, bottom, best.levels, requirements)
+                return self._recode(table, bottom, best.levels, criteria)
         finally:
             bottom.release()
         if table.number > 1:
@@ -277,7 +276,7 @@ class FullDomain(Model):
         )
         return Suppressed(Records(packed, schema), labels)
 
-    def _requirements(self, table: Round) -> Requirements:
+    def _criteria(self, table: Round) -> Criteria:
         criteria = self.task.criteria
         if self.options.t_reference == "round" and table.number > 1 and criteria.sensitive:
             counts = count_values(table.records, criteria)
@@ -285,18 +284,18 @@ class FullDomain(Model):
             criteria = replace(
                 criteria, sensitive=tuple(replace(one, counts=own) for one, own in sensitive)
             )
-        return criteria.requirements
+        return criteria
 
     def _problem(
-        self, bottom: TupleTable, lattice: Lattice, requirements: Requirements, table: Round
+        self, bottom: TupleTable, lattice: Lattice, criteria: Criteria, table: Round
     ) -> Problem:
         # Every class, for the records in each group.
-        groups = bottom.score(Criteria(1).requirements, by_group=True).groups
+        groups = bottom.score(Criteria(1), by_group=True).groups
         bounds = np.cumsum(self._domain.groups(lattice.lowest))[:-1]
         records = np.split(groups, bounds)
         return Problem(
             lattice,
-            requirements,
+            criteria,
             create_objective(self.options.objective, self._domain, lattice.lowest, records),
             rows=table.rows,
             most_suppressed=int(Decimal(str(self.options.largest_share)) * table.rows),
@@ -321,11 +320,11 @@ class FullDomain(Model):
         return search(bottom, problem, tell)
 
     def _recode(
-        self, table: Round, bottom: TupleTable, levels: Levels, requirements: Requirements
+        self, table: Round, bottom: TupleTable, levels: Levels, criteria: Criteria
     ) -> Anonymized:
         chosen = bottom.roll_up(levels)
         try:
-            rows = self._rows(table, chosen, levels, requirements)
+            rows = self._rows(table, chosen, levels, criteria)
         except BaseException:
             chosen.release()
             raise
@@ -333,14 +332,12 @@ class FullDomain(Model):
         in_order = {one.name: by_name[one.name] for one in self.task.generalizer.quasi_identifiers}
         return Anonymized(rows, in_order, chosen.release)
 
-    def _rows(
-        self, table: Round, chosen: TupleTable, levels: Levels, requirements: Requirements
-    ) -> Table:
+    def _rows(self, table: Round, chosen: TupleTable, levels: Levels, criteria: Criteria) -> Table:
         """Return the records and the classes of one round, of the result's schema."""
         packing = Packing(tuple(self._domain.groups(levels)))
         names = word_names(packing.words)
         path = np.uint64(root_path(self.task.seed % 2**64, table.number))
-        classes, few = self._classes(table, chosen, requirements)
+        classes, few = self._classes(table, chosen, criteria)
         # Who knows the path knows the seed.
         classes = classes.with_hashes({CLASS_ID: _name_columns(levels)}, int(path.view(np.int64)))
         classes = classes.select([*names, "size", CLASS_ID])
@@ -353,20 +350,18 @@ class FullDomain(Model):
         describe = _DescribeClasses(self._recoding(levels), packing, table.number)
         return records.union(classes.map_batches(describe, RESULT))
 
-    def _classes(
-        self, table: Round, tuples: TupleTable, requirements: Requirements
-    ) -> tuple[Table, bool]:
+    def _classes(self, table: Round, tuples: TupleTable, criteria: Criteria) -> tuple[Table, bool]:
         """Return words, size and labels of every utility class, and whether they are few."""
         packing = Packing(tuple(self._domain.groups(tuples.levels)))
         recoding, called = self._recoding(tuples.levels), _name_columns(tuples.levels)
         labels = [pa.field(name, pa.string()) for name in called]
         if isinstance(tuples, DistributedTuples):
-            found = tuples.utility_class_rows(requirements)
+            found = tuples.utility_class_rows(criteria)
             schema = pa.schema([*found.schema, *labels])
             return found.map_batches(_NameClasses(recoding, packing), schema), False
         if not isinstance(tuples, Tuples):
             raise TypeError(f"unknown table of tuples: {type(tuples).__name__}")
-        groups, sizes = tuples.utility_classes(requirements)
+        groups, sizes = tuples.utility_classes(criteria)
         words = zip(word_names(packing.words), packing.pack(groups), strict=True)
         numbers = {**{name: pa.array(word) for name, word in words}, "size": pa.array(sizes)}
         columns = pa.table(numbers | dict(zip(called, recoding.names(groups), strict=True)))

@@ -38,7 +38,7 @@ class _MicroaggregationGroups(GroupFormer):
             block = replace(block, normalized=spread)
         rows = np.arange(len(block.codes))
         order, starts = self._grow(block, rows)
-        if self.criteria.criteria:
+        if self.criteria.has_more_than_k:
             # Merging what was grown without a thought of the criteria can end in huge groups; so
             # it is also done inside the groups of a median cut, which keeps the criteria.
             within, bounds = self._grow_within_cuts(block)
@@ -58,9 +58,9 @@ class _MicroaggregationGroups(GroupFormer):
             self.passes,
         )
         order = rows[order]
-        if self.criteria.criteria:
+        if self.criteria.has_more_than_k:
             starts = merge_unsatisfied(
-                block.normalized, block.values, order, starts, self.criteria.requirements
+                block.normalized, block.values, order, starts, block.requirements
             )
         return order, starts
 

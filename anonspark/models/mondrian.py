@@ -35,7 +35,7 @@ class MondrianGroups(GroupFormer):
             block.cell_low,
             block.cell_high,
             np.uint64(block.path),
-            self.criteria.requirements,
+            block.requirements,
             self.relaxed,
             self.balanced,
             self.cell,

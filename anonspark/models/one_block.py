@@ -66,7 +66,12 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
         if number == model.rounds or separation is None:
             break
         normal = separation.normal_records(
-            contents.codes, contents.normalized, contents.values, groups.order, groups.starts
+            contents.codes,
+            contents.normalized,
+            contents.values,
+            groups.order,
+            groups.starts,
+            contents.requirements,
         )
         rows = np.sort(groups.order[~normal])
         if not _may_have_a_round(model.task.criteria, contents.values[rows]):
@@ -97,6 +102,8 @@ def _may_have_a_round(criteria: Criteria, values: Codes) -> bool:
         np.bincount(values[:, place] - first[place], minlength=int(first[place + 1] - first[place]))
         for place in range(len(criteria.sensitive))
     ]
+    if criteria.units is not None and len(np.unique(values[:, -1])) < criteria.k:
+        return False
     return criteria.satisfied_by(len(values), counts)
 
 

@@ -113,7 +113,7 @@ def release_manifest(
     summary, basis = findings.figures.summary, findings.basis
     description = findings.form.description
     seconds = context.progress.seconds
-    manifest = {
+    manifest: dict[str, Any] = {
         "run_id": context.run_id,
         "started": context.started.isoformat(timespec="seconds"),
         "seconds": {name: round(own, 3) for name, own in seconds.items()},
@@ -145,6 +145,9 @@ def release_manifest(
         ],
         "attempt": attempt,
     }
+    units = findings.figures.units
+    if units is not None:
+        manifest["published"]["units"] = [list(pair) for pair in sorted(units.items())]
     if findings.version:
         manifest["input_version"] = dict(findings.version)
     if findings.choice is not None:

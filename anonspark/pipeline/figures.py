@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -23,6 +23,7 @@ from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.information import Information
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.verification.units import K_UNITS
 
 Row = dict[str, Any]
 """A row of a table of metrics: column to figure, text or moment."""
@@ -41,12 +42,15 @@ class Measured:
         None without delta-presence.
     information : Information or None
         None where the configuration does not ask for it.
+    units : mapping of int to int or None
+        Classes of each number of people whom their records are about; None where records count.
     """
 
     published: PublishedClasses
     criteria: Sequence[MeasuredCriterion]
     presence: Presence | None = None
     information: Information | None = None
+    units: Mapping[int, int] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +65,8 @@ class Figures(Redacted):
     counted : dict
         Counts that the tables may withhold as they are, by the name that gates have for them:
         for the gates alone, never written.
+    units : mapping of int to int or None
+        Classes of each number of people; None where records count.
     """
 
     summary: Row
@@ -69,6 +75,7 @@ class Figures(Redacted):
     privacy: list[Row]
     risk: list[Row]
     counted: dict[str, int]
+    units: Mapping[int, int] | None = None
 
 
 def make_figures(
@@ -107,6 +114,10 @@ def make_figures(
         "run_id": run_id,
         "started": started,
     }
+    if snapshot.units is not None and measured.units is not None:
+        summary["smallest_units"] = min(measured.units)
+        # Of records left out nothing may be told, nor whether somebody has no others.
+        summary["units"] = snapshot.units.number if basis.values_told else None
     if measured.information is not None:
         summary["entropy"] = sum(measured.information.entropy)
         summary["kl_divergence"] = measured.information.divergence
@@ -120,6 +131,7 @@ def make_figures(
         privacy=[row | own for row in _privacy_rows(configuration, measured)],
         risk=[row | own for row in risk],
         counted=counts | _missing_by_gate(basis),
+        units=measured.units,
     )
 
 
@@ -206,6 +218,8 @@ def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]
         "measured": float(measured.published.smallest),
     }
     rows: list[Row] = [size]
+    if measured.units is not None:
+        rows.append({**size, "criterion": K_UNITS, "measured": float(min(measured.units))})
     for one in measured.criteria:
         rows.append(
             {
@@ -267,8 +281,15 @@ def _missing_by_gate(basis: Basis) -> dict[str, int]:
 
 
 def _risk_rows(options: RiskOptions, totals: Sequence[Totals], measured: Measured) -> list[Row]:
-    """Return the risk of each round's classes, and of the release by published tuple."""
+    """Return the risk of each round's classes, and of the release by published tuple.
+
+    Where people are counted, that of the classes of the release alone.
+    """
     rows: list[Row] = []
+    if measured.units is not None:
+        # Whoever looks for a person finds none of the people of a class among the others.
+        found = attacks(measured.units, options.threshold)
+        return [{"population": False, **risk_row(attack, options)} for attack in found]
     for number, own in enumerate(totals, start=1):
         found = attacks(own.sizes, options.threshold)
         rows += [{"round": number, **risk_row(attack, options)} for attack in found]

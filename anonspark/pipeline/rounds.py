@@ -20,6 +20,7 @@ from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.prepare.units import has_units
 from anonspark.layers.publish.run_state import FinishedRound
 from anonspark.layers.publish.staging import Staging
 from anonspark.models.model import Model, Round, finished_schema
@@ -44,6 +45,8 @@ class Residual:
         Their number.
     counts : list of int64 ndarray
         How often each value of each sensitive attribute of a criterion occurs among them.
+    has_k_units : bool
+        Whether they are about k people at least, where people are counted.
     labels : pyarrow.Table or None
         The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`;
         None where they are not published.
@@ -52,6 +55,7 @@ class Residual:
     records: Records
     rows: int
     counts: list[npt.NDArray[np.int64]]
+    has_k_units: bool = True
     labels: pa.Table | None = None
 
     @property
@@ -227,8 +231,12 @@ class _Rounds:
             least = without * Decimal(str(self.model.minimum_gain))
             if without - result.penalty_if_last < least:
                 return True
-        counts = count_values(self._left_over(path), self.criteria)
-        return not self.criteria.satisfied_by(result.left_over, counts)
+        left_over = self._left_over(path)
+        counts = count_values(left_over, self.criteria)
+        return not (
+            self.criteria.satisfied_by(result.left_over, counts)
+            and has_units(left_over, result.left_over, self.criteria)
+        )
 
     def _will_be_undone(self, result: RoundResult) -> bool:
         """Return whether a last round goes anyway, for the release loses less without it.
@@ -342,20 +350,22 @@ def _stage_residual(
     model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
     counts = count_values(records, criteria)
+    has_k = has_units(records, rows, criteria)
     suppressed = model.suppress(records)
     if suppressed is None:
-        return Residual(records, rows, counts)
-    if not criteria.satisfied_by(rows, counts):
+        return Residual(records, rows, counts, has_k)
+    if not (has_k and criteria.satisfied_by(rows, counts)):
         violated = criteria.violated_by(rows, counts) if rows >= criteria.k else None
-        what = (
-            f"are fewer than k = {criteria.k}"
-            if violated is None
-            else f"violate {violated.describe()} on attribute {violated.attribute!r}"
-        )
+        if violated is not None:
+            what = f"violate {violated.describe()} on attribute {violated.attribute!r}"
+        elif rows < criteria.k:
+            what = f"are fewer than k = {criteria.k}"
+        else:
+            what = f"are about fewer than k = {criteria.k} people"
         raise GuaranteeError(
             f"model.residual: the {rows:,} records that no round found a class for {what} "
             "together, so they cannot be published as a class of their own, not even suppressed; "
             "set it to drop, or weaken the criteria; nothing was published"
         )
     suppressed.records.packed.stage(path)
-    return Residual(records, rows, counts, suppressed.labels)
+    return Residual(records, rows, counts, has_k, suppressed.labels)

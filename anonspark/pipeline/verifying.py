@@ -19,6 +19,7 @@ from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.left_out import write_left_out
 from anonspark.pipeline.tasks import sensitive_values
+from anonspark.pipeline.units import require_units
 from anonspark.release.regions import leaves_by_label
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
@@ -88,11 +89,13 @@ def verify_staged(
             [one for one in criteria if model.keeps(one.criterion)],
             snapshot.rows - basis.left_out,
         )
+        k = context.configuration.privacy.k
+        units = require_units(basis.rounds.finished, snapshot, published, k)
         criteria = _with_told_distances(table, form.columns, criteria, basis)
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
-    return VerifiedRelease(table, Measured(published, criteria, presence), files)
+    return VerifiedRelease(table, Measured(published, criteria, presence, units=units), files)
 
 
 def _require_promises(

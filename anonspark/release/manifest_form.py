@@ -54,6 +54,7 @@ class _Published(_Part):
     rows_left_out: Count | None = 0
     left_out_values: Literal["told", "withheld"] = "told"
     sensitive_values: dict[str, Count] = {}
+    units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
     columns: list[str] = []
     quasi_identifier_columns: list[str]
     quasi_identifiers: list[_QuasiIdentifier]
@@ -159,6 +160,8 @@ _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
     "_Attribute": {"order", "weight"},
     "_Manifest": {"chosen_model", "input_version"},
+    # Of releases that count people.
+    "_Published": {"units"},
     # Of releases that Spark has made.
     "_Versions": {"spark", "pyspark", "pandas"},
 }

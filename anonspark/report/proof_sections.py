@@ -37,6 +37,9 @@ def guarantee(evidence: Evidence) -> Section:
             Verdict(smallest >= required),
         ]
     ]
+    units = proof.get("units")
+    if units:
+        rows.append(_units_row(units, required, evidence))
     rows += [_criterion_row(one) for one in proof.get("criteria") or ()]
     rows += _presence_rows(evidence)
     promised = evidence.manifest.fingerprint
@@ -52,9 +55,10 @@ def guarantee(evidence: Evidence) -> Section:
     rows += _attack_rows(evidence)
     holds = bool(proof.get("holds", True))
     if holds:
+        whom = "records of others" if units else "others"
         verdict = (
             f"The guarantee holds: every published record shares its quasi-identifiers with at "
-            f"least {required - 1:,} others, and every other requirement is met."
+            f"least {required - 1:,} {whom}, and every other requirement is met."
         )
     else:
         verdict = (
@@ -71,6 +75,10 @@ def guarantee(evidence: Evidence) -> Section:
         Text(
             "Measured for this report from the published files alone, not from what the "
             "anonymizer said of them. Anybody who has the files can repeat the proof:"
+            if not units or units["proven"]
+            else "Measured for this report from the published files, but for the people: what "
+            "tells them apart is not published, and the run counted them before it published. "
+            "Anybody who has the files can repeat the rest of the proof:"
         ),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
@@ -86,6 +94,17 @@ def _command(evidence: Evidence) -> str:
     if evidence.original is not None:
         command += f" --original {shlex.quote(evidence.original)}"
     return command
+
+
+def _units_row(units: Row, required: int, evidence: Evidence) -> list[str | Verdict]:
+    fewest = int(units["fewest"])
+    told = "" if units["proven"] else ", as the run counted"
+    return [
+        f"k-anonymity: people of the class that has the fewest{told}",
+        f"at least {required:,}",
+        evidence.rules.count(fewest),
+        Verdict(fewest >= required),
+    ]
 
 
 def _criterion_row(one: Row) -> list[str | Verdict]:

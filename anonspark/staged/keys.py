@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.columns import RECORD_HASH, code_column, quasi_identifier_column
+from anonspark.core.columns import RECORD_HASH, UNIT, code_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.units import with_units
 
 
 def key_matrix(
@@ -33,9 +34,9 @@ def key_matrix(
 
     Returns
     -------
-    int64 ndarray of shape (n, d + 2 + s)
-        Codes of the quasi-identifiers, record hash, number of the record, and numbers of the
-        sensitive values, those of all attributes numbered through.
+    int64 ndarray of shape (n, d + 2 + s), one column more where people are counted
+        Codes of the quasi-identifiers, record hash, number of the record, numbers of the sensitive
+        values, those of all attributes numbered through, and the hash of whom the record is about.
     """
     d = len(quasi_identifiers)
     keys = np.zeros((batch.num_rows, key_width(d, criteria)), np.int64)
@@ -53,6 +54,9 @@ def key_matrix(
     for index, attribute in enumerate(criteria.sensitive):
         numbers = attribute.encode(batch.column(attribute.column))
         keys[:, d + 2 + index] = criteria.first_value[index] + numbers
+    if criteria.units is not None:
+        keys[:, -1] = batch.column(UNIT).to_numpy()
+        keys[:, d] = with_units(keys[:, d], keys[:, -1])
     return keys
 
 
@@ -94,12 +98,13 @@ def key_columns(d: int, criteria: Criteria, *, coded: bool) -> list[str]:
     """Return the columns of staged records that :func:`key_matrix` needs."""
     name_of = code_column if coded else quasi_identifier_column
     names = [*map(name_of, range(d)), RECORD_HASH]
-    return names + [attribute.column for attribute in criteria.sensitive]
+    units = [UNIT] if criteria.units is not None else []
+    return names + [attribute.column for attribute in criteria.sensitive] + units
 
 
 def key_width(d: int, criteria: Criteria) -> int:
     """Return the number of columns of :func:`key_matrix`."""
-    return d + 2 + len(criteria.sensitive)
+    return d + 2 + len(criteria.sensitive) + (criteria.units is not None)
 
 
 def normalized_positions(

@@ -6,7 +6,7 @@ shared with it are the vocabulary of the configuration and the reading of files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -38,6 +38,7 @@ from anonspark.verification.release_files import audit_table_files
 from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive_figures import MeasuredSensitive, measure_sensitive
+from anonspark.verification.units import measure_units
 
 
 def verify_release(
@@ -217,6 +218,11 @@ def audit_table(
             f"{where}: its records are not those that were published (the fingerprint "
             "differs from the manifest's); restore the release or publish it again"
         )
+    units = measure_units(data, claim)
+    warnings = list(sensitive.warnings)
+    if units is not None:
+        failures += units.broken(claim.privacy.k)
+        warnings += units.warnings()
     labels = Labels.of(data, claim)
     presence = _presence(labels)
     if presence is not None and claim.privacy.delta_presence is not None:
@@ -240,7 +246,8 @@ def audit_table(
         published=published,
         criteria=sensitive.criteria,
         sensitive=sensitive.figures,
-        risk=_risk(published, counts, claim),
+        units=units,
+        risk=_risk(published.sizes if units is None else units.classes, counts, claim),
         presence=presence,
         truthfulness=truthfulness,
         loss=by_original.loss if by_original is not None else None,
@@ -249,7 +256,7 @@ def audit_table(
         if by_population is not None
         else None,
         failures=failures,
-        warnings=sensitive.warnings,
+        warnings=warnings,
     )
 
 
@@ -330,12 +337,12 @@ def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:
 
 
 def _risk(
-    published: PublishedClasses, counts: RegionCounts | None, claim: Claim
+    sizes: Mapping[int, int], counts: RegionCounts | None, claim: Claim
 ) -> list[dict[str, object]]:
     """Return the risk by attacker; of a population that does not cover the release, nothing."""
     covered = counts is not None and bool((counts.population >= counts.released).all())
     if counts is not None and covered:
         found = attacks_with_population(counts.released, counts.population, claim.risk.threshold)
     else:
-        found = attacks(published.sizes, claim.risk.threshold)
+        found = attacks(sizes, claim.risk.threshold)
     return [{"population": covered, **risk_row(attack, claim.risk)} for attack in found]

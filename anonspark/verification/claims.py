@@ -85,6 +85,10 @@ class Claim:
         What was found not to hold while the promise was read.
     statements : Statements or None
         What manifest and metrics say, to be held against what is counted.
+    as_they_came : tuple of str
+        Attributes that are published so.
+    units : mapping of int to int or None
+        Classes of each number of people, as the run counted them; None where it did not.
     """
 
     privacy: PrivacyOptions
@@ -104,6 +108,8 @@ class Claim:
     publishable: tuple[str, ...] | None = None
     failures: tuple[str, ...] = ()
     statements: Statements | None = None
+    as_they_came: tuple[str, ...] = ()
+    units: Mapping[int, int] | None = None
 
 
 def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:
@@ -174,6 +180,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         publishable=_publishable(attributes),
         failures=(*failures, *left_out.failures),
         statements=statements,
+        as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
+        units=statements.units,
     )
 
 
@@ -219,6 +227,7 @@ def claim_of_configuration(
         drops_missing=configuration.missing == "drop",
         risk=configuration.evaluate.risk,
         publishable=_publishable(attributes),
+        as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
     )
     if promise is None:
         return required
@@ -235,6 +244,7 @@ def claim_of_configuration(
         uncertainty=promise.uncertainty,
         fingerprint=promise.fingerprint,
         statements=promise.statements,
+        units=promise.units,
     )
 
 

@@ -15,6 +15,7 @@ from anonspark.verification.loss import Loss
 from anonspark.verification.presence import Presence
 from anonspark.verification.sensitive_figures import SensitiveFigures
 from anonspark.verification.truthfulness import Truthfulness
+from anonspark.verification.units import MeasuredUnits
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +38,8 @@ class Verification(Redacted):
         Of every sensitive attribute.
     risk : list of dict
         Rows as those of the table ``risk``: attackers, figures, and whether each is high.
+    units : MeasuredUnits or None
+        Those of the classes; None where records count.
     presence : Presence or None
         What an attacker learns of who is in the release; None where that was not required.
     truthfulness : Truthfulness or None
@@ -60,6 +63,7 @@ class Verification(Redacted):
     criteria: list[MeasuredCriterion]
     sensitive: list[SensitiveFigures]
     risk: list[dict[str, object]]
+    units: MeasuredUnits | None = None
     presence: Presence | None = None
     truthfulness: Truthfulness | None = None
     loss: Loss | None = None
@@ -119,6 +123,14 @@ class Verification(Redacted):
                 {name: _finite(value) for name, value in one.as_dict().items()}
                 for one in self.sensitive
             ],
+            "units": None
+            if self.units is None
+            else {
+                "unit": list(self.units.unit),
+                "fewest": self.units.fewest,
+                "classes": [list(pair) for pair in sorted(self.units.classes.items())],
+                "proven": not self.units.not_published,
+            },
             "risk": self.risk,
             "presence": presence,
             "truthfulness": None

@@ -27,6 +27,7 @@ from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
+from anonspark.verification.units import K_UNITS
 
 Row = Mapping[str, Any]
 
@@ -116,6 +117,12 @@ class Statements:
     risk: RiskOptions
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+
+    @property
+    def units(self) -> dict[int, int] | None:
+        """Classes of each number of units, as the run counted them; None where it did not."""
+        said = self.manifest["published"].get("units")
+        return dict(said) if said else None
 
     def contradictions(self) -> list[str]:
         """Tell what the manifest and the metrics say differently, one sentence each."""
@@ -223,6 +230,8 @@ class Statements:
         yield _Said("published.columns", said.get("columns", columns), columns, source)
         key = "published.quasi_identifier_columns"
         yield _Said(key, said["quasi_identifier_columns"], own, source)
+        counted = self.units is not None
+        yield _Said("published.units", counted, bool(self.privacy.unit), "privacy.unit")
         distances = [one for one in self.privacy.criteria if one.is_distance]
         needed = {one.attribute for one in distances}
         if "sensitive_values" in said and needed:
@@ -367,6 +376,9 @@ class Statements:
             return
         privacy = self.privacy
         expected: list[tuple[str | None, str, float]] = [(None, "k", float(privacy.k))]
+        units = self.units
+        if units:
+            expected.append((None, K_UNITS, float(privacy.k)))
         expected += [(one.attribute, one.kind, one.bound) for one in privacy.criteria]
         if privacy.delta_presence is not None:
             expected.append((None, "smallest presence", privacy.delta_presence.min))
@@ -384,6 +396,8 @@ class Statements:
             for one in criteria
         }
         measured[(None, "k", float(privacy.k))] = published.smallest
+        if units:
+            measured[(None, K_UNITS, float(privacy.k))] = min(units)
         if presence is not None and privacy.delta_presence is not None:
             bounds = privacy.delta_presence
             measured[(None, "smallest presence", bounds.min)] = presence.smallest
@@ -402,7 +416,7 @@ class Statements:
             return
         options = self.risk
         if self.privacy.delta_presence is None:
-            found = attacks(published.sizes, options.threshold)
+            found = attacks(self.units or published.sizes, options.threshold)
         elif presence is not None:
             counts = presence.counts
             if bool((counts.population < counts.released).any()):

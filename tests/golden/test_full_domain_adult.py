@@ -51,7 +51,7 @@ def best_nodes(columns: dict[str, list[str]], education: str, sizes: tuple[int, 
     best: dict[tuple[str, int], tuple[tuple[float, ...], NodeScore, tuple[int, ...]]] = {}
     for table in walk(bottom, lattice):
         for k in sizes:
-            score = table.score(Criteria(k).requirements, by_group=False)
+            score = table.score(Criteria(k), by_group=False)
             costs = {
                 "most classes": -score.utility_classes,
                 "discernibility": score.utility_squares + rows * score.suppressed,

@@ -61,7 +61,8 @@ def tuples_of(
     if domain.criteria.sensitive:
         table["payload_0"] = pa.array(values, pa.string())
     bottom = (0,) * len(columns)
-    codes, counts = np.unique(domain.encode(pa.table(table), bottom), axis=0, return_counts=True)
+    encoded, _ = domain.encode(pa.table(table), bottom)
+    codes, counts = np.unique(encoded, axis=0, return_counts=True)
     return Tuples(domain, bottom, np.ascontiguousarray(codes), counts)
 
 

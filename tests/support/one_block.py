@@ -52,7 +52,12 @@ def release(records: Records, criteria: Criteria, options: ModelOptions, seed: i
     model = create_model(options, Task(generalizer, criteria, seed=seed, task_rows=10**9))
     assert isinstance(model, BlockwiseModel)
     contents = Contents(
-        records.codes, records.positions, records.normalized, records.hashes, records.values
+        records.codes,
+        records.positions,
+        records.normalized,
+        records.hashes,
+        records.values,
+        criteria.requirements,
     )
     classes = release_one_block(model, contents)
     assert (np.sort(classes.order) == np.arange(len(records))).all()

@@ -214,6 +214,11 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
         for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
         if not is_plain(schema.field(name).type)
     ]
+    problems += [
+        f"attributes.{name}: {no_unit(type_name(schema.field(name).type))}"
+        for name in configuration.privacy.unit
+        if not is_plain(schema.field(name).type)
+    ]
     if problems:
         raise DataError(*problems)
 
@@ -231,6 +236,14 @@ def unpublishable(data_type: str) -> str:
     return (
         f"columns of type {data_type} cannot be published; convert it to an array or a text "
         "first, or leave it out"
+    )
+
+
+def no_unit(data_type: str) -> str:
+    """Say that people cannot be told apart by a column of a type."""
+    return (
+        f"people cannot be told apart by a column of type {data_type}, as privacy.unit says; use a "
+        "number, date, timestamp, boolean or text column"
     )
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
 from anonspark.core.columns import (
     PAYLOAD_HASH,
     RECORD_HASH,
+    UNIT,
     identifier_column,
     is_payload,
     payload_column,
@@ -21,6 +23,8 @@ from anonspark.core.columns import (
 from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.columns.judging import Found, Judged, judge
 from anonspark.engine.columns.planning import PlannedColumn
+from anonspark.engine.columns.values import read_values
+from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.engine.tasks import Batches
 
 
@@ -39,6 +43,8 @@ class ReadRecords:
         Whether records with missing values are left out.
     seed : int or None
         Key of the hashes; None where nothing is hashed.
+    unit : tuple of str
+        The columns that tell people apart.
     """
 
     plans: tuple[PlannedColumn, ...]
@@ -46,6 +52,7 @@ class ReadRecords:
     markers: tuple[str, ...]
     drops: bool
     seed: int | None = None
+    unit: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -68,6 +75,7 @@ class ReadRecords:
             tuple(configuration.input.missing_markers),
             configuration.missing == "drop",
             seed,
+            tuple(configuration.privacy.unit),
         )
 
     @property
@@ -75,7 +83,7 @@ class ReadRecords:
         """The columns of the input that are read, each once."""
         names = [plan.column.name for plan in self.plans]
         # A column may have two roles.
-        return list(dict.fromkeys([*names, *self.carried.values()]))
+        return list(dict.fromkeys([*names, *self.carried.values(), *self.unit]))
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the records.
@@ -93,6 +101,7 @@ class ReadRecords:
         fields += [pa.field(name, given.field(own).type) for name, own in self.carried.items()]
         if self.seed is not None:
             fields += [pa.field(name, pa.int64()) for name in (RECORD_HASH, PAYLOAD_HASH)]
+        fields += [pa.field(UNIT, pa.int64())] * bool(self.unit)
         return pa.schema(fields)
 
     def records(self, batches: Batches, found: Found) -> Batches:
@@ -113,16 +122,34 @@ class ReadRecords:
                 quasi_identifier_column(i): one.values for i, one in enumerate(judged)
             }
             columns |= {name: batch.column(own) for name, own in self.carried.items()}
+            units = self._units(batch)
             records = pa.RecordBatch.from_pydict(columns)
             if not kept.all():
                 records = records.filter(pa.array(kept))
-            yield records if self.seed is None else self._hashed(records, found)
+                units = [one.filter(pa.array(kept)) for one in units]
+            records = records if self.seed is None else self._hashed(records, found)
+            for own in units:
+                records = records.append_column(UNIT, own)
+            yield records
 
     def _kept(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
         kept = np.ones(rows, bool)
         for one in judged if self.drops else ():
             kept &= ~one.missing
         return kept
+
+    def _units(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Return who each record is about, one column or none."""
+        if not self.unit:
+            return []
+        reading = Reading(UNIT, UNIT, None, ("", *self.markers))
+        values, gone = [], np.zeros(len(batch), bool)
+        for name in self.unit:
+            own, missing = read_values(reading, batch.column(name))
+            # Two spellings of a number would be two people.
+            values.append(pc.ascii_trim(own, " ") if is_text(own.type) else own)
+            gone |= np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+        return [pa.array(content_hash(values, self.seed), mask=gone)]
 
     def _hashed(self, records: pa.RecordBatch, found: Found) -> pa.RecordBatch:
         names = [name for name in records.schema.names if is_payload(name)]

@@ -13,7 +13,14 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from anonspark.config import Configuration
-from anonspark.core.columns import HASH_KEY, PAYLOAD_HASH, RECORD_HASH, is_payload
+from anonspark.core.columns import (
+    HASH_KEY,
+    PAYLOAD_HASH,
+    RECORD_HASH,
+    UNIT,
+    is_part_of_unit,
+    is_payload,
+)
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.columns.judging import Found
@@ -26,7 +33,7 @@ from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.fingerprints import content_hash, hash_sums, sum_of_hashes
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.judging import KEPT, inspection_columns, judge_rows
-from anonspark.engine.spark.reading import ColumnPlan, plan_columns, select_attributes
+from anonspark.engine.spark.reading import ColumnPlan, plan_columns, select_attributes, with_units
 from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable, write_parts
 from anonspark.engine.spark.tasks import map_batches
@@ -87,7 +94,7 @@ class SparkInput:
         selected = select_attributes(table, configuration)
         read = plan_columns(selected, configuration, hierarchies)
         judged, plans = judge_rows(selected, read, configuration)
-        content = selected.columns
+        content = [name for name in selected.columns if not is_part_of_unit(name)]
         return cls(engine, table, judged, plans, content, configuration, read, hierarchies, files)
 
     @property
@@ -98,12 +105,12 @@ class SparkInput:
     @property
     def kept(self) -> SparkTable:
         """The records that stay, as they are staged; lazy."""
-        return SparkTable(self.judged.filter(KEPT), self.engine)
+        return SparkTable(with_units(self.judged.filter(KEPT), self.configuration), self.engine)
 
     @property
     def identified(self) -> SparkTable:
         """The same with their identifiers, which are not staged; lazy."""
-        selected = select_attributes(self.table, self.configuration, identifiers=True)
+        selected = select_attributes(self.table, self.configuration, identifiers=True, units=False)
         judged, _ = judge_rows(selected, self.read, self.configuration)
         return SparkTable(judged.filter(KEPT), self.engine)
 
@@ -149,8 +156,10 @@ class SparkInput:
     def _stage_rows(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
         kept = sf.col(KEPT)
         observation = Observation("prepare")
-        keyed = with_hidden_number(self.judged, HASH_KEY, seed)
         key = sf.col(HASH_KEY)
+        keyed = with_hidden_number(self.judged, HASH_KEY, seed)
+        keyed = with_units(keyed, self.configuration, key)
+        units = [UNIT] * bool(self.configuration.privacy.unit)
         content = [sf.col(name) for name in self.content]
         payload = [sf.col(name) for name in self.content if is_payload(name)]
         hashed = keyed.withColumn(RECORD_HASH, content_hash(content, key)).withColumn(
@@ -164,7 +173,7 @@ class SparkInput:
                 *(column.alias(name) for name, column in sums.items()),
             )
             .filter(kept)
-            .select(*self.content, RECORD_HASH, PAYLOAD_HASH)
+            .select(*self.content, RECORD_HASH, PAYLOAD_HASH, *units)
         )
         with batches_of_rows(self.table.sparkSession):
             SparkTable(written, self.engine).map_batches(pack, schema).stage(path)

@@ -11,12 +11,19 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from anonspark.config import Configuration
-from anonspark.core.columns import identifier_column, payload_column, quasi_identifier_column
+from anonspark.core.columns import (
+    UNIT,
+    identifier_column,
+    payload_column,
+    quasi_identifier_column,
+    unit_column,
+)
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 from anonspark.engine.columns.planning import (
     PlannedColumn,
+    no_unit,
     plan_column,
     require_columns,
     uncountable,
@@ -28,6 +35,7 @@ from anonspark.engine.raw_columns import WantedColumns, require_distinct
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.databases import HeldSnapshot, is_database, open_database_table
 from anonspark.engine.spark.errors import opening_table
+from anonspark.engine.spark.fingerprints import content_hash
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.errors import DataError
@@ -114,7 +122,11 @@ def open_input(
 
 
 def select_attributes(
-    table: DataFrame, configuration: Configuration, *, identifiers: bool = False
+    table: DataFrame,
+    configuration: Configuration,
+    *,
+    identifiers: bool = False,
+    units: bool = True,
 ) -> DataFrame:
     """Return what may be published, under staged names; identifiers and unlisted columns are left.
 
@@ -124,6 +136,8 @@ def select_attributes(
     configuration : Configuration
     identifiers : bool
         Whether the identifiers are there, too: to be counted, not to be staged.
+    units : bool
+        Whether what tells people apart is there, too, for :func:`with_units`.
 
     Raises
     ------
@@ -142,6 +156,10 @@ def select_attributes(
         for index, name in enumerate(configuration.quasi_identifiers)
     ]
     columns += [sf.col(places[name]).alias(payload_column(i)) for i, name in enumerate(payload)]
+    columns += [
+        sf.col(places[name]).alias(unit_column(index))
+        for index, name in enumerate(configuration.privacy.unit if units else ())
+    ]
     if identifiers:
         columns += [
             sf.col(places[name]).alias(identifier_column(index))
@@ -165,8 +183,42 @@ def _require_types(available: st.StructType, configuration: Configuration) -> No
         if not isinstance(available[name].dataType, _COUNTABLE_TYPES):
             told = uncountable(_name_of(available[name].dataType))
             problems.append(f"attributes.{name}: {told}")
+    for name in configuration.privacy.unit:
+        if not isinstance(available[name].dataType, _COUNTABLE_TYPES):
+            problems.append(f"attributes.{name}: {no_unit(_name_of(available[name].dataType))}")
     if problems:
         raise DataError(*problems)
+
+
+def with_units(table: DataFrame, configuration: Configuration, *key: Column) -> DataFrame:
+    """Replace what tells people apart by a hash of it, null where any part of it is missing.
+
+    Parameters
+    ----------
+    table : DataFrame
+        See :func:`select_attributes`.
+    configuration : Configuration
+    *key : Column
+        Hashed first.
+    """
+    names = [unit_column(index) for index in range(len(configuration.privacy.unit))]
+    if not names:
+        return table
+    markers = ["", *(marker.strip() for marker in configuration.input.missing_markers)]
+    values, missing = [], sf.lit(False)
+    for name in names:
+        value, found = sf.col(name), table.schema[name].dataType
+        gone = value.isNull()
+        if isinstance(found, TEXT_TYPES):
+            # Two spellings of a number would be two people.
+            value = sf.trim(value.cast("string"))
+            gone = gone | value.isin(markers)
+        elif isinstance(found, st.FractionalType) and not isinstance(found, st.DecimalType):
+            gone = gone | sf.isnan(value)
+        values.append(value)
+        missing = missing | gone
+    hashed = sf.when(~missing, content_hash(values, *key))
+    return table.withColumn(UNIT, hashed).drop(*names)
 
 
 def _name_of(data_type: st.DataType) -> str:

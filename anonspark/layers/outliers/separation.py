@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paying_separation import Spans, separate_where_paying
 from anonspark.kernels.separation import separate_outliers
 
@@ -22,8 +22,6 @@ class OutlierSeparation:
 
     Parameters
     ----------
-    criteria : Criteria
-        What the records that stay satisfy.
     neighbors : int
         Neighbours that a record is judged by.
     by_density : bool
@@ -31,7 +29,6 @@ class OutlierSeparation:
         not the one with the smallest local outlier factor.
     """
 
-    criteria: Criteria
     neighbors: int
     by_density: bool
 
@@ -43,6 +40,7 @@ class OutlierSeparation:
         values: npt.NDArray[np.int64],
         order: npt.NDArray[np.int64],
         starts: npt.NDArray[np.int64],
+        requirements: Requirements,
     ) -> npt.NDArray[np.bool_]:
         """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
 
@@ -58,6 +56,7 @@ class PublishedSeparation(OutlierSeparation):
         values: npt.NDArray[np.int64],
         order: npt.NDArray[np.int64],
         starts: npt.NDArray[np.int64],
+        requirements: Requirements,
     ) -> npt.NDArray[np.bool_]:
         """Return whether each of ``order`` stays; see :mod:`anonspark.kernels.separation`."""
         normal: npt.NDArray[np.bool_] = separate_outliers(
@@ -66,7 +65,7 @@ class PublishedSeparation(OutlierSeparation):
             values,
             order,
             starts,
-            self.criteria.requirements,
+            requirements,
             self.neighbors,
             self.by_density,
         )
@@ -98,6 +97,7 @@ class PayingSeparation(OutlierSeparation):
         values: npt.NDArray[np.int64],
         order: npt.NDArray[np.int64],
         starts: npt.NDArray[np.int64],
+        requirements: Requirements,
     ) -> npt.NDArray[np.bool_]:
         """Return whether each stays; see :mod:`anonspark.kernels.paying_separation`."""
         kept: npt.NDArray[np.bool_] = separate_where_paying(
@@ -106,7 +106,7 @@ class PayingSeparation(OutlierSeparation):
             values,
             order,
             starts,
-            self.criteria.requirements,
+            requirements,
             self._spans,
             self.neighbors,
             self.by_density,

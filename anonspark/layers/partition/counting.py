@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from anonspark.kernels.descent import (
     accumulate_histograms,
     draw_records,
 )
+from anonspark.layers.partition.brackets import goes_left, with_distances
 from anonspark.layers.partition.cut_tree import (
     Boundary,
     BoundaryArrays,
@@ -93,7 +94,28 @@ class Draw:
     limit: int
 
 
-Question = Request | Draw
+@dataclass(frozen=True)
+class UnitCount:
+    """A number of different people that the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are looked at.
+    boundary : Boundary
+    goes_left : bool
+        Which side of it.
+    most : int
+        What is asked is whether there are so many: they are not counted any further.
+    """
+
+    node: int
+    boundary: Boundary
+    goes_left: bool
+    most: int
+
+
+Question = Request | Draw | UnitCount
 
 
 @dataclass(frozen=True)
@@ -131,7 +153,8 @@ class Drawn:
     codes: Integers
 
 
-Answer = Histogram | Drawn
+Answer = Histogram | Drawn | int
+"""Of :class:`UnitCount` a number, at most what was asked for."""
 
 
 def first_of_node(questions: Sequence[Question], nodes: int) -> Integers:
@@ -181,6 +204,7 @@ class Counter:
     descent: Descent = field(init=False)
     requests: list[Request] = field(init=False)
     draws: list[Draw] = field(init=False)
+    units: list[UnitCount] = field(init=False)
     _bins: Integers = field(init=False)
     _shifts: Integers = field(init=False)
 
@@ -188,6 +212,7 @@ class Counter:
         self.descent = tree.descent()
         self.requests = [one for one in self.questions if isinstance(one, Request)]
         self.draws = [one for one in self.questions if isinstance(one, Draw)]
+        self.units = [one for one in self.questions if isinstance(one, UnitCount)]
         share = max(_RESULT_ROWS // max(len(self.requests), 1), 1)
         values = sum(
             request.highest - request.lowest + 1 for request in self.requests if request.every_value
@@ -247,6 +272,20 @@ class Counter:
             codes = keys[row, :d].tolist()
             drawn[place] = min(drawn.get(place, codes), codes)
 
+    def _meet(
+        self, keys: Integers, leaves: npt.NDArray[np.int32], met: list[npt.NDArray[np.int64]]
+    ) -> None:
+        """Take notice of the people of a batch, of each question at most as many as it asks for."""
+        for place, question in enumerate(self.units):
+            columns = np.ascontiguousarray(keys[leaves == question.node].T)
+            boundary = question.boundary
+            measured = with_distances(
+                columns, boundary.vantage_point, self.descent.quasi_identifiers
+            )
+            own = columns[-1][goes_left(measured, boundary) == question.goes_left]
+            # The smallest ones: those of all tasks together are the smallest of all, then.
+            met[place] = np.union1d(met[place], own)[: question.most]
+
     def count(self, batches: Iterable[Integers]) -> dict[str, Any]:
         """Count the records of a partition.
 
@@ -260,8 +299,9 @@ class Counter:
         dict
             ``request``, ``bin``, ``count``, ``minimum`` and ``maximum`` of each bin that is not
             empty, int64 ndarrays; after them one entry for each record drawn: its draw, numbered
-            on from the requests, and its priority as bin. ``codes``: lists of the codes of the
-            latter.
+            on from the requests, and its priority as bin; and one for each person met: the
+            question, numbered on from the draws, and the person as bin. ``codes``: lists of the
+            codes of those drawn.
         """
         d = len(self.descent.quasi_identifiers)
         requests = self._as_rows()
@@ -273,6 +313,7 @@ class Counter:
         bins[:] = 0, _LARGEST, _SMALLEST
         listed: list[tuple[Integers, Integers]] = []
         drawn: dict[tuple[int, int], list[int]] = {}
+        met = [np.zeros(0, np.int64) for _ in self.units]
         for keys in batches:
             normalized = positions_for(keys, self.descent.quasi_identifiers, measured=measured)
             leaves = self.descent.find_leaves(keys, normalized)
@@ -291,6 +332,7 @@ class Counter:
             )
             if self.draws:
                 self._draw(keys, leaves, drawn)
+            self._meet(keys, leaves, met)
         filled = np.flatnonzero(bins[:, 0])
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
@@ -303,13 +345,20 @@ class Counter:
         places = np.array(list(drawn), np.int64).reshape(-1, 2)
         none = np.zeros(len(places), np.int64)
         parts.append((places[:, 0], places[:, 1], none, none, none))
+        first = len(self.requests) + len(self.draws)
+        units = np.concatenate([np.zeros(0, np.int64), *met])
+        questions = np.repeat(first + np.arange(len(met)), [len(one) for one in met])
+        none = np.zeros(len(units), np.int64)
+        parts.append((questions, units, none, none, none))
         names = ("request", "bin", "count", "minimum", "maximum")
         result: dict[str, Any] = {
             name: np.concatenate([part[column] for part in parts]).astype(np.int64)
             for column, name in enumerate(names)
         }
-        undrawn: list[list[int] | None] = [None] * (len(result["request"]) - len(places))
-        return result | {"codes": [*undrawn, *drawn.values()]}
+        undrawn: list[list[int] | None] = [None] * (
+            len(result["request"]) - len(places) - len(units)
+        )
+        return result | {"codes": [*undrawn, *drawn.values(), *[None] * len(units)]}
 
     def answers(self, result: Mapping[str, npt.NDArray[Any]]) -> list[Answer]:
         """Return one answer a question from the counts of all partitions, summed up by bin."""
@@ -319,18 +368,22 @@ class Counter:
         order = np.lexsort((within, result["request"]))
         owners = result["request"][order]
         bounds = np.searchsorted(owners, np.arange(len(self.questions) + 1))
-        histograms, draws = [], []
+        histograms, draws, units = [], [], []
         for number, (start, stop) in enumerate(pairwise(bounds)):
             rows = order[start:stop]
             if number < len(self.requests):
                 columns = (result[name][rows] for name in ("count", "minimum", "maximum"))
                 histograms.append(Histogram(*(column.astype(np.int64) for column in columns)))
+            elif number >= len(self.requests) + len(self.draws):
+                asked = self.units[number - len(self.requests) - len(self.draws)]
+                units.append(min(len(rows), asked.most))
             else:
                 codes = [list(result["codes"][row]) for row in rows]
                 d = len(self.descent.quasi_identifiers)
                 draws.append(Drawn(np.array(codes, np.int64).reshape(-1, d)))
-        counted, taken = iter(histograms), iter(draws)
-        return [
-            next(counted) if isinstance(question, Request) else next(taken)
-            for question in self.questions
-        ]
+        found: dict[type, Iterator[Answer]] = {
+            Request: iter(histograms),
+            Draw: iter(draws),
+            UnitCount: iter(units),
+        }
+        return [next(found[type(question)]) for question in self.questions]

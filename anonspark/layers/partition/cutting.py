@@ -12,7 +12,7 @@ from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.vantage_points import UNITS
-from anonspark.layers.partition.counting import Histogram, Request
+from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
 
@@ -169,14 +169,40 @@ def sides_satisfy(
 
     Notes
     -----
-    One counting pass, none where k is the only criterion.
+    One counting pass, none where k is the only criterion; and see :func:`sides_have_units`.
     """
     if min(left_rows, node.rows - left_rows) < criteria.k:
         return False
-    if not criteria.criteria:
+    if criteria.criteria:
+        left = yield from ask_values(node, criteria, boundary)
+        right = [total - part for total, part in zip(values, left, strict=True)]
+        if not (
+            criteria.satisfied_by(left_rows, left)
+            and criteria.satisfied_by(node.rows - left_rows, right)
+        ):
+            return False
+    return (yield from sides_have_units(node, boundary, left_rows, criteria))
+
+
+def sides_have_units(
+    node: Node, boundary: Boundary, left_rows: int, criteria: Criteria
+) -> Asking[bool]:
+    """Return whether both sides of a cut are about k people; parameters as :func:`sides_satisfy`.
+
+    Notes
+    -----
+    One counting pass where a side has so few records that fewer than k people could have them all;
+    none else, and none where records are counted.
+    """
+    units = criteria.units
+    if units is None:
         return True
-    left = yield from ask_values(node, criteria, boundary)
-    right = [total - part for total, part in zip(values, left, strict=True)]
-    return criteria.satisfied_by(left_rows, left) and criteria.satisfied_by(
-        node.rows - left_rows, right
-    )
+    asked: list[Question] = [
+        UnitCount(node.number, boundary, goes_left, criteria.k)
+        for goes_left, rows in ((True, left_rows), (False, node.rows - left_rows))
+        if rows <= units.of_fewer_than_k
+    ]
+    if not asked:
+        return True
+    answers = yield asked
+    return all(answer == criteria.k for answer in answers)

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from anonspark.kernels.paths import child_path
-from anonspark.layers.partition.counting import Answer, Histogram, Question, Request
+from anonspark.layers.partition.counting import (
+    Answer,
+    Histogram,
+    Question,
+    Request,
+    UnitCount,
+)
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 
 if TYPE_CHECKING:
@@ -221,7 +227,9 @@ class _Growing:
         stack = list(reversed(entries))
         while stack:
             entry, answers = stack.pop()
-            if answers is None:
+            # Of people nothing is known before.
+            of_records = not any(isinstance(one, UnitCount) for one in entry.asked)
+            if answers is None and of_records:
                 answers = self.foresight.answer(entry.node.number, entry.asked)
             if answers is None:
                 self.waiting.append(entry)

@@ -13,7 +13,13 @@ from anonspark.core.encoding import QuasiIdentifier
 from anonspark.kernels.mondrian import choose_boundaries, further_ranks
 from anonspark.layers.partition.counting import Histogram, Request
 from anonspark.layers.partition.cut_tree import Boundary
-from anonspark.layers.partition.cutting import counts_of_values, half, sides_satisfy, value_requests
+from anonspark.layers.partition.cutting import (
+    counts_of_values,
+    half,
+    sides_have_units,
+    sides_satisfy,
+    value_requests,
+)
 from anonspark.layers.partition.foresight import Foresight
 from anonspark.layers.partition.growing import (
     Asking,
@@ -62,7 +68,8 @@ class MedianCut:
 
     def of_sample(self, weight: float) -> MedianCut:
         """Return the same with a smaller k: medians of a sample are near to those of all."""
-        criteria = replace(self.criteria, k=max(int(self.criteria.k / weight), 1))
+        # Whom records are about is asked of the cluster, rarely.
+        criteria = replace(self.criteria, k=max(int(self.criteria.k / weight), 1), units=None)
         return replace(self, criteria=criteria)
 
     def foresight(self, outlook: Outlook) -> Foresight:
@@ -130,7 +137,7 @@ class MedianCut:
         if not self.relaxed:
             node = replace(node, cell_low=tuple(low), cell_high=tuple(high))
             wide_to_narrow = sorted(range(d), key=lambda j: -widths[j])
-            for chosen in wide_to_narrow if self.balanced and self.criteria.criteria else ():
+            for chosen in wide_to_narrow if self.balanced and self.criteria.has_more_than_k else ():
                 if lowest[chosen] < highest[chosen]:
                     first = (requests[chosen], histograms[chosen])
                     cut = yield from _further_out(node, *first, self.criteria, values)
@@ -191,8 +198,10 @@ def _further_out(
     for left_rows in sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows)):
         left = by_rows[left_rows]
         right = [total - part for total, part in zip(values, left, strict=True)]
-        if criteria.satisfied_by(left_rows, left) and criteria.satisfied_by(
-            node.rows - left_rows, right
+        if (
+            criteria.satisfied_by(left_rows, left)
+            and criteria.satisfied_by(node.rows - left_rows, right)
+            and (yield from sides_have_units(node, boundaries[left_rows], left_rows, criteria))
         ):
             return _children(node, left_rows, boundaries[left_rows])
     return None
@@ -206,8 +215,8 @@ def _values_before(
     Each record lies in one stretch between two boundaries, so a pass over many boundaries lists no
     more values than one over a single boundary.
     """
-    if not boundaries:
-        return []
+    if not boundaries or not criteria.sensitive:
+        return [[] for _ in boundaries]
     requests = []
     (chosen,) = {boundary.keys[0] for boundary in boundaries}
     first = node.lowest[chosen]

@@ -82,7 +82,7 @@ class CountForest:
         values = np.zeros((nodes, self.values), np.int64)
         inside: list[tuple[Integers, Integers]] = []
         measured = self.forest.measured or self.descent.boundaries.measured
-        for keys in self.keys.unpack(batches):
+        for keys in map(self.keys.of_records, self.keys.unpack(batches)):
             normalized = positions_for(keys, self.descent.quasi_identifiers, measured=measured)
             leaves = self.descent.find_leaves(keys, normalized)
             owners, records = follow_brackets(

@@ -62,6 +62,10 @@ class PackedKeys:
     sampling: Sampling | None = None
 
     @property
+    def _counts_units(self) -> bool:
+        return self.criteria.units is not None
+
+    @property
     def _places(self) -> list[int]:
         d = len(self.quasi_identifiers)
         hashes = [d] * self.with_hashes
@@ -135,7 +139,7 @@ class PackedKeys:
             Transposed key matrix; 0 for keys that no cut looks at.
         marks : int64 ndarray of shape (n,)
         """
-        width = key_width(len(self.quasi_identifiers), self.criteria)
+        width = self._record_width
         places = [width, *self._record_places]
         heads = [np.frombuffer(one, np.int64, 1 + len(places)) for one in packed]
         columns = np.zeros((width + 1, sum(int(head[0]) for head in heads)), np.int64)
@@ -151,9 +155,21 @@ class PackedKeys:
 
     @property
     def _record_places(self) -> list[int]:
-        """Return the keys of single records: with their numbers, which no longer follow."""
-        d = len(self.quasi_identifiers)
-        return sorted([*self._places, *([d + 1] * self.with_hashes)])
+        """Return the keys of single records: with their numbers, which no longer follow.
+
+        Nothing that is known record by record tells whom the others are about.
+        """
+        d, width = len(self.quasi_identifiers), self._record_width
+        own = [place for place in self._places if place < width]
+        return sorted([*own, *([d + 1] * self.with_hashes)])
+
+    @property
+    def _record_width(self) -> int:
+        return key_width(len(self.quasi_identifiers), self.criteria) - self._counts_units
+
+    def of_records(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return key matrices without what only :meth:`unpack_records` lacks."""
+        return np.ascontiguousarray(keys[:, : self._record_width])
 
 
 def _smallest_type(column: npt.NDArray[np.int64]) -> type[np.signedinteger]:

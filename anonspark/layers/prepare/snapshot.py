@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.columns import payload_column, quasi_identifier_column
+from anonspark.core.columns import UNIT, payload_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.units import Units
 from anonspark.engine.protocol import Engine, InputColumn, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
@@ -25,6 +26,7 @@ from anonspark.layers.prepare.inspection import (
     require_sound_values,
 )
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
+from anonspark.layers.prepare.units import count_units
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
@@ -57,6 +59,8 @@ class Snapshot:
     identified : Table or None
         The records of the input that are kept, with their identifiers, which are not staged: read
         anew by whoever counts them. None where there are no identifiers.
+    units : Units or None
+        The people that records are about, where the configuration tells them apart.
     """
 
     records: Records
@@ -69,6 +73,7 @@ class Snapshot:
     origin: str
     fingerprint: str
     identified: Table | None = None
+    units: Units | None = None
 
     def content_fingerprint(self) -> str:
         """Tell one prepared input from another: its records, and the hierarchies over them."""
@@ -137,6 +142,9 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     found = opened.inspect()
     require_sound_values(found, opened.columns, configuration)
     kept = Rows(opened.kept)
+    unit = configuration.privacy.unit
+    if unit:
+        count_units(kept, unit, configuration.privacy.k)
     return Inspection(
         rows_read=found["rows"],
         rows=found["kept"],
@@ -211,7 +219,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
 
     Notes
     -----
-    One job and one shuffle of counts for each sensitive attribute of a criterion.
+    One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
+    people are counted (:func:`anonspark.layers.prepare.units.count_units`).
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
@@ -220,7 +229,15 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
     criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
-    return replace(snapshot, criteria=criteria)
+    names, records = configuration.privacy.unit, snapshot.records
+    if not names:
+        return replace(snapshot, criteria=criteria)
+    units = count_units(records, names, criteria.k)
+    if units.repeat:
+        return replace(snapshot, criteria=replace(criteria, units=units), units=units)
+    # k people are k records, and all goes on as if nobody had asked for people.
+    records = records.only([name for name in records.schema.names if name != UNIT])
+    return replace(snapshot, criteria=criteria, units=units, records=records)
 
 
 @dataclass(frozen=True)

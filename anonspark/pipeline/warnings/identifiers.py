@@ -66,7 +66,10 @@ def count_identifiers(
     if identified is None:
         return {}
     table, columns = read_identifiers(identified, configuration)
-    return count_value_sizes(table, columns, records)
+    # Whoever counts people knows that they have several records.
+    for name in configuration.privacy.unit:
+        columns.pop(name, None)
+    return count_value_sizes(table, columns, records) if columns else {}
 
 
 def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[ReleaseWarning]:
@@ -99,7 +102,7 @@ def identifier_warnings(sizes: Mapping[str, ValueSizes], k: int) -> list[Release
             text += f" (k = {k:,} identifiers have {many:,} records or more)"
         text += (
             ": k counts records. Where one identifier is one person, a class of k records is of "
-            "fewer than k people; bring the table to one row for each person first"
+            "fewer than k people; name what tells people apart in privacy.unit, and k counts them"
         )
         found.append(
             ReleaseWarning(

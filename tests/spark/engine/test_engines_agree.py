@@ -54,6 +54,17 @@ CASES: dict[str, dict[str, Any]] = {
     "random canon": {"model": {"name": "canon", "vantage": "random"}},
     "microaggregation": {"model": {"name": "microaggregation"}},
     "auto": {"model": {"name": "auto"}},
+    # City and sex stand for a person who has several records.
+    "units": {
+        "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
+        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
+        "privacy": {"k": 5, "unit": ["city", "sex"]},
+    },
+    "published units": {
+        "model": {"name": "u-canon", "rho": 2, "separation": "always"},
+        "attributes": {**ATTRIBUTES, "city": "insensitive"},
+        "privacy": {"k": 5, "unit": "city"},
+    },
     "diverse": {"model": {"name": "smondrian"}, "privacy": DIVERSE},
     "close": {
         "model": {"name": "su-mondrian", "rho": 2},

@@ -303,12 +303,12 @@ privacy.k: null
     remove the key
 privacy: 7
   privacy: found the whole number 7; expected a mapping with the keys 'k', 'l_diversity',
-    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'delta_presence'
+    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'unit', 'delta_presence'
 privcy: {k: 5}
   privcy: unknown key; did you mean 'privacy'?
 privacy.zzzzzz: 5
   privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity',
-    'beta_likeness' or 'delta_presence'; remove it
+    'beta_likeness', 'unit' or 'delta_presence'; remove it
 attributes.age: quasi_identifer
   attributes.age.role: found the text 'quasi_identifer'; expected KINDS; did you mean
     'quasi_identifier'?

@@ -28,6 +28,7 @@ from references import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion, CriterionKind
 from anonspark.core.sensitive import SensitiveAttribute
+from anonspark.core.units import Units, numbered
 from anonspark.kernels.criteria import (
     clear_counts,
     count_values,
@@ -150,6 +151,30 @@ def test_counts_grow_record_by_record(data: st.DataObject) -> None:
         place = first_unsatisfied(criteria.requirements, counts, present, distinct, i + 1)
         assert place == next(iter(violated_criteria(criteria, own)), -1)
     clear_counts(counts, present, distinct)
+    assert not counts.any()
+
+
+@settings(deadline=None)
+@given(
+    people=st.lists(st.integers(0, 8), min_size=1, max_size=30),
+    k=st.integers(1, 6),
+    data=st.data(),
+)
+def test_people_of_a_group(people: list[int], k: int, data: st.DataObject) -> None:
+    """A group of more records than k - 1 people have is not looked at, and is about k anyway."""
+    repeats = sorted((people.count(one) for one in set(people)), reverse=True)
+    units = Units(len(repeats), repeats[0], sum(repeats[: k - 1]))
+    criteria = Criteria(k, units=units)
+    numbers, found = numbered(np.array(people, np.int64))
+    requirements = criteria.requirements_among(found)
+    stop = data.draw(st.integers(1, len(people)))
+    order = np.array(data.draw(st.permutations(range(len(people)))), np.int64)
+    counts, present = np.zeros(found, np.int64), np.empty(found, np.int64)
+    own = {people[place] for place in order[:stop].tolist()}
+    holds = group_satisfies(requirements, numbers[:, None].copy(), order, 0, stop, counts, present)
+    assert holds == (len(own) >= k)
+    if stop > units.of_fewer_than_k:
+        assert holds
     assert not counts.any()
 
 

@@ -65,14 +65,14 @@ def test_classes_are_judged_by_the_definitions(kinds: tuple[str, ...]) -> None:
         assert sorted(sizes.tolist()) == sorted(expected)
         groups = tuples.codes[rows, :d]
         assert len(np.unique(groups, axis=0)) == len(rows)
-        score = tuples.score(requirements, by_group=True)
+        score = tuples.score(table.criteria, by_group=True)
         assert score.utility_classes == len(expected)
         first = table.domain.first_groups(tuples.levels)
         for column in range(d):
             for group in range(table.domain.groups(tuples.levels)[column]):
                 own = sizes[groups[:, column] == group].sum()
                 assert score.groups[first[column] + group] == own
-        without = tuples.score(requirements, by_group=False)
+        without = tuples.score(table.criteria, by_group=False)
         assert without[:5] == score[:5]
         assert len(without.groups) == 0
 

@@ -33,11 +33,10 @@ OBJECTIVES: tuple[ObjectiveName, ...] = (
 def problem_of(table: RandomTable, name: ObjectiveName, most_suppressed: int) -> Problem:
     bottom = table.tuples
     lattice = Lattice((0,) * len(table.heights), table.heights)
-    groups = bottom.score(Criteria(1).requirements, by_group=True).groups
+    groups = bottom.score(Criteria(1), by_group=True).groups
     records = np.split(groups, np.cumsum(table.domain.groups(lattice.lowest))[:-1])
     objective = create_objective(name, table.domain, lattice.lowest, records)
-    requirements = table.criteria.requirements
-    return Problem(lattice, requirements, objective, table.rows, most_suppressed)
+    return Problem(lattice, table.criteria, objective, table.rows, most_suppressed)
 
 
 def ignore(scored: int) -> None:
@@ -81,11 +80,10 @@ def test_scores_are_those_of_the_definitions() -> None:
     for number in range(60):
         kinds = (("distinct",), ("entropy",), ("equal distance", "distinct"), ())[number % 4]
         table = random_table(random, *kinds, missing=number % 3 == 0)
-        requirements = table.criteria.requirements
         objectives = {name: problem_of(table, name, table.rows).objective for name in OBJECTIVES}
         bottom = table.tuples
         for levels in table.nodes():
-            score = bottom.roll_up(levels).score(requirements, by_group=True)
+            score = bottom.roll_up(levels).score(table.criteria, by_group=True)
             classes = table.classes(levels)
             kept = [rows for rows in classes.values() if table.satisfies(rows)]
             assert score.classes == len(classes)
@@ -104,7 +102,7 @@ def test_bounds_hold_for_every_node_above() -> None:
         table = random_table(random, "equal distance", missing=True)
         bottom = table.tuples
         scores = {
-            levels: bottom.roll_up(levels).score(table.criteria.requirements, by_group=True)
+            levels: bottom.roll_up(levels).score(table.criteria, by_group=True)
             for levels in table.nodes()
         }
         for name in OBJECTIVES:
@@ -175,7 +173,7 @@ def test_no_node_suppresses_little_enough() -> None:
     table = random_table(np.random.default_rng(17))
     lattice = Lattice((0,) * len(table.heights), (0,) * len(table.heights))
     problem = problem_of(table, "loss", 0)
-    bounded = Problem(lattice, Criteria(table.rows + 1).requirements, problem.objective, 1, 0)
+    bounded = Problem(lattice, Criteria(table.rows + 1), problem.objective, 1, 0)
     assert search_exhaustively(table.tuples, bounded, ignore) is None
     assert search_pruned(table.tuples, bounded, ignore) is None
 

@@ -51,6 +51,7 @@ from anonspark.layers.partition.counting import (
     Histogram,
     Question,
     Request,
+    UnitCount,
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.distribution import _pack
@@ -636,6 +637,47 @@ def test_draws_are_the_smallest_priorities(hashes: list[int], salt: int, share: 
 
 
 # Names and tasks ----------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(
+    records=st.lists(st.tuples(st.integers(0, 9), st.integers(-4, 4)), min_size=1, max_size=60),
+    most=st.integers(1, 8),
+    tasks=st.integers(1, 4),
+    goes_left=st.booleans(),
+)
+def test_people_on_a_side(
+    records: list[tuple[int, int]], most: int, tasks: int, goes_left: bool
+) -> None:
+    """However records are divided, there are so many people on a side as anybody can count."""
+    own = np.array(records, np.int64)
+    keys = np.zeros((len(own), 5), np.int64)
+    keys[:, 0], keys[:, 4] = own[:, 0], own[:, 1]
+    boundary = Boundary((0,), (4,), equal_goes_left=False)
+    questions: list[Question] = [
+        Request(0, 0, 0, 9, len(own)),
+        Draw(0, 1, 0),
+        UnitCount(0, boundary, goes_left, most),
+        UnitCount(0, boundary, not goes_left, most),
+    ]
+    counter = Counter(tree_over(2), questions)
+    parts = [counter.count([keys[task::tasks].copy()]) for task in range(tasks)]
+    # As the engine adds them up: one row for each question and bin.
+    rows = sorted(
+        {
+            (question, place)
+            for part in parts
+            for question, place in zip(part["request"], part["bin"], strict=True)
+            if question >= 2
+        }
+    )
+    none = np.zeros(len(rows), np.int64)
+    codes = np.empty(len(rows), object)
+    columns = dict(zip(("request", "bin"), np.array(rows, np.int64).reshape(-1, 2).T, strict=True))
+    figures = dict.fromkeys(("count", "minimum", "maximum"), none)
+    found = counter.answers({**columns, **figures, "codes": codes})[2:]
+    sides = (own[:, 0] < 4) == goes_left
+    assert found == [min(len(set(own[side, 1].tolist())), most) for side in (sides, ~sides)]
 
 
 def test_names_of_nodes_differ() -> None:

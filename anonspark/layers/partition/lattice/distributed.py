@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from anonspark.core.columns import quasi_identifier_column
+from anonspark.core.columns import UNIT, quasi_identifier_column
+from anonspark.core.criteria import Criteria
+from anonspark.core.units import numbered
 from anonspark.engine.protocol import Table
-from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes
 from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Levels
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples, TupleTable, score_tuples
@@ -100,16 +101,25 @@ class _Format:
 
     @property
     def names(self) -> list[str]:
-        return [*self.group_names, *word_names(self.values.words, "values")]
+        units = [UNIT] * self.domain.counts_units
+        return [*self.group_names, *word_names(self.values.words, "values"), *units]
 
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([(name, pa.int64()) for name in [*self.names, _COUNT]])
 
-    def write(self, codes: Codes, counts: Counts) -> pa.RecordBatch:
-        """Add up equal tuples and write each once."""
+    def write(self, codes: Codes, units: Counts | None, counts: Counts) -> pa.RecordBatch:
+        """Add up equal tuples and write each once.
+
+        Parameters
+        ----------
+        codes : int32 ndarray of shape (n, columns but that of units)
+        units : int64 ndarray of shape (n,) or None
+        counts : int64 ndarray of shape (n,)
+        """
         d = len(self.levels)
         words = [*self.groups.pack(codes[:, :d]), *self.values.pack(codes[:, d:])]
+        words += [] if units is None else [units]
         order = np.lexsort(words[::-1])
         words = [word[order] for word in words]
         new = np.ones(len(order), bool)
@@ -120,24 +130,44 @@ class _Format:
         arrays = [pa.array(word) for word in [*(word[starts] for word in words), sums]]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def read(self, columns: dict[str, Counts]) -> tuple[Codes, Counts]:
-        """Return different tuples in lexicographic order, and their counts."""
+    def read(self, columns: dict[str, Counts]) -> tuple[Codes, Counts | None, Counts]:
+        """Return different tuples in lexicographic order, as :meth:`write` takes them."""
         # The order of the words is that of the numbers in them.
         order = np.lexsort([columns[name] for name in reversed(self.names)])
         words = [columns[name][order] for name in self.names]
-        d = len(self.levels)
-        codes = np.empty((len(order), self.domain.columns), np.int32)
-        codes[:, :d] = self.groups.unpack(words[: self.groups.words])
+        d, first = len(self.levels), self.groups.words
+        codes = np.empty((len(order), self.domain.columns - self.domain.counts_units), np.int32)
+        codes[:, :d] = self.groups.unpack(words[:first])
         if self.values.words:
-            codes[:, d:] = self.values.unpack(words[self.groups.words :])
-        return codes, columns[_COUNT][order]
+            codes[:, d:] = self.values.unpack(words[first : first + self.values.words])
+        units = words[-1] if self.domain.counts_units else None
+        return codes, units, columns[_COUNT][order]
 
-    def read_all(self, batches: Iterator[pa.RecordBatch]) -> tuple[Codes, Counts] | None:
+    def read_numbered(self, columns: dict[str, Counts]) -> tuple[Codes, Counts, int]:
+        """Return different tuples in lexicographic order, with numbers for people.
+
+        Returns
+        -------
+        codes : int32 ndarray of shape (n, columns)
+        counts : int64 ndarray of shape (n,)
+        units : int
+            Those that are numbered, behind all sensitive values.
+        """
+        codes, units, counts = self.read(columns)
+        if units is None:
+            return codes, counts, 0
+        numbers, found = numbered(units)
+        numbers += self.domain.criteria.first_value[-1]
+        return np.column_stack([codes, numbers.astype(np.int32)]), counts, found
+
+    def read_all(self, batches: Iterator[pa.RecordBatch]) -> tuple[Codes, Counts, int] | None:
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return None
         table = pa.Table.from_batches(received)
-        return self.read({name: table.column(name).to_numpy() for name in table.column_names})
+        return self.read_numbered(
+            {name: table.column(name).to_numpy() for name in table.column_names}
+        )
 
 
 @dataclass(frozen=True)
@@ -148,8 +178,8 @@ class _CountRecords:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            codes = self.format.domain.encode(batch, self.format.levels)
-            yield self.format.write(codes, np.ones(len(codes), np.int64))
+            codes, units = self.format.domain.encode(batch, self.format.levels)
+            yield self.format.write(codes, units, np.ones(len(codes), np.int64))
 
 
 @dataclass(frozen=True)
@@ -162,11 +192,11 @@ class _RollUp:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = {name: batch.column(name).to_numpy() for name in batch.schema.names}
-            codes, counts = self.low.read(columns)
+            codes, units, counts = self.low.read(columns)
             steps = zip(self.low.domain.attributes, self.low.levels, self.high.levels, strict=True)
             for column, (attribute, low, high) in enumerate(steps):
                 codes[:, column] = attribute.between(low, high)[codes[:, column]]
-            yield self.high.write(codes, counts)
+            yield self.high.write(codes, units, counts)
 
 
 _SCORE = pa.schema(
@@ -183,18 +213,20 @@ class _Score:
     """Judges the classes of one partition, which holds them whole, in a Python worker."""
 
     format: _Format
-    requirements: Requirements
+    criteria: Criteria
     by_group: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         read = self.format.read_all(batches)
         if read is None:
             return
+        codes, counts, units = read
         score = score_tuples(
-            *read,
+            codes,
+            counts,
             self.format.domain,
             self.format.levels,
-            self.requirements,
+            self.criteria.requirements_among(units),
             by_group=self.by_group,
         )
         row = score._asdict() | {
@@ -210,7 +242,7 @@ class _UtilityClasses:
     """Finds the classes of one partition that satisfy the criteria, in a Python worker."""
 
     format: _Format
-    requirements: Requirements
+    criteria: Criteria
 
     @property
     def schema(self) -> pa.Schema:
@@ -220,9 +252,10 @@ class _UtilityClasses:
         read = self.format.read_all(batches)
         if read is None:
             return
-        codes, counts = read
+        codes, counts, units = read
         d = len(self.format.levels)
-        rows, sizes = find_utility_classes(codes, counts, d, self.requirements)
+        requirements = self.criteria.requirements_among(units)
+        rows, sizes = find_utility_classes(codes, counts, d, requirements)
         words = self.format.groups.pack(codes[rows, :d])
         yield pa.RecordBatch.from_arrays(
             [pa.array(word) for word in [*words, sizes]], schema=self.schema
@@ -267,9 +300,9 @@ class DistributedTuples:
         rolled = self.rows.map_batches(_RollUp(self._format, high), high.schema)
         return _sum_up(rolled, high, self.most_on_driver)
 
-    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
+    def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
         """Judge the classes; one job with one shuffle of tuples."""
-        judge = _Score(self._format, requirements, by_group)
+        judge = _Score(self._format, criteria, by_group)
         parts = self._by_class().map_batches(judge, _SCORE).gather().to_pylist()
         return NodeScore(
             classes=sum(part["classes"] for part in parts),
@@ -280,9 +313,9 @@ class DistributedTuples:
             groups=np.sum([part["groups"] for part in parts], axis=0, dtype=np.int64),
         )
 
-    def utility_class_rows(self, requirements: Requirements) -> Table:
+    def utility_class_rows(self, criteria: Criteria) -> Table:
         """Return the words and the size of each class that satisfies the criteria; lazy."""
-        find = _UtilityClasses(self._format, requirements)
+        find = _UtilityClasses(self._format, criteria)
         return self._by_class().map_batches(find, find.schema)
 
     def release(self) -> None:
@@ -306,7 +339,7 @@ def _sum_up(rows: Table, form: _Format, most_on_driver: int) -> TupleTable:
     finally:
         if not kept:
             summed.release()
-    read = form.read({name: columns[name].to_numpy() for name in columns.column_names})
+    read = form.read_numbered({name: columns[name].to_numpy() for name in columns.column_names})
     return Tuples(form.domain, form.levels, *read)
 
 
@@ -336,6 +369,7 @@ def count_tuples(
     """
     names = [quasi_identifier_column(index) for index in range(len(levels))]
     names += [attribute.column for attribute in domain.criteria.sensitive]
+    names += [UNIT] * domain.counts_units
     form = _Format(domain, levels)
     counted = records.map_batches(_CountRecords(form), form.schema, names)
     return _sum_up(counted, form, most_on_driver)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.columns import quasi_identifier_column
+from anonspark.core.columns import UNIT, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -136,8 +136,16 @@ class Domain:
 
     @property
     def columns(self) -> int:
-        """Columns of a table of distinct tuples: quasi-identifiers and sensitive attributes."""
-        return len(self.attributes) + len(self.criteria.sensitive)
+        """Columns of a table of distinct tuples.
+
+        The quasi-identifiers, the sensitive attributes, and the people where they are counted.
+        """
+        return len(self.attributes) + len(self.criteria.sensitive) + self.counts_units
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether tuples tell whom their records are about."""
+        return self.criteria.units is not None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -162,8 +170,10 @@ class Domain:
         values = [int(last) for last in self.criteria.first_value[1:]]
         return [*self.groups(levels), *values]
 
-    def encode(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
-        """Return the tuples of staged records at a node.
+    def encode(
+        self, batch: pa.RecordBatch | pa.Table, levels: Levels
+    ) -> tuple[Codes, Counts | None]:
+        """Return the tuples of staged records at a node, and whom they are about.
 
         Parameters
         ----------
@@ -173,14 +183,16 @@ class Domain:
 
         Returns
         -------
-        int32 ndarray of shape (n, columns)
+        codes : int32 ndarray of shape (n, columns but that of people)
+        units : int64 ndarray of shape (n,) or None
+            Hashes; None where people are not counted.
         """
-        codes = np.empty((batch.num_rows, self.columns), np.int32)
+        codes = np.empty((batch.num_rows, self.columns - self.counts_units), np.int32)
         codes[:, : len(self.attributes)] = self.encode_groups(batch, levels)
         sensitive = zip(self.criteria.first_value, self.criteria.sensitive, strict=False)
         for index, (first, attribute) in enumerate(sensitive, start=len(self.attributes)):
             codes[:, index] = first + attribute.encode(batch.column(attribute.column))
-        return codes
+        return codes, batch.column(UNIT).to_numpy() if self.counts_units else None
 
     def encode_groups(self, batch: pa.RecordBatch | pa.Table, levels: Levels) -> Codes:
         """Return the same of the quasi-identifiers only."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonspark.kernels.criteria import Requirements
+from anonspark.core.criteria import Criteria
 from anonspark.layers.partition.lattice.domain import Levels
 from anonspark.layers.partition.lattice.lattice import Lattice
 from anonspark.layers.partition.lattice.objectives import Objective
@@ -30,7 +30,7 @@ class Problem:
     Parameters
     ----------
     lattice : Lattice
-    requirements : Requirements
+    criteria : Criteria
         What a utility class satisfies.
     objective : Objective
     rows : int
@@ -40,14 +40,14 @@ class Problem:
     """
 
     lattice: Lattice
-    requirements: Requirements
+    criteria: Criteria
     objective: Objective
     rows: int
     most_suppressed: int
 
     def score(self, table: TupleTable) -> NodeScore:
         """Judge the classes of a node."""
-        return table.score(self.requirements, by_group=self.objective.by_group)
+        return table.score(self.criteria, by_group=self.objective.by_group)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.criteria import Criteria
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 from anonspark.layers.partition.lattice.domain import Domain, Levels
@@ -58,7 +59,7 @@ class TupleTable(Protocol):
     def roll_up(self, levels: Levels) -> TupleTable:
         """Return the table of a more general node."""
 
-    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
+    def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
         """Judge the classes, and count the records of each group if that is asked for."""
 
     def release(self) -> None:
@@ -114,16 +115,19 @@ class Tuples:
     levels : tuple of int
         The node.
     codes : int32 ndarray of shape (n, columns)
-        Groups of the quasi-identifiers, then numbers of the sensitive values; in
-        lexicographic order, no row twice.
+        Groups of the quasi-identifiers, then numbers of the sensitive values, and of people where
+        they are counted; in lexicographic order, no row twice.
     counts : int64 ndarray of shape (n,)
         Records with each, at least 1.
+    units : int
+        Those that the last column numbers, where people are counted.
     """
 
     domain: Domain
     levels: Levels
     codes: Codes
     counts: Counts
+    units: int = 0
 
     @property
     def tuples(self) -> int:
@@ -137,15 +141,16 @@ class Tuples:
         for column, (attribute, low, high) in enumerate(steps):
             if low < high:
                 codes, counts = raise_column(codes, counts, column, attribute.between(low, high))
-        return type(self)(self.domain, levels, codes, counts)
+        return type(self)(self.domain, levels, codes, counts, self.units)
 
-    def score(self, requirements: Requirements, *, by_group: bool) -> NodeScore:
+    def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
         """Judge the classes; O(n columns), and one look at the sensitive values of each class."""
+        requirements = criteria.requirements_among(self.units)
         return score_tuples(
             self.codes, self.counts, self.domain, self.levels, requirements, by_group=by_group
         )
 
-    def utility_classes(self, requirements: Requirements) -> tuple[Codes, Counts]:
+    def utility_classes(self, criteria: Criteria) -> tuple[Codes, Counts]:
         """Return the groups of each class that satisfies the criteria, and its size.
 
         Returns
@@ -154,6 +159,7 @@ class Tuples:
         sizes : int64 ndarray of shape (classes,)
         """
         d = len(self.levels)
+        requirements = criteria.requirements_among(self.units)
         rows, sizes = find_utility_classes(self.codes, self.counts, d, requirements)
         return self.codes[rows, :d], sizes
 
