@@ -16,7 +16,14 @@ DEFAULT_MODEL = "su-mondrian"
 EXHAUSTIVE_NODES = 20_000
 """Lattices up to here are searched exhaustively unless the configuration says otherwise."""
 
-ObjectiveName = Literal["average_class_size", "discernibility", "precision", "loss", "entropy"]
+ObjectiveName = Literal[
+    "average_class_size",
+    "discernibility",
+    "monotonic_discernibility",
+    "precision",
+    "loss",
+    "entropy",
+]
 """What a search of the lattice minimizes."""
 _SUPPRESSION_LIMIT = {"full-domain": 0.05, "rho-gain": 1.0}
 _Level = Annotated[int, Field(ge=0)]
@@ -310,7 +317,8 @@ class FullDomainOptions(ModelOptions):
         default="average_class_size",
         description=(
             "What the chosen levels are best in: average_class_size (most classes), "
-            "discernibility, precision, loss, or entropy."
+            "discernibility, monotonic_discernibility (suppressed classes count as they are), "
+            "precision, loss, or entropy."
         ),
     )
     suppression_limit: float | None = Field(

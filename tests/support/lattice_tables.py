@@ -154,6 +154,8 @@ class RandomTable:
         suppressed = self.rows - sum(len(rows) for rows in kept.values())
         if name == "average_class_size":
             return -len(kept), suppressed
+        if name == "monotonic_discernibility":
+            return sum(len(rows) ** 2 for rows in classes.values()), suppressed
         if name == "discernibility":
             squares = sum(len(rows) ** 2 for rows in kept.values())
             return squares + self.rows * suppressed, suppressed

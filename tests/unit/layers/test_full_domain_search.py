@@ -24,6 +24,7 @@ from anonspark.layers.partition.lattice.search import (
 OBJECTIVES: tuple[ObjectiveName, ...] = (
     "average_class_size",
     "discernibility",
+    "monotonic_discernibility",
     "precision",
     "loss",
     "entropy",

@@ -78,6 +78,18 @@ class Discernibility(Objective):
         return score.squares
 
 
+class MonotonicDiscernibility(Objective):
+    """Squared class sizes, of suppressed classes as of others: no node above costs less."""
+
+    def cost(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the squares of all classes."""
+        return score.squares
+
+    def least_cost_above(self, levels: Levels, score: NodeScore) -> float:  # noqa: ARG002
+        """Return the same: merging never makes them smaller."""
+        return score.squares
+
+
 class ValueCost(Objective):
     """A cost of every value by the group that it falls into; suppressed values cost the most.
 
@@ -147,6 +159,8 @@ def create_objective(
         return AverageClassSize()
     if name == "discernibility":
         return Discernibility(rows)
+    if name == "monotonic_discernibility":
+        return MonotonicDiscernibility()
     costs: list[list[Figures]] = []
     counts: list[list[Counts]] = []
     suppressed = 0.0
