@@ -20,6 +20,9 @@ _KNOWN = re.compile(rf"{_TABLES}/(?:_SUCCESS|part-[^/]*)|{re.escape(REPORT)}")
 _KNOWN_OF_DELTA = re.compile(
     r"data/_delta_log/(?:_last_checkpoint|\d{20}\.(?:json|crc|checkpoint\.parquet))"
 )
+_LOG_OF_DELTA = "data/_delta_log"
+# Delta makes it whenever it looks at a table, and leaves it empty.
+_EMPTY_FOLDER_OF_DELTA = "_staged_commits"
 
 _HEAD_BYTES = 1024
 _REPORT_BEGINS, _REPORT_TITLE = b"<!doctype html>", b"<title>Anonymization report"
@@ -81,6 +84,8 @@ def foreign_entries(
     folders = {
         path[:place] for path in own for place, sign in enumerate(path) if sign == "/"
     }  # fmt: skip
+    if _LOG_OF_DELTA in folders:
+        folders.add(f"{_LOG_OF_DELTA}/{_EMPTY_FOLDER_OF_DELTA}")
     foreign = []
     for entry in entries:
         match entry.kind:

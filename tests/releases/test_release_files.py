@@ -15,9 +15,11 @@ import pytest
 from helpers import command, write_table
 from release_folders import forget_files, list_files, release_of_several_files, rewrite
 
+from anonspark.engine.files import Entry
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError
 from anonspark.layers.publish.paths import require_replaceable_release
+from anonspark.release.layout import foreign_entries
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.report.placing import place_report, report_place
 from anonspark.verification import contents
@@ -134,6 +136,21 @@ def test_a_file_with_other_columns(release: Path, case: str) -> None:
     assert "part-10001.parquet" in found
     assert "part-10002" not in found
     assert "Zebediah" not in found
+
+
+def test_a_folder_that_delta_makes_is_known_beside_its_log_alone(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    listed = {"manifest.json", "data/_delta_log/00000000000000000000.json"}
+    entries = [
+        Entry("data", "directory", 0),
+        Entry("data/_delta_log", "directory", 0),
+        Entry("data/_delta_log/_staged_commits", "directory", 0),
+        *(Entry(path, "file", 1) for path in sorted(listed)),
+    ]
+    assert foreign_entries(engine.files, str(tmp_path), entries, listed) == []
+    without = foreign_entries(engine.files, str(tmp_path), entries, {"manifest.json"})
+    assert "data/_delta_log/_staged_commits/ (a directory)" in without
 
 
 @pytest.mark.parametrize("case", BESIDE)
