@@ -43,9 +43,11 @@ build/connect/.ready: tests/systems/connect.lock | $(READY)
 	$(RUN)/python -m pip install --quiet --no-deps --only-binary :all: --require-hashes --target build/connect -r $<
 	@touch $@
 
+# .ci/night runs all of them: SYSTEM_TESTS=system.
+SYSTEM_TESTS ?= system and not night
 systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, and a real HDFS, YARN and S3, fetched into build/jars
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
-	SYSTEMS=required $(RUN)/python -m pytest -m system
+	SYSTEMS=required $(RUN)/python -m pytest -m "$(SYSTEM_TESTS)"
 
 .venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
 	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*

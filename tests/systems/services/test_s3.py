@@ -69,7 +69,7 @@ def use(store: ObjectStore, folder: Path, people: Path, committer: str) -> dict[
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("committer", COMMITTERS)
+@pytest.mark.parametrize("committer", [pytest.param("file", marks=pytest.mark.night), "magic"])
 def test_everything_on_s3(
     object_store: ObjectStore, golden_people: Path, tmp_path: Path, committer: str
 ) -> None:
