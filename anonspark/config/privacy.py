@@ -156,6 +156,17 @@ class DeltaPresence(Section):
     max: float = Field(ge=0.0, le=1.0, description="Largest probability of presence allowed.")
 
     @model_validator(mode="after")
+    def _check_format(self) -> Self:
+        if self.format.lower() == "jdbc":
+            finding = Finding(
+                ("format",),
+                f"found {found(self.format)}; expected the format of files, for a table of a "
+                "database may be another one at each look; export it first",
+            )
+            raise impossible([finding])
+        return self
+
+    @model_validator(mode="after")
     def _check_order(self) -> Self:
         if self.min > self.max:
             finding = Finding(

@@ -25,6 +25,8 @@ PARALLEL = {
     "lowerBound": "0",
     "upperBound": "600",
     "numPartitions": "4",
+    # However it is written.
+    "fetchSize": "100",
 }
 
 

@@ -82,8 +82,9 @@ def open_database_table(
 
     Notes
     -----
-    Lazy; Spark asks the database for the schema. One connection reads one state of every database;
-    several ones only where a transaction can take the state of another one: of PostgreSQL.
+    Lazy; Spark asks the database for the schema. One connection reads what its database shows to
+    one statement; several ones read one state only where a transaction can take that of another
+    one: of PostgreSQL.
     """
     if len(paths) != 1 or not paths[0].startswith("jdbc:"):
         raise DataError(
@@ -98,7 +99,11 @@ def open_database_table(
             f"{section}.options.url: found it with the format 'jdbc'; expected the address in "
             f"{path_key}; move it there"
         )
-    reader = spark.read.format(_FORMAT).options(**options).option("url", url)
+    # PostgreSQL's dialect looks for it in small letters alone, and begins no transaction without.
+    others = {name: value for name, value in options.items() if name.lower() != "fetchsize"}
+    fetched = given.get("fetchsize", "0")
+    chosen = _FETCHED_AT_ONCE if not fetched.strip("0 ") else fetched
+    reader = spark.read.format(_FORMAT).options(**others).options(url=url, fetchsize=chosen)
     if "partitioncolumn" in given:
         if not url.startswith(_POSTGRESQL):
             raise ConfigurationError(
@@ -116,8 +121,6 @@ def open_database_table(
         snapshot = _hold_snapshot(spark, url, options)
         held.append(snapshot)
         reader = reader.option("sessionInitStatement", _ONE_SNAPSHOT.format(name=snapshot.name))
-    if given.get("fetchsize", "0") == "0":
-        reader = reader.option("fetchsize", _FETCHED_AT_ONCE)
     return reader.load()
 
 

@@ -83,6 +83,8 @@ class SparkEngine:
     ) -> SparkInput:
         """Open a table of people."""
         if given is None:
+            # Of a look at the input that no run came of.
+            self._close_snapshots()
             opened = open_input(self.session, configuration, self._held)
             return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)
@@ -178,8 +180,11 @@ class SparkEngine:
             try:
                 yield
             finally:
-                while self._held:
-                    self._held.pop().close()
+                self._close_snapshots()
+
+    def _close_snapshots(self) -> None:
+        while self._held:
+            self._held.pop().close()
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
         """Return what :meth:`SparkTable.stage` wrote to some directories."""

@@ -1241,6 +1241,9 @@ REFUSED_CRITERIA = """
 {beta_likeness: [{attribute: s, beta: 0}, {attribute: n, beta: 2}]}
   privacy.beta_likeness[0].beta: found the whole number 0; expected a number greater than 0, at
     most 1e+09
+{delta_presence: {population: p, format: JDBC, max: 0.25}}
+  privacy.delta_presence.format: found the text 'JDBC'; expected the format of files, for a table of
+    a database may be another one at each look; export it first
 {delta_presence: {population: p, min: 0.5, max: 0.25}}
   privacy.delta_presence.min: found the number 0.5, more than max; expected at most max; correct
     one
