@@ -71,8 +71,10 @@ def measure(folder: Path, place: str, hdfs: Any, arguments: argparse.Namespace) 
             *("--driver-memory", arguments.memory, "--conf", "spark.ui.enabled=false"),
             *(REPOSITORY / "jobs" / "anonymize.py", configuration),
         ],
+        # On HDFS with its settings, whose file system a path without a scheme would be of.
         env=spark_environment()
-        | {"PYTHONPATH": str(REPOSITORY), "HADOOP_CONF_DIR": str(hdfs.configuration)},
+        | {"PYTHONPATH": str(REPOSITORY)}
+        | ({"HADOOP_CONF_DIR": str(hdfs.configuration)} if place == hdfs.address else {}),
         capture_output=True,
         text=True,
         check=False,
