@@ -5,7 +5,8 @@
 
 The first prints, for each model and k, the fewest patients of a class without and with
 ``privacy.unit``, and what both lose. The second prints the seconds of runs on Spark without and
-with it, of a table in which people have several records, and of one in which each has one.
+with it, of a table in which people have several records, and of one in which each has one; with
+``--diversity 3`` distinct l-diversity of the diagnosis is required, too.
 """
 
 from __future__ import annotations
@@ -57,15 +58,20 @@ def main() -> None:
     parser.add_argument("--visits", type=int, default=0, help="rows of generated visits")
     parser.add_argument("--k", type=int, nargs="+", default=[5, 10])
     parser.add_argument("--model", default="smondrian", help="of the generated visits")
+    parser.add_argument("--diversity", type=int, default=0, help="l of the generated visits")
+    parser.add_argument("--only", nargs="+", help="models of Diabetes, by name")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="anonspark-units-") as name:
         if arguments.visits:
-            measure_visits(Path(name), arguments.visits, arguments.model, arguments.k[-1])
+            privacy: dict[str, Any] = {"k": arguments.k[-1]}
+            if arguments.diversity:
+                privacy["l_diversity"] = {"attribute": "diagnosis", "l": arguments.diversity}
+            measure_visits(Path(name), arguments.visits, arguments.model, privacy)
         else:
-            measure_diabetes(Path(name), arguments.k)
+            measure_diabetes(Path(name), arguments.k, arguments.only)
 
 
-def measure_diabetes(folder: Path, sizes: list[int]) -> None:
+def measure_diabetes(folder: Path, sizes: list[int], only: list[str] | None) -> None:
     """Print the fewest patients of a class, and gcp, without and with the unit."""
     data = Path(os.environ.get("ANONSPARK_DATA", REPOSITORY.parent / "shared" / "data"))
     names = DATA_SETS["Diabetes"].quasi_identifiers
@@ -76,6 +82,8 @@ def measure_diabetes(folder: Path, sizes: list[int]) -> None:
     print("| model | k | fewest patients | ... with unit | gcp | ... with unit |")
     print("| --- | --- | --- | --- | --- | --- |")
     for model in MODELS:
+        if only is not None and model["name"] not in only:
+            continue
         by_hierarchy = model["name"] in ("full-domain", "rho-gain")
         roles = {
             name: {"role": "quasi_identifier", **_intervals(table[name], by_hierarchy)}
@@ -86,7 +94,7 @@ def measure_diabetes(folder: Path, sizes: list[int]) -> None:
             found = []
             for unit in ([], [PATIENT]):
                 own = {PATIENT: "insensitive", **roles}
-                release = anonymize(LocalEngine(), folder, own, model, k, unit)
+                release = anonymize(LocalEngine(), folder, own, model, {"k": k}, unit)
                 data = pq.read_table(release / "data")
                 columns = [name for name in data.column_names if name != PATIENT]
                 counted = data.group_by(columns).aggregate([(PATIENT, "count_distinct")])
@@ -102,11 +110,11 @@ def _intervals(values: pa.ChunkedArray, wanted: bool) -> dict[str, Any]:
     if not wanted:
         return {}
     span = pc.max(values).as_py() - pc.min(values).as_py() + 1
-    finest = max(span // 16, 2)
-    return {"hierarchy": {"intervals": [finest * times for times in (1, 2, 4, 8)]}}
+    # Of eight quasi-identifiers: a lattice of 3^8 nodes.
+    return {"hierarchy": {"intervals": [max(span // 8, 2)]}}
 
 
-def measure_visits(folder: Path, rows: int, model: str, k: int) -> None:
+def measure_visits(folder: Path, rows: int, model: str, privacy: dict[str, Any]) -> None:
     """Print the seconds of runs over visits, without and with the unit."""
     generator = np.random.default_rng(1)
     people = folder / "input.parquet"
@@ -130,13 +138,13 @@ def measure_visits(folder: Path, rows: int, model: str, k: int) -> None:
     with open_session("local[2]") as session:
         engine = SparkEngine(session)
         # The first run of a session pays for its start.
-        anonymize(engine, folder, {"record": "identifier", **roles}, {"name": model}, k, [])
+        anonymize(engine, folder, {"record": "identifier", **roles}, {"name": model}, privacy, [])
         for column in (PATIENT, "record"):
             seconds = []
             for unit in ([], [column]):
                 begin = time.monotonic()
                 own = {column: "identifier", **roles}
-                release = anonymize(engine, folder, own, {"name": model}, k, unit)
+                release = anonymize(engine, folder, own, {"name": model}, privacy, unit)
                 seconds.append(time.monotonic() - begin)
             summary = json.loads((release / "manifest.json").read_text(encoding="utf-8"))["summary"]
             print(
@@ -152,7 +160,7 @@ def anonymize(
     folder: Path,
     roles: dict[str, Any],
     model: dict[str, Any],
-    k: int,
+    privacy: dict[str, Any],
     unit: list[str],
 ) -> Path:
     """Run once; return the folder of the release."""
@@ -160,7 +168,7 @@ def anonymize(
     document = {
         "input": {"path": str(folder / "input.parquet")},
         "attributes": roles,
-        "privacy": {"k": k, "unit": unit},
+        "privacy": {**privacy, "unit": unit},
         "model": model,
         "output": {"path": str(release), "mode": "overwrite"},
         "execution": {"seed": 2**40},

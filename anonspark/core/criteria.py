@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
-from anonspark.core.units import Units
+from anonspark.core.units import PairedPeople, PeopleOfGroup, Units
 from anonspark.kernels import criteria as kernel
 from anonspark.kernels.criteria import Requirements
+from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges
 
 Counts = npt.NDArray[np.int64]
 
@@ -57,47 +58,127 @@ class Criteria:
         """The same for the kernels, but for what is said of people."""
         return self._requirements(None)
 
-    def requirements_among(self, units: int) -> Requirements:
-        """Return the same for the kernels, for records of so many people.
+    def requirements_among(self, pairs: PairedPeople | None) -> Requirements:
+        """Return the same for the kernels, for records of some people.
 
         Parameters
         ----------
-        units : int
-            Those of the records, numbered behind all sensitive values.
+        pairs : PairedPeople or None
+            Those of the records; None where records are counted.
         """
-        return self.requirements if self.units is None else self._requirements(units)
+        return self.requirements if self.units is None else self._requirements(pairs)
 
-    def _requirements(self, units: int | None) -> Requirements:
+    def _requirements(self, pairs: PairedPeople | None) -> Requirements:
         names = [attribute.name for attribute in self.sensitive]
         nodes = [len(attribute.parents) for attribute in self.sensitive]
-        parts = [np.zeros(0), *(attribute.shares for attribute in self.sensitive)]
+        shares = np.concatenate([np.zeros(0), *(attribute.shares for attribute in self.sensitive)])
         parents = [np.zeros(0, np.int64), *(attribute.parents for attribute in self.sensitive)]
         heights = [np.zeros(0), *(attribute.heights for attribute in self.sensitive)]
         kinds = [getattr(kernel, one.type.kernel) for one in self.criteria]
         attributes = [names.index(one.attribute) for one in self.criteria]
         bounds = [(float(one.bound), one.c) for one in self.criteria]
         certain = [_NEVER] * len(kinds)
-        if self.units is not None and units is not None:
+        first_value = self.first_value
+        none = np.zeros(0, np.int64)
+        if self.units is not None and pairs is not None:
             # k people are k different values of what tells them apart.
-            kinds.append(kernel.DISTINCT)
+            kinds = [*(kind + BY_PEOPLE for kind in kinds), kernel.DISTINCT]
             attributes.append(len(names))
             bounds.append((float(self.k), 0.0))
             certain.append(self.units.of_fewer_than_k)
             nodes.append(0)
-            parts.append(np.zeros(units))
-        sizes = [len(part) for part in parts[1:]]
+            first_value = pairs.first
+            shares = np.concatenate([self.shares_of_people[pairs.values], np.zeros(pairs.number)])
         return Requirements(
             k=self.k,
             kinds=np.array(kinds, np.int64),
             attributes=np.array(attributes, np.int64),
             bounds=np.array(bounds, float).reshape(-1, 2),
             certain=np.array(certain, np.int64),
-            first_value=np.cumsum([0, *sizes]).astype(np.int64),
-            shares=np.concatenate(parts),
+            first_value=first_value,
+            shares=shares,
+            even_shares=self.even_shares,
+            first_numbered=self.first_value,
+            paired_values=none if pairs is None else pairs.values,
+            paired_people=none if pairs is None else pairs.people,
             first_node=np.cumsum([0, *nodes]).astype(np.int64),
             parents=np.concatenate(parents),
             heights=np.concatenate(heights).astype(np.float64),
         )
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether criteria beyond k count people, of whom one may have several values."""
+        return self.units is not None and bool(self.criteria)
+
+    @cached_property
+    def shares_of_people(self) -> npt.NDArray[np.float64]:
+        """Share of the people of the whole input who have each value, those numbered through."""
+        number = self.units.number if self.units is not None else 1
+        parts = [one.people for one in self.sensitive if one.people is not None]
+        shares: npt.NDArray[np.float64] = np.concatenate([np.zeros(0, np.int64), *parts]) / number
+        return shares
+
+    @cached_property
+    def even_shares(self) -> npt.NDArray[np.float64]:
+        """Share of each value where people count as one, in equal parts for each value."""
+        parts = [one.even_shares for one in self.sensitive if one.even_shares is not None]
+        return np.concatenate([np.zeros(0), *parts])
+
+    @cached_property
+    def most_matched(self) -> list[int]:
+        """Values of each sensitive attribute that have to be of another person each, at most."""
+        return [
+            max(
+                (int(one.bound) for one in self.criteria if one.asks_for_distinct(own.name)),
+                default=0,
+            )
+            for own in self.sensitive
+        ]
+
+    @property
+    def asks_for_ranges(self) -> bool:
+        """Whether a criterion is about the first and the last value of each person."""
+        return any(one.kind == "ordered distance" for one in self.criteria)
+
+    def _are_near(self, one: Criterion, place: int, people: PeopleOfGroup) -> bool:
+        """Return whether a group is near enough by ordered distance, as far as it is known."""
+        if people.ranges is None:
+            if people.is_estimate:
+                return True
+            raise ValueError("the first and the last value of each person are not known")
+        lowest, highest = people.ranges[place]
+        first, stop = self.first_value[place : place + 2]
+        shares = self.even_shares[first:stop]
+        return bool(judge_ranges(float(one.bound), lowest, highest, shares, people.number))
+
+    def violated_by_people(self, people: PeopleOfGroup) -> Criterion | None:
+        """Return the first criterion beyond k that a group violates, if any; people are counted."""
+        names = [attribute.name for attribute in self.sensitive]
+        for one in self.criteria:
+            place = names.index(one.attribute)
+            if one.kind == "distinct":
+                if people.matched[place] < one.bound:
+                    return one
+                continue
+            if one.kind == "ordered distance":
+                if not self._are_near(one, place, people):
+                    return one
+                continue
+            present = np.flatnonzero(people.counts[place])
+            holds, _ = judge_people(
+                getattr(kernel, one.type.kernel),
+                float(one.bound),
+                one.c,
+                people.counts[place][present],
+                (self.even_shares if one.is_even else self.shares_of_people)[
+                    self.first_value[place] + present
+                ],
+                people.number,
+            )
+            if not holds:
+                return one
+        return None
 
     def satisfied_by(self, rows: int, counts: Sequence[Counts]) -> bool:
         """Return whether a group may be a class.
@@ -115,6 +196,8 @@ class Criteria:
         """Return the first criterion beyond k that a group of records violates, if any."""
         if not self.criteria or not rows:
             return None
+        if self.counts_people:
+            raise ValueError("the criteria count people, not records")
         flat = np.concatenate([np.asarray(part, np.int64) for part in counts])
         present = np.zeros(len(flat), np.int64)
         found = np.flatnonzero(flat)

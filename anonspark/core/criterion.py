@@ -89,6 +89,10 @@ class CriterionType:
     is_later : bool
         Whether it came after the first releases: a configuration without it has the fingerprint
         that it had before.
+    of_people : bool
+        Whether it can count people, of whom one may have several values in a class
+        (:func:`anonspark.kernels.people.judge_people`); else it is refused where somebody has
+        several records.
     """
 
     key: str
@@ -105,6 +109,7 @@ class CriterionType:
     counts_values: bool = False
     option: Option | None = None
     is_later: bool = False
+    of_people: bool = False
 
     @property
     def worst_is_smallest(self) -> bool:
@@ -125,6 +130,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         # Two different values at least: what violates it is homogeneous.
         loosest=(2.0, 0.0),
         counts_values=True,
+        of_people=True,
     ),
     "entropy": CriterionType(
         "l_diversity",
@@ -136,6 +142,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         title="entropy l",
         short="entropy l",
         counts_values=True,
+        of_people=True,
     ),
     "recursive": CriterionType(
         "l_diversity",
@@ -148,6 +155,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         short="c of recursive (c, l)-diversity",
         loosest=(2.0, math.inf),
         counts_values=True,
+        of_people=True,
     ),
     "alpha": CriterionType(
         "alpha_k_anonymity",
@@ -158,6 +166,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         column="largest_share",
         title="largest share",
         short="alpha",
+        of_people=True,
         option=Option(
             "AlphaAnonymity",
             "The largest share of one sensitive value in a class: (alpha, k)-anonymity.",
@@ -177,6 +186,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         title="t, equal",
         short="t (equal distance)",
         is_distance=True,
+        of_people=True,
     ),
     "ordered distance": CriterionType(
         "t_closeness",
@@ -189,6 +199,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
         short="t (ordered distance)",
         is_distance=True,
         needs="order",
+        of_people=True,
     ),
     "hierarchical distance": CriterionType(
         "t_closeness",
@@ -225,6 +236,7 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
             "whole input; one or a list.",
         ),
         is_later=True,
+        of_people=True,
     ),
 }
 """By kind, in the order in which figures are shown."""
@@ -234,8 +246,9 @@ CRITERIA: Mapping[CriterionKind, CriterionType] = {
 class Criterion:
     """One criterion beyond k, about one sensitive attribute.
 
-    Every one of them is closed under union: two classes that satisfy it satisfy it together, so a
-    table that violates it as a whole cannot be cut into classes that satisfy it.
+    Every one of them is closed under union where records are counted: two classes that satisfy it
+    satisfy it together, so a table that violates it as a whole cannot be cut into classes that
+    satisfy it. Where people are counted who are in both, only distinct l-diversity is.
 
     Parameters
     ----------
@@ -272,6 +285,15 @@ class Criterion:
     def limit(self) -> float:
         """What the figure of a class is compared with."""
         return self.bound if self.told_c is None else self.told_c
+
+    @property
+    def is_even(self) -> bool:
+        """Whether people of several values count in equal parts in what it is compared with."""
+        return self.kind in ("equal distance", "ordered distance")
+
+    def asks_for_distinct(self, attribute: str) -> bool:
+        """Whether it asks for different values of an attribute."""
+        return self.kind == "distinct" and self.attribute == attribute
 
     def describe(self) -> str:
         """Return the criterion in words, for messages."""

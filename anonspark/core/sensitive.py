@@ -44,6 +44,10 @@ class SensitiveAttribute:
     as_text : bool
         Whether values are compared as texts without blanks at their ends, as those that a
         hierarchy or a declared order lists.
+    people : int64 ndarray of shape (values,) or None
+        People of the whole input who have each value; None where criteria count records.
+    even_shares : float64 ndarray of shape (values,) or None
+        Share of each value where each of them counts as one, in equal parts for each value.
     """
 
     name: str
@@ -53,6 +57,8 @@ class SensitiveAttribute:
     parents: npt.NDArray[np.int64]
     heights: npt.NDArray[np.int64]
     as_text: bool = False
+    people: npt.NDArray[np.int64] | None = None
+    even_shares: npt.NDArray[np.float64] | None = None
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,3 +73,89 @@ def numbered(units: Integers) -> tuple[Integers, int]:
     """
     found, numbers = np.unique(units, return_inverse=True)
     return numbers.astype(np.int64, copy=False), len(found)
+
+
+@dataclass(frozen=True)
+class PairedPeople:
+    """The people of some records and the sensitive values that each of them has, numbered.
+
+    Parameters
+    ----------
+    first : int64 ndarray of shape (s + 2,)
+        Where the numbers of each attribute's pairs begin, and those of people, and where they end.
+    values, people : int64 ndarray of shape (pairs,)
+        Value, numbered through all attributes, and person of each pair; by attribute, value and
+        person.
+    """
+
+    first: Integers
+    values: Integers
+    people: Integers
+
+    @property
+    def number(self) -> int:
+        """Of different people."""
+        return int(self.first[-1] - self.first[-2])
+
+
+@dataclass(frozen=True)
+class PeopleOfGroup:
+    """What criteria ask of the people of a group.
+
+    Parameters
+    ----------
+    number : int
+        Of different people.
+    counts : sequence of int64 ndarray
+        Of each sensitive attribute, the people with each of its values.
+    matched : sequence of int
+        Of each sensitive attribute, the values that are of another person each, at most as many as
+        are asked for.
+    ranges : sequence of (int64 ndarray, int64 ndarray) or None
+        Of each sensitive attribute, the people by the first and by the last of their values; None
+        where nothing asks for them.
+    is_estimate : bool
+        Whether more is matched than may be, and ranges are not known yet: what violates a criterion
+        so violates it for certain.
+    """
+
+    number: int
+    counts: Sequence[Integers]
+    matched: Sequence[int]
+    ranges: Sequence[tuple[Integers, Integers]] | None = None
+    is_estimate: bool = False
+
+
+def paired(values: Integers) -> tuple[Integers, PairedPeople]:
+    """Give numbers to people, and to each pair of a sensitive value and a person.
+
+    Parameters
+    ----------
+    values : int64 ndarray of shape (n, s + 1)
+        Numbers of the sensitive values, those of all attributes numbered through, and the hash of
+        whom the record is about.
+
+    Returns
+    -------
+    numbers : int64 ndarray of shape (n, s + 1)
+        Of the pair that each record is of, for each attribute, and of the person, numbered through.
+    pairs : PairedPeople
+
+    Notes
+    -----
+    O(n log n) for each attribute. No order of the records matters.
+    """
+    people, number = numbered(values[:, -1])
+    found = [
+        np.unique(values[:, place] * max(number, 1) + people, return_inverse=True)
+        for place in range(values.shape[1] - 1)
+    ]
+    sizes = [*(len(pairs) for pairs, _ in found), number]
+    first = np.cumsum([0, *sizes]).astype(np.int64)
+    numbers = np.empty_like(values)
+    for place, (_, own) in enumerate(found):
+        numbers[:, place] = first[place] + own
+    numbers[:, -1] = first[-2] + people
+    pairs = np.concatenate([np.zeros(0, np.int64), *(pairs for pairs, _ in found)])
+    own_values, own_people = np.divmod(pairs, max(number, 1))
+    return numbers, PairedPeople(first, own_values, own_people)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import boolean, float64, int64, types, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges, match_values
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6
@@ -25,14 +26,17 @@ class Requirements(NamedTuple):
     """What every group has to satisfy, as plain arrays for the kernels.
 
     The values of all sensitive attributes are numbered through: those of the first attribute, then
-    those of the second, and so on. So are the nodes of their hierarchies.
+    those of the second, and so on. So are the nodes of their hierarchies. Where criteria count
+    people, the different pairs of a value and a person take the place of the values, in this order
+    in each attribute, and people are the last attribute.
 
     Attributes
     ----------
     k : int
         Smallest group size.
     kinds : int64 ndarray of shape (r,)
-        One of this module's constants for each requirement beyond k.
+        One of this module's constants for each requirement beyond k, with
+        :data:`~anonspark.kernels.people.BY_PEOPLE` where it counts people.
     attributes : int64 ndarray of shape (r,)
         The sensitive attribute that it is about.
     bounds : float64 ndarray of shape (r, 2)
@@ -42,7 +46,14 @@ class Requirements(NamedTuple):
     first_value : int64 ndarray of shape (s + 1,)
         Where the values of each sensitive attribute begin.
     shares : float64 ndarray of shape (values,)
-        Share of each value in the whole input.
+        Share of each value in the whole input; of pairs, of the people who have the value.
+    even_shares : float64 ndarray of shape (numbered values,)
+        Share of each value of the input where each person counts as one, in equal parts for each of
+        his or her values; empty where no distance counts people.
+    first_numbered : int64 ndarray of shape (s + 1,)
+        Where the values of each sensitive attribute begin in it.
+    paired_values, paired_people : int64 ndarray of shape (pairs,)
+        Value and person of each pair; empty where records are counted.
     first_node : int64 ndarray of shape (s + 1,)
         Where the nodes of each attribute's hierarchy begin; no nodes where there is none.
     parents : int64 ndarray of shape (nodes,)
@@ -59,6 +70,10 @@ class Requirements(NamedTuple):
     certain: npt.NDArray[np.int64]
     first_value: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
+    even_shares: npt.NDArray[np.float64]
+    first_numbered: npt.NDArray[np.int64]
+    paired_values: npt.NDArray[np.int64]
+    paired_people: npt.NDArray[np.int64]
     first_node: npt.NDArray[np.int64]
     parents: npt.NDArray[np.int64]
     heights: npt.NDArray[np.float64]
@@ -73,6 +88,10 @@ REQUIREMENTS = types.NamedTuple(
         int64[::1],
         int64[::1],
         float64[::1],
+        float64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
         int64[::1],
         int64[::1],
         float64[::1],
@@ -154,6 +173,56 @@ def all_certain(requirements, size):
     return certain
 
 
+@kernel(boolean(REQUIREMENTS, int64, int64[::1], int64))
+def _judge_ranges_of(requirements, place, pairs, people):
+    """Judge a group by the first and the last value of each person, see ``judge_ranges``."""
+    attribute = requirements.attributes[place]
+    first = requirements.first_numbered[attribute]
+    shares = requirements.even_shares[first : requirements.first_numbered[attribute + 1]]
+    lowest = np.zeros(shares.shape[0], np.int64)
+    highest = np.zeros(shares.shape[0], np.int64)
+    owners = requirements.paired_people[pairs]
+    # Pairs are sorted by value, and stay so for each person.
+    by_owner = np.argsort(owners, kind="mergesort")
+    for i in range(pairs.shape[0]):
+        value = requirements.paired_values[pairs[by_owner[i]]] - first
+        if i == 0 or owners[by_owner[i]] != owners[by_owner[i - 1]]:
+            lowest[value] += 1
+        if i + 1 == pairs.shape[0] or owners[by_owner[i]] != owners[by_owner[i + 1]]:
+            highest[value] += 1
+    return judge_ranges(requirements.bounds[place, 0], lowest, highest, shares, people)
+
+
+@kernel(types.Tuple((boolean, int64))(REQUIREMENTS, int64, int64[::1], int64))
+def _judge_pairs(requirements, place, pairs, people):
+    """Judge a group of so many people by its pairs of a value and a person, as ``judge`` does."""
+    kind = requirements.kinds[place] - BY_PEOPLE
+    bound, c = requirements.bounds[place, 0], requirements.bounds[place, 1]
+    if kind == ORDERED_DISTANCE:
+        return _judge_ranges_of(requirements, place, pairs, people), 1
+    values = requirements.paired_values[pairs]
+    counts = np.empty(pairs.shape[0], np.int64)
+    shares = np.empty(pairs.shape[0], np.float64)
+    different = 0
+    for i in range(pairs.shape[0]):
+        if i == 0 or values[i] != values[i - 1]:
+            counts[different] = 0
+            shares[different] = (
+                requirements.even_shares[values[i]]
+                if kind == EQUAL_DISTANCE
+                else requirements.shares[pairs[i]]
+            )
+            different += 1
+        counts[different - 1] += 1
+    if kind != DISTINCT:
+        return judge_people(kind, bound, c, counts[:different], shares[:different], people)
+    wanted = int64(bound)
+    matched = min(different, people)
+    if matched >= wanted:
+        matched = match_values(values, requirements.paired_people[pairs], wanted).shape[0]
+    return matched >= wanted, wanted - matched
+
+
 @kernel(types.Tuple((int64, int64))(REQUIREMENTS, int64[::1], int64[::1], int64, int64))
 def judge(requirements, counts, present, distinct, size):
     """Return the first requirement beyond k that a group violates, and what it takes to mend that.
@@ -177,7 +246,9 @@ def judge(requirements, counts, present, distinct, size):
 
     Notes
     -----
-    One more record changes a share, and so each of the distances, by at most 1 / (size + 1).
+    One more record changes a share, and so each of the distances, by at most 1 / (size + 1); where
+    people are counted it makes a share smaller by as much at most, and values that are matched to
+    people one more at most.
     O(values present), for the ordered and the hierarchical distance O(all values). Sums run over
     the values in order, so they do not depend on the order of the records. Definitions:
     docs/algorithms.md.
@@ -196,7 +267,11 @@ def judge(requirements, counts, present, distinct, size):
         high = np.searchsorted(present[:distinct], stop)
         own = present[low:high]
         missing = 1
-        if kind == DISTINCT:
+        if kind >= BY_PEOPLE:
+            first = requirements.first_value[requirements.first_value.shape[0] - 2]
+            people = distinct - np.searchsorted(present[:distinct], first)
+            holds, missing = _judge_pairs(requirements, r, own, people)
+        elif kind == DISTINCT:
             holds = high - low >= bound
             missing = int64(bound) - (high - low)
         elif kind == ENTROPY:

@@ -44,7 +44,7 @@ def merge_unsatisfied(normalized, values, order, starts, requirements):
     -----
     From the first group to the last; a group that violates a requirement takes in, one by one, the
     finished group before it or the next one, whichever makes records times box edges grow less.
-    Every requirement is closed under union, so a finished group stays one that satisfies. O(n d)
+    A finished group that takes in another one is judged anew. O(n d)
     time, and one look at the values present for each merge.
     """
     d = normalized.shape[1]

@@ -130,17 +130,23 @@ def measure_classes(
     """
     measure = measures.MEASURES[criterion.kind]
     figures = measure.figures(table, attribute, criterion, uncertainty)
+    shifted = uncertainty.share if uncertainty is not None and measure.is_shifted else 0.0
+    return figures, satisfies(criterion, figures, shifted)
+
+
+def satisfies(
+    criterion: Criterion, figures: Figures, shifted: float = 0.0
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which figures satisfy a criterion, those of distances shifted by so much at most."""
     # A bound that is met exactly may be missed by the rounding of sums.
-    slack = _TOLERANCE * (1 + abs(criterion.bound))
-    if uncertainty is not None and measure.is_shifted:
-        slack += uncertainty.share
+    slack = _TOLERANCE * (1 + abs(criterion.bound)) + shifted
     match criterion.type.bound:
         case "at least":
-            return figures, figures >= criterion.limit - slack
+            return figures >= criterion.limit - slack
         case "below":
-            return figures, figures < criterion.limit
+            return figures < criterion.limit
         case "at most":
-            return figures, figures <= criterion.limit + slack
+            return figures <= criterion.limit + slack
 
 
 def worst_of(criterion: Criterion, figures: Figures) -> float:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
+from anonspark.verification.left_out import told_values
 
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
@@ -159,17 +160,7 @@ def describe_values(
 
 def _with_left_out(table: pa.Table, left_out: pa.Table) -> pa.Table:
     """Return values and counts together with those that are told of records left out, as texts."""
-    wanted = table.schema.field("value").type
-    told = left_out["value"]
-    # Times are told as numbers.
-    if pa.types.is_timestamp(wanted):
-        told = told.cast(pa.int64())
-    elif pa.types.is_date(wanted):
-        told = told.cast(pa.int32())
-    told = told.cast(wanted)
-    if pa.types.is_floating(wanted):
-        # -0.0 is the same value, and Arrow would tell it apart.
-        told = pc.add(told, pa.scalar(0.0, wanted))
+    told = told_values(left_out, table.schema.field("value").type)
     more = pa.table([told, left_out["records"].cast(pa.int64())], table.schema.names)
     both = pa.concat_tables([table, more], promote_options="permissive")
     added = both.group_by("value").aggregate([("records", "sum")])

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from anonspark.core.columns import UNIT
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
 from anonspark.engine.protocol import Table
 from anonspark.errors import DataError
 from anonspark.verification.claims import (
     Claim,
 )
-from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
+from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.criteria import MeasuredCriterion, measure_criteria, satisfies
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
     measure_merged,
     merge_values,
 )
+from anonspark.verification.people import (
+    measure_people,
+    shares_of_people,
+)
 from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+from anonspark.verification.units import people_of_records
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,69 @@ class MeasuredSensitive:
     criteria: list[MeasuredCriterion]
     figures: list[SensitiveFigures]
     warnings: list[str]
+
+
+def measure_criteria_of_people(
+    data: Table, claim: Claim, published: PublishedClasses
+) -> list[MeasuredCriterion] | None:
+    """Measure the criteria that are required by people, or return what the run says of them.
+
+    Parameters
+    ----------
+    data : Table
+        Published records.
+    claim : Claim
+    published : PublishedClasses
+        Counted in them.
+
+    Returns
+    -------
+    list of MeasuredCriterion or None
+        None where they count records: nobody has several, or nobody says anything of people.
+
+    Notes
+    -----
+    One job that counts people, and :func:`anonspark.verification.people.measure_people` for each
+    sensitive attribute.
+    """
+    unit, required = claim.privacy.unit, claim.privacy.criteria
+    if not unit or not required:
+        return None
+    told_apart = claim.people_columns
+    if not told_apart:
+        said = claim.criteria_of_people
+        if said is None:
+            return None
+        unknown = next((one for one in required if one not in said), None)
+        if unknown is not None:
+            raise DataError(
+                f"privacy: {unknown.describe()} on attribute {unknown.attribute!r} counts people, "
+                "who are not published, and the run did not measure it; expected a criterion of "
+                "the release's own configuration; remove it, or publish what privacy.unit names"
+            )
+        return [_as_said(one, said[one]) for one in required]
+    found: dict[Criterion, MeasuredCriterion] = {}
+    for name in dict.fromkeys(one.attribute for one in required):
+        values = _describe(data, claim, name)
+        if values is None:
+            raise TypeError("an attribute of a criterion has few values")
+        people = people_of_records(data, name, told_apart, claim.columns)
+        if people.add_up([UNIT]).count() == published.rows:
+            return None
+        own = [one for one in required if one.attribute == name]
+        pairs = people.select(["value", UNIT])
+        shares = shares_of_people(pairs, values, claim.rows_left_out)
+        by = [one for one in people.schema.names if one not in ("value", UNIT)]
+        found |= zip(
+            own, measure_people(people, by, values, own, shares, published.rows), strict=True
+        )
+    return [found[one] for one in required]
+
+
+def _as_said(criterion: Criterion, figure: float) -> MeasuredCriterion:
+    """Return what the run says, which is not counted again: how many classes is not known."""
+    violating = 0 if satisfies(criterion, np.array([figure]))[0] else 1
+    return MeasuredCriterion(criterion, figure, violating, 0)
 
 
 def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:

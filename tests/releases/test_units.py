@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers import command, configuration_file, metrics, published, summary, write_table
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
 from anonspark.report.making import make_report
-from anonspark.verification.audit import verify_release
+from anonspark.verification.audit import audit_release, verify_release
 
 K = 5
 QUASI_IDENTIFIERS = ["age", "zone", "sex"]
@@ -58,6 +62,7 @@ def visits(rows: int = 2500, people: int = 400) -> dict[str, Any]:
 def configured(folder: Path, **sections: Any) -> Path:
     hierarchy = folder / "sex.csv"
     hierarchy.write_text("f,*\nm,*\n")
+    more = sections.pop("more_attributes", {})
     return configuration_file(
         folder,
         **{
@@ -67,7 +72,8 @@ def configured(folder: Path, **sections: Any) -> Path:
                 "zone": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20]}},
                 "sex": {"role": "quasi_identifier", "hierarchy": str(hierarchy)},
                 "disease": "sensitive",
-            },
+            }
+            | more,
             "privacy": {"k": K, "unit": "patient"},
             "execution": {"seed": 5},
         }
@@ -159,6 +165,298 @@ def test_a_predicted_tree_counts_people_too(tmp_path: Path, model: str) -> None:
     assert people_of_classes(release).min() >= 40
 
 
+COUNTING_PEOPLE: dict[str, Any] = {
+    "distinct": {"l_diversity": {"attribute": "disease", "l": 3}},
+    "entropy": {"l_diversity": {"attribute": "disease", "l": 1.8, "kind": "entropy"}},
+    "recursive": {"l_diversity": {"attribute": "disease", "l": 2, "kind": "recursive", "c": 3}},
+    "alpha": {"alpha_k_anonymity": {"attribute": "disease", "alpha": 0.6}},
+    "beta": {"beta_likeness": {"attribute": "disease", "beta": 0.8}},
+    "close": {"t_closeness": {"attribute": "disease", "t": 0.7}},
+    "near": {"t_closeness": {"attribute": "stage", "t": 0.6, "distance": "ordered"}},
+    "several": {
+        "l_diversity": [
+            {"attribute": "disease", "l": 3},
+            {"attribute": "ward", "l": 2},
+        ],
+        "alpha_k_anonymity": {"attribute": "ward", "alpha": 0.8},
+    },
+}
+
+
+def sick(rows: int = 2500, people: int = 400) -> dict[str, Any]:
+    """Return visits, of which those of a patient are mostly for one disease."""
+    table = visits(rows, people)
+    generator = np.random.default_rng(11)
+    usual = generator.integers(0, 4, people)
+    disease = np.where(generator.random(rows) < 0.7, usual[table["patient"]], table["zone"] % 4)
+    table["disease"] = np.array(["asthma", "flu", "gout", "ulcer"])[disease]
+    table["stage"] = disease + generator.integers(0, 3, rows)
+    table["ward"] = np.array(["a", "b", "c"])[(table["patient"] + disease) % 3]
+    return table
+
+
+def matching(owners: list[set[int]]) -> int:
+    """Return how many values can have a person of their own each."""
+    taken: dict[int, int] = {}
+
+    def find(value: int, asked: set[int]) -> bool:
+        for one in owners[value] - asked:
+            asked.add(one)
+            if one not in taken or find(taken[one], asked):
+                taken[one] = value
+                return True
+        return False
+
+    return sum(find(value, set()) for value in range(len(owners)))
+
+
+def values_of_people(release: Path, attribute: str) -> list[tuple[int, dict[Any, set[int]]]]:
+    """Return the people of each published tuple, and those with each value, with pandas alone."""
+    table = published(release).to_pandas()
+    found = []
+    for _, own in table.groupby([table[name].astype(str) for name in QUASI_IDENTIFIERS]):
+        having = own.groupby(attribute)["patient"].agg(set)
+        found.append((own["patient"].nunique(), having.to_dict()))
+    return found
+
+
+def require_people(release: Path, table: Mapping[str, Any], privacy: Mapping[str, Any]) -> None:
+    """Check the criteria in the published tuples, by their definitions."""
+    number = len(set(table["patient"].tolist()))
+    for key, asked in privacy.items():
+        for one in asked if isinstance(asked, list) else [asked]:
+            frame = pd.DataFrame({"p": table["patient"], "v": table[one["attribute"]]})
+            of_all = frame.groupby("v")["p"].nunique() / number
+            pairs = frame.drop_duplicates()
+            parts = 1 / pairs.groupby("p")["v"].transform("size") / number
+            even = parts.groupby(pairs["v"]).sum()
+            for people, having in values_of_people(release, one["attribute"]):
+                counts = sorted((len(own) for own in having.values()), reverse=True)
+                left, worst = people, []
+                for count in counts:
+                    worst.append(min(count, left))
+                    left -= worst[-1]
+                if key == "alpha_k_anonymity":
+                    assert counts[0] / people <= one["alpha"] + 1e-9
+                elif key == "beta_likeness":
+                    for value, own in having.items():
+                        assert len(own) / people <= (1 + one["beta"]) * of_all[value] + 1e-9
+                elif one.get("distance") == "ordered":
+                    domain = sorted(even.index)
+                    below = np.cumsum([even[value] for value in domain])
+                    ranges = [
+                        [end(v for v in domain if p in having.get(v, ())) for p in everybody]
+                        for everybody in [set().union(*having.values())]
+                        for end in (min, max)
+                    ]
+                    far = [
+                        np.abs([np.mean(np.array(ends) <= v) for v in domain] - below)
+                        for ends in ranges
+                    ]
+                    distance = np.max(far, axis=0).sum() / (len(domain) - 1)
+                    assert distance <= one["t"] + 1e-9
+                elif key == "t_closeness":
+                    more = [len(own) / people - even[value] for value, own in having.items()]
+                    assert sum(max(one, 0.0) for one in more) <= asked["t"] + 1e-9
+                elif one.get("kind") == "entropy":
+                    shares = np.array([n / people for n in worst if n])
+                    assert np.exp(-(shares * np.log(shares)).sum()) >= one["l"] - 1e-9
+                elif one.get("kind") == "recursive":
+                    assert worst[0] < one["c"] * sum(worst[one["l"] - 1 :])
+                else:
+                    assert matching(list(having.values())) >= one["l"]
+
+
+PUBLISHED_ALIKE = {
+    ("smondrian", "several"),
+    ("su-mondrian", "several"),
+    ("su-mondrian as published", "entropy"),
+    ("su-mondrian as published", "recursive"),
+    ("canon", "alpha"),
+    ("u-canon", "entropy"),
+    ("u-canon", "recursive"),
+    ("u-canon", "alpha"),
+    ("microaggregation", "several"),
+}
+"""Where classes that satisfy a criterion do not once they are one, for they have equal labels."""
+
+
+def with_sick(folder: Path, **sections: Any) -> Path:
+    write_table(folder / "input.parquet", sick())
+    return configured(
+        folder,
+        **{
+            "more_attributes": {"ward": "sensitive", "stage": "sensitive"},
+            "input": {"path": str(folder / "input.parquet")},
+            **sections,
+        },
+    )
+
+
+@pytest.mark.parametrize("criterion", COUNTING_PEOPLE)
+@pytest.mark.parametrize("model", MODELS)
+def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> None:
+    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE[criterion]}
+    options = MODELS[model]
+    if criterion == "near" and options["name"] == "full-domain":
+        # Of records that are left out nobody could tell the order.
+        options = options | {"suppression_limit": 0.0}
+    path = with_sick(tmp_path, model=options, privacy=privacy)
+    if (model, criterion) in PUBLISHED_ALIKE:
+        with pytest.raises(GuaranteeError, match="published alike are one class"):
+            run(path)
+        assert not (tmp_path / "release").exists()
+        return
+    release = run(path)
+    assert people_of_classes(release).min() >= K
+    assert len(people_of_classes(release)) > 3
+    require_people(release, sick(), COUNTING_PEOPLE[criterion])
+    verified = verify_release(LocalEngine(), str(release))
+    assert verified.failures == []
+    assert not verified.warnings
+    stated = {
+        (row["attribute"], row["criterion"]): row["measured"]
+        for row in metrics(release, "privacy")
+        if row["attribute"] is not None
+    }
+    counted = {
+        (one.criterion.attribute, one.criterion.kind): one.measured for one in verified.criteria
+    }
+    if criterion in ("beta", "close") and summary(release)["rows_left_out"]:
+        # Of those left out only the run knows who they are.
+        assert all(counted[one] <= stated[one] for one in stated)
+    else:
+        assert stated == counted
+
+
+@pytest.mark.parametrize("criterion", COUNTING_PEOPLE)
+@pytest.mark.parametrize("model", ["smondrian", "relaxed", "published", "canon"])
+def test_criteria_of_people_whatever_the_tasks_hold(
+    tmp_path: Path, model: str, criterion: str
+) -> None:
+    found = set()
+    for task_rows in (150, 600, 10_000):
+        own = place(tmp_path, str(task_rows))
+        path = with_sick(
+            own,
+            model=MODELS[model],
+            privacy={"k": K, "unit": "patient", **COUNTING_PEOPLE[criterion]},
+            execution={"seed": 5, "task_rows": task_rows},
+            attributes=dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
+            | {
+                "patient": "insensitive",
+                "disease": "sensitive",
+                "ward": "sensitive",
+                "stage": "sensitive",
+            },
+        )
+        release = run(path)
+        found.add(json.loads((release / "manifest.json").read_text())["fingerprints"]["output"])
+    assert len(found) == 1
+    require_people(release, sick(), COUNTING_PEOPLE[criterion])
+
+
+VISITS = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(20, 60), st.integers(0, 9), st.sampled_from("abc")),
+    min_size=20,
+    max_size=60,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    rows=VISITS,
+    model=st.sampled_from(list(MODELS)),
+    criterion=st.sampled_from(["distinct", "entropy", "recursive", "alpha", "beta", "close"]),
+    task_rows=st.sampled_from([8, 1000]),
+)
+def test_any_visits(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int, int, str]],
+    model: str,
+    criterion: str,
+    task_rows: int,
+) -> None:
+    """Whatever people have, a release keeps the criteria, or there is none and it says why."""
+    folder = tmp_path_factory.mktemp("any")
+    names = ("patient", "age", "zone", "disease")
+    table: dict[str, Any] = dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+    table["sex"] = np.where(table["zone"] % 2, "f", "m")
+    write_table(folder / "input.parquet", table)
+    weak = {"l": 2} if criterion in ("distinct", "recursive") else {}
+    weak = {"l": 1.2} if criterion == "entropy" else weak
+    privacy = {
+        "k": 2,
+        "unit": "patient",
+        **{key: one | weak for key, one in COUNTING_PEOPLE[criterion].items()},
+    }
+    path = configured(
+        folder,
+        input={"path": str(folder / "input.parquet")},
+        model=MODELS[model],
+        privacy=privacy,
+        execution={"seed": 5, "task_rows": task_rows},
+    )
+    try:
+        release = run(path)
+    except (DataError, GuaranteeError) as error:
+        told = str(error)
+        assert "bug" not in told
+        assert not (folder / "release").exists()
+        return
+    assert people_of_classes(release).min() >= 2
+    counts = summary(release)
+    if not counts["rows_left_out"]:
+        require_people(release, table, {key: privacy[key] for key in COUNTING_PEOPLE[criterion]})
+    assert verify_release(LocalEngine(), str(release)).failures == []
+
+
+def test_criteria_of_people_who_are_not_published(tmp_path: Path) -> None:
+    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["distinct"]}
+    attributes = dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier")
+    attributes |= {"patient": "identifier", "disease": "sensitive"}
+    path = with_sick(tmp_path, privacy=privacy, attributes=attributes, more_attributes={})
+    release = run(path)
+    verified = verify_release(LocalEngine(), str(release))
+    assert verified.failures == []
+    assert [one.measured for one in verified.criteria] == [3.0]
+    assert any("k and the criteria beyond it count people" in one for one in verified.warnings)
+    asked = {"l_diversity": {"attribute": "disease", "l": 2}}
+    own = place(tmp_path, "other")
+    other = with_sick(own, privacy={**privacy, **asked}, attributes=attributes, more_attributes={})
+    with pytest.raises(DataError, match="the run did not measure it"):
+        verify_release(LocalEngine(), str(release), configuration=load_configuration(other))
+
+
+def test_an_order_of_values_that_are_left_out(tmp_path: Path) -> None:
+    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["near"]}
+    path = with_sick(tmp_path, model=MODELS["full-domain"], privacy=privacy)
+    with pytest.raises(GuaranteeError, match="found the ordered distance beside privacy"):
+        run(path)
+
+
+def test_an_input_that_violates_a_criterion_by_people(tmp_path: Path) -> None:
+    """Everybody has both diseases: half of the records have each, and all people."""
+    people = 50
+    table = {
+        "patient": [*range(people)] * 2,
+        "age": [one % 40 for one in range(2 * people)],
+        "disease": ["flu"] * people + ["gout"] * people,
+    }
+    write_table(tmp_path / "input.parquet", table)
+    path = configuration_file(
+        tmp_path,
+        attributes={"patient": "identifier", "age": "quasi_identifier", "disease": "sensitive"},
+        privacy={
+            "k": 3,
+            "unit": "patient",
+            "alpha_k_anonymity": {"attribute": "disease", "alpha": 0.9},
+        },
+    )
+    with pytest.raises(GuaranteeError, match="where people are counted"):
+        run(path)
+
+
 def test_k_people_are_k_different_values_of_their_number(folder: Path) -> None:
     """Distinct l-diversity of the number, with l = k, is the same promise, kept by other code."""
     found = []
@@ -180,13 +478,24 @@ def test_k_people_are_k_different_values_of_their_number(folder: Path) -> None:
     assert found[0] == found[1]
 
 
+CRITERIA: dict[str, Any] = {
+    "k alone": {},
+    "l-diversity": {"l_diversity": {"attribute": "disease", "l": 3}},
+    "t-closeness": {"t_closeness": {"attribute": "disease", "t": 0.3}},
+}
+
+
+@pytest.mark.parametrize("criteria", CRITERIA)
 @pytest.mark.parametrize("model", ["su-mondrian", "microaggregation", "full-domain"])
-def test_one_record_a_person_is_as_if_nobody_had_asked(tmp_path: Path, model: str) -> None:
+def test_one_record_a_person_is_as_if_nobody_had_asked(
+    tmp_path: Path, model: str, criteria: str
+) -> None:
     table = visits()
     table["patient"] = np.random.default_rng(1).permutation(len(table["age"]))
     write_table(tmp_path / "input.parquet", table)
     found = []
-    for name, privacy in (("without", {"k": K}), ("with", {"k": K, "unit": "patient"})):
+    for name, unit in (("without", {}), ("with", {"unit": "patient"})):
+        privacy = {"k": K, **unit, **CRITERIA[criteria]}
         own = place(tmp_path, name)
         release = run(with_input(tmp_path, own, model=MODELS[model], privacy=privacy))
         manifest = json.loads((release / "manifest.json").read_text())
@@ -231,6 +540,8 @@ def test_the_report_tells_of_people(folder: Path, role: str, told: str) -> None:
     assert "people of the class that has the fewest" in page
     assert told in page
     assert ("as the run counted" in page) == (role == "identifier")
+    # Who knows all records of a person sees them together where the number is published.
+    assert ("people who agree with somebody" in page) == (role == "insensitive")
 
 
 def test_a_published_number_proves_it(folder: Path) -> None:
@@ -316,19 +627,22 @@ def test_check_counts_people_too(folder: Path, capsys: pytest.CaptureFixture[str
     [
         ({"unit": "patent"}, r"privacy.unit\[0\]: found the text 'patent', which is.*'patient'"),
         ({"unit": ["patient", "patient"]}, r"privacy.unit\[1\]: found the text 'patient' twice"),
-        (
-            {"unit": "patient", "l_diversity": {"attribute": "disease", "l": 2}},
-            "privacy.unit: found it beside privacy.l_diversity, which count records",
-        ),
-        (
-            {"unit": "patient", "delta_presence": {"population": "p", "max": 0.5}},
-            "privacy.unit: found it beside privacy.delta_presence",
-        ),
     ],
 )
 def test_units_that_cannot_be(tmp_path: Path, privacy: Mapping[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         load_configuration(configured(tmp_path, privacy={"k": K, **privacy}))
+
+
+def test_what_counts_records_where_people_have_several(folder: Path) -> None:
+    privacy = {
+        "k": K,
+        "unit": "patient",
+        "delta_presence": {"population": str(folder / "input.parquet"), "max": 0.5},
+    }
+    told = "privacy.delta_presence: found beside privacy.unit, of whom somebody has"
+    with pytest.raises(DataError, match=told):
+        run(with_input(folder, place(folder, "records"), privacy=privacy))
 
 
 def test_types_that_tell_nobody_apart(tmp_path: Path) -> None:
@@ -367,3 +681,151 @@ def test_a_residual_of_too_few_people_is_not_published(tmp_path: Path) -> None:
     )
     with pytest.raises(GuaranteeError, match="are about fewer than k = 5 people"):
         run(path)
+
+
+HIDDEN: dict[str, Any] = {"patient": "identifier"} | dict.fromkeys(
+    QUASI_IDENTIFIERS, "quasi_identifier"
+)
+
+
+def with_pseudonyms(folder: Path, own: Path, **sections: Any) -> Path:
+    output = {"path": str(own / "release"), "pseudonyms": {"patient": "person"}}
+    given = {"input": {"path": str(folder / "input.parquet")}, "attributes": HIDDEN}
+    return configured(own, **{**given, "output": output, **sections})
+
+
+def persons(release: Path) -> list[list[tuple[str, ...]]]:
+    """Return the tuples of the records of each pseudonym."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for row in published(release).to_pylist():
+        key = tuple(str(row[name]) for name in QUASI_IDENTIFIERS)
+        found.setdefault(row["person"], []).append(key)
+    return [sorted(own) for own in found.values()]
+
+
+@pytest.mark.parametrize("model", ["smondrian", "su-mondrian", "full-domain"])
+def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) -> None:
+    plain = run(with_input(folder, place(folder, f"plain-{model}"), model=MODELS[model]))
+    attributes: dict[str, Any] = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20, 40]}},
+        "zone": {"role": "quasi_identifier", "hierarchy": {"intervals": [5, 10, 20]}},
+        "sex": {"role": "quasi_identifier", "hierarchy": str(folder / f"plain-{model}/sex.csv")},
+        "disease": "sensitive",
+    }
+    release = run(
+        with_pseudonyms(
+            folder,
+            place(folder, f"pseudonyms-{model}"),
+            model=MODELS[model],
+            attributes={"patient": "identifier", **attributes},
+        )
+    )
+    table = published(release)
+    assert table.schema.names == ["person", *QUASI_IDENTIFIERS, "disease"]
+    assert all(re.fullmatch("[0-9a-f]{32}", one) for one in table["person"].to_pylist())
+    # The same records of the same people, by another name of each.
+    by_patient: dict[int, list[tuple[str, ...]]] = {}
+    for row in published(plain).to_pylist():
+        key = tuple(str(row[name]) for name in QUASI_IDENTIFIERS)
+        by_patient.setdefault(row["patient"], []).append(key)
+    assert sorted(persons(release)) == sorted(sorted(own) for own in by_patient.values())
+    original = str(folder / "input.parquet")
+    verified = audit_release(LocalEngine(), str(release), original=original)
+    assert verified.failures == []
+    assert verified.warnings == []
+    assert verified.units is not None
+    assert verified.units.not_published == ()
+    assert verified.units.fewest >= K
+    alike = Counter(Counter(map(tuple, persons(release))).values())
+    assert verified.units.agreeing == dict(alike)
+    assert verified.as_dict()["units"]["fewest_agreeing"] == min(alike)
+    assert verified.as_dict()["units"]["alone"] == alike.get(1, 0)
+
+
+def test_pseudonyms_are_those_of_one_release(folder: Path, tmp_path: Path) -> None:
+    """The same release has the same ones; of other records, criteria or seeds others."""
+
+    def names(own: str, **sections: Any) -> set[str]:
+        release = run(with_pseudonyms(folder, place(tmp_path, own), **sections))
+        return set(published(release)["person"].to_pylist())
+
+    first = names("first")
+    assert names("again", execution={"seed": 5, "task_rows": 300}) == first
+    assert not first & names("other seed", execution={"seed": 6})
+    assert not first & names("other k", privacy={"k": 6, "unit": "patient"})
+    write_table(tmp_path / "more.parquet", visits(2600))
+    assert not first & names("more", input={"path": str(tmp_path / "more.parquet")})
+
+
+def test_pseudonyms_of_one_record_a_person(tmp_path: Path) -> None:
+    """The classes are those of a run without, and every record has a pseudonym of its own."""
+    table = visits(500)
+    table["patient"] = np.random.default_rng(1).permutation(500)
+    write_table(tmp_path / "input.parquet", table)
+    plain = run(with_input(tmp_path, place(tmp_path, "plain"), attributes=HIDDEN))
+    release = run(with_pseudonyms(tmp_path, place(tmp_path, "pseudonyms")))
+    own = published(release)
+    assert len(set(own["person"].to_pylist())) == 500
+    keys = [(name, "ascending") for name in QUASI_IDENTIFIERS]
+    assert own.select(QUASI_IDENTIFIERS).sort_by(keys) == published(plain).sort_by(keys)
+    verified = verify_release(LocalEngine(), str(release))
+    assert verified.units is not None
+    assert verified.units.fewest_agreeing == verified.units.fewest == verified.published.smallest
+
+
+def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
+    privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE["entropy"]}
+    output = {"path": str(tmp_path / "release"), "pseudonyms": {"patient": "person"}}
+    path = with_sick(
+        tmp_path,
+        privacy=privacy,
+        output=output,
+        attributes=HIDDEN | {"disease": "sensitive"},
+        more_attributes={},
+    )
+    release = run(path)
+    verified = verify_release(LocalEngine(), str(release))
+    assert verified.failures == []
+    assert verified.warnings == []
+    (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "entropy"]
+    assert verified.criteria[0].measured == stated["measured"]
+
+
+def test_whoever_takes_pseudonyms_of_another_is_found_out(folder: Path, tmp_path: Path) -> None:
+    configuration = load_configuration(with_pseudonyms(folder, place(tmp_path, "own")))
+    release = run(with_pseudonyms(folder, place(tmp_path, "released")))
+    table = published(release)
+    place_of = table.schema.get_field_index("person")
+    table = table.set_column(place_of, "person", pa.repeat("a" * 32, len(table)))
+    pq.write_table(table, tmp_path / "table.parquet")
+    with pytest.raises(GuaranteeError, match="about 1 people, expected k = 5"):
+        verify_release(LocalEngine(), str(tmp_path / "table.parquet"), configuration=configuration)
+
+
+@pytest.mark.parametrize(
+    ("sections", "told"),
+    [
+        ({"privacy": {"k": K}}, "which privacy.unit does not name"),
+        ({"privacy": {"k": K, "unit": "patient"}}, "role 'insensitive', which is published"),
+        (
+            {"output": {"pseudonyms": {"patient": "Age"}}, "attributes": HIDDEN},
+            "the name of the attribute 'age'",
+        ),
+        (
+            {"output": {"pseudonyms": {"patient": "a", "zone": "b"}}, "attributes": HIDDEN},
+            "found a second one",
+        ),
+        (
+            {
+                "output": {"pseudonyms": {"patient": "age_min"}, "style": "bounds"},
+                "attributes": HIDDEN,
+            },
+            "that output.style 'bounds' generates for 'age'",
+        ),
+    ],
+)
+def test_pseudonyms_that_cannot_be(tmp_path: Path, sections: Mapping[str, Any], told: str) -> None:
+    output = {"pseudonyms": {"patient": "person"}, **sections.get("output", {})}
+    changed = {**sections, "output": {"path": str(tmp_path / "release"), **output}}
+    with pytest.raises(ConfigurationError, match=told):
+        load_configuration(configured(tmp_path, **changed))

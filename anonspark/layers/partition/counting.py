@@ -25,6 +25,13 @@ from anonspark.layers.partition.cut_tree import (
     Descent,
     positions_for,
 )
+from anonspark.layers.partition.people import (
+    MatchedValues,
+    PeopleOfSides,
+    PeopleSplit,
+    RangesOfSide,
+    ValueRanges,
+)
 
 Integers = npt.NDArray[np.int64]
 
@@ -115,7 +122,7 @@ class UnitCount:
     most: int
 
 
-Question = Request | Draw | UnitCount
+Question = Request | Draw | UnitCount | PeopleSplit | MatchedValues | ValueRanges
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ class Drawn:
     codes: Integers
 
 
-Answer = Histogram | Drawn | int
+Answer = Histogram | Drawn | int | PeopleOfSides | list[int] | RangesOfSide
 """Of :class:`UnitCount` a number, at most what was asked for."""
 
 

@@ -10,11 +10,20 @@ import numpy as np
 
 from anonspark.core.criteria import Counts, Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.units import PeopleOfGroup
 from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
+from anonspark.layers.partition.people import (
+    MatchedValues,
+    PeopleOfSides,
+    PeopleSplit,
+    RangesOfSide,
+    ValueRanges,
+    at_most_matched,
+)
 
 _SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
 
@@ -108,6 +117,8 @@ def ask_values(
         Records with each value of each sensitive attribute.
     """
     requests = value_requests(node, criteria, goes_left)
+    if not requests:
+        return []
     histograms = yield from ask(requests)
     return counts_of_values(criteria, histograms)
 
@@ -120,8 +131,10 @@ def value_requests(
 ) -> list[Request]:
     """Return the requests of :func:`ask_values`, to be asked along with others.
 
-    ``where`` is that of :class:`Request`.
+    ``where`` is that of :class:`Request`. There are none where people are counted.
     """
+    if criteria.units is not None:
+        return []
     d = len(node.lowest)
     first_value = criteria.first_value.tolist()
     return [
@@ -142,6 +155,8 @@ def value_requests(
 
 def counts_of_values(criteria: Criteria, histograms: Sequence[Histogram]) -> list[Counts]:
     """Return the answers to :func:`value_requests` as counts of every value."""
+    if criteria.units is not None:
+        return []
     first_value = criteria.first_value
     counts = []
     for index, histogram in enumerate(histograms):
@@ -169,10 +184,13 @@ def sides_satisfy(
 
     Notes
     -----
-    One counting pass, none where k is the only criterion; and see :func:`sides_have_units`.
+    One counting pass, none where k is the only criterion; and see :func:`sides_have_units`, or
+    :func:`first_allowed` where criteria count people.
     """
     if min(left_rows, node.rows - left_rows) < criteria.k:
         return False
+    if criteria.counts_people:
+        return (yield from first_allowed(node, [boundary], [0], criteria)) is not None
     if criteria.criteria:
         left = yield from ask_values(node, criteria, boundary)
         right = [total - part for total, part in zip(values, left, strict=True)]
@@ -206,3 +224,62 @@ def sides_have_units(
         return True
     answers = yield asked
     return all(answer == criteria.k for answer in answers)
+
+
+def first_allowed(
+    node: Node, boundaries: Sequence[Boundary], places: Sequence[int], criteria: Criteria
+) -> Asking[int | None]:
+    """Return the first of some boundaries both of whose sides satisfy criteria that count people.
+
+    Parameters
+    ----------
+    node : Node
+    boundaries : sequence of Boundary
+        One, or several of one quasi-identifier, from the lowest to the highest.
+    places : sequence of int
+        The order in which they are looked at.
+    criteria : Criteria
+
+    Returns
+    -------
+    int or None
+        Its place.
+
+    Notes
+    -----
+    One pass that counts the people on the sides of all boundaries; for distinct l-diversity one
+    more for each boundary that is looked at and may have it, by the different values alone.
+    """
+    if not places:
+        return None
+    (sides,) = yield [PeopleSplit(node.number, tuple(boundaries))]
+    if not isinstance(sides, PeopleOfSides):
+        raise TypeError("expected the people of sides")
+    for place in places:
+        people = [at_most_matched(*sides.side(place, left=left)) for left in (True, False)]
+        if not all(_satisfy(one, criteria) for one in people):
+            continue
+        people = yield from _known(node, boundaries[place], people, criteria)
+        if all(_satisfy(one, criteria) for one in people):
+            return place
+    return None
+
+
+def _known(
+    node: Node, boundary: Boundary, people: list[PeopleOfGroup], criteria: Criteria
+) -> Asking[list[PeopleOfGroup]]:
+    """Return the people of both sides of a boundary with all that criteria ask of them."""
+    sides = (True, False)
+    if any(criteria.most_matched):
+        answers = yield [MatchedValues(node.number, boundary, left) for left in sides]
+        matched = [answer for answer in answers if isinstance(answer, list)]
+        people = [replace(one, matched=own) for one, own in zip(people, matched, strict=True)]
+    if criteria.asks_for_ranges:
+        answers = yield [ValueRanges(node.number, boundary, left) for left in sides]
+        ranges = [one.ranges for one in answers if isinstance(one, RangesOfSide)]
+        people = [replace(one, ranges=own) for one, own in zip(people, ranges, strict=True)]
+    return [replace(one, is_estimate=False) for one in people]
+
+
+def _satisfy(people: PeopleOfGroup, criteria: Criteria) -> bool:
+    return people.number >= criteria.k and criteria.violated_by_people(people) is None

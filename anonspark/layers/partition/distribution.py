@@ -20,6 +20,14 @@ from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
 from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys
+from anonspark.layers.partition.people import (
+    MatchedValues,
+    PeopleSplit,
+    ValueRanges,
+    count_sides,
+    match_sides,
+    range_sides,
+)
 from anonspark.layers.partition.predicting import FEWEST_SAMPLED
 from anonspark.layers.partition.sampling import Sampling
 from anonspark.staged.dictionaries import put_together, worth_dividing
@@ -337,7 +345,22 @@ class _Counting:
     keys: PackedKeys
 
     def count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
-        """Answer questions by one pass over all records."""
+        """Answer questions: by one pass over all records, and one of each kind about people."""
+        splits = [one for one in questions if isinstance(one, PeopleSplit)]
+        matches = [one for one in questions if isinstance(one, MatchedValues)]
+        ranges = [one for one in questions if isinstance(one, ValueRanges)]
+        of_people = PeopleSplit | MatchedValues | ValueRanges
+        others = [one for one in questions if not isinstance(one, of_people)]
+        where = self.packed, self.keys, tree.descent()
+        of_kind: dict[type, Iterator[Answer]] = {
+            PeopleSplit: iter(count_sides(*where, splits)),
+            MatchedValues: iter(match_sides(*where, matches)),
+            ValueRanges: iter(range_sides(*where, ranges)),
+        }
+        counted = iter(self._count(tree, others) if others else [])
+        return [next(of_kind.get(type(question), counted)) for question in questions]
+
+    def _count(self, tree: CutTree, questions: Sequence[Question]) -> list[Answer]:
         counter = Counter(tree, questions)
         counts = (
             self.packed.map_batches(_CountRecords(counter, self.keys), _COUNTS)

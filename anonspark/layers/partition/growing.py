@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from anonspark.kernels.paths import child_path
 from anonspark.layers.partition.counting import (
     Answer,
+    Draw,
     Histogram,
     Question,
     Request,
-    UnitCount,
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 
@@ -228,7 +228,7 @@ class _Growing:
         while stack:
             entry, answers = stack.pop()
             # Of people nothing is known before.
-            of_records = not any(isinstance(one, UnitCount) for one in entry.asked)
+            of_records = all(isinstance(one, Request | Draw) for one in entry.asked)
             if answers is None and of_records:
                 answers = self.foresight.answer(entry.node.number, entry.asked)
             if answers is None:

@@ -15,6 +15,7 @@ from anonspark.layers.partition.counting import Histogram, Request
 from anonspark.layers.partition.cut_tree import Boundary
 from anonspark.layers.partition.cutting import (
     counts_of_values,
+    first_allowed,
     half,
     sides_have_units,
     sides_satisfy,
@@ -192,10 +193,17 @@ def _further_out(
             if min(left_rows, node.rows - left_rows) >= criteria.k:
                 own = Boundary((request.key,), (value,), equal_goes_left)
                 boundaries.setdefault(left_rows, own)
+    nearest = sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows))
+    if criteria.counts_people:
+        ascending = sorted(boundaries)
+        ordered = [boundaries[rows] for rows in ascending]
+        places = [ascending.index(rows) for rows in nearest]
+        place = yield from first_allowed(node, ordered, places, criteria)
+        return None if place is None else _children(node, ascending[place], ordered[place])
     counts = yield from _values_before(node, list(boundaries.values()), criteria)
     by_rows = dict(zip(boundaries, counts, strict=True))
     # The lower boundary comes first, and of two equally good ones it stays there.
-    for left_rows in sorted(boundaries, key=lambda rows: abs(2 * rows - node.rows)):
+    for left_rows in nearest:
         left = by_rows[left_rows]
         right = [total - part for total, part in zip(values, left, strict=True)]
         if (

@@ -16,7 +16,7 @@ from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.units import Units
-from anonspark.engine.protocol import Engine, InputColumn, Table
+from anonspark.engine.protocol import Engine, InputColumn, OpenInput, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import read_hierarchies
@@ -25,8 +25,9 @@ from anonspark.layers.prepare.inspection import (
     require_enough_rows,
     require_sound_values,
 )
+from anonspark.layers.prepare.people import with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
-from anonspark.layers.prepare.units import count_units
+from anonspark.layers.prepare.units import count_units, require_countable
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
@@ -112,7 +113,10 @@ class Inspection:
 
 
 def _criteria(
-    records: Records | Rows, configuration: Configuration, hierarchies: dict[str, Hierarchy]
+    records: Records | Rows,
+    configuration: Configuration,
+    hierarchies: dict[str, Hierarchy],
+    units: Units | None,
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
     payload = configuration.published_as_is
@@ -120,6 +124,8 @@ def _criteria(
     criteria = describe_criteria(
         records, configuration.privacy, columns, configuration.sensitive_orders, hierarchies
     )
+    if units is not None and units.repeat:
+        return with_people(criteria, units, records)
     require_satisfiable(criteria)
     return criteria
 
@@ -143,20 +149,21 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     require_sound_values(found, opened.columns, configuration)
     kept = Rows(opened.kept)
     unit = configuration.privacy.unit
-    if unit:
-        count_units(kept, unit, configuration.privacy.k)
+    units = count_units(kept, unit, configuration.privacy.k) if unit else None
+    if units is not None:
+        require_countable(units, configuration.privacy)
     return Inspection(
         rows_read=found["rows"],
         rows=found["kept"],
         missing=tuple(found[f"missing_{index}"] for index in range(len(opened.columns))),
-        criteria=_criteria(kept, configuration, hierarchies),
+        criteria=_criteria(kept, configuration, hierarchies, units),
         quasi_identifiers=_describe(kept, opened.columns, found, configuration),
         kept=opened.identified,
     )
 
 
 def take_snapshot(
-    engine: Engine, configuration: Configuration, path: str, table: Table | None = None
+    engine: Engine, configuration: Configuration, path: str, open_input: OpenInput | None = None
 ) -> Snapshot:
     """Read the input once, check it and stage what later layers need.
 
@@ -166,8 +173,8 @@ def take_snapshot(
     configuration : Configuration
     path : str
         Where to stage; holds raw values.
-    table : Table or None
-        The input; None opens what the configuration names.
+    open_input : callable or None
+        Opens the input; None opens what the configuration names.
 
     Returns
     -------
@@ -186,7 +193,7 @@ def take_snapshot(
     categories.
     """
     hierarchies = read_hierarchies(engine.files, configuration)
-    opened = engine.open_input(configuration, hierarchies, table)
+    opened = (open_input or engine.open_input)(configuration, hierarchies)
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)
@@ -220,7 +227,8 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     Notes
     -----
     One job and one shuffle of counts for each sensitive attribute of a criterion, and one where
-    people are counted (:func:`anonspark.layers.prepare.units.count_units`).
+    people are counted (:func:`anonspark.layers.prepare.units.count_units`); where criteria count
+    them, :func:`anonspark.layers.prepare.people.count_people`.
     """
     if snapshot.origin != configuration.input_fingerprint():
         raise ConfigurationError(
@@ -228,15 +236,16 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
             "were prepared for; prepare the input anew"
         )
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
-    criteria = _criteria(snapshot.records, configuration, snapshot.hierarchies)
-    names, records = configuration.privacy.unit, snapshot.records
-    if not names:
-        return replace(snapshot, criteria=criteria)
-    units = count_units(records, names, criteria.k)
-    if units.repeat:
-        return replace(snapshot, criteria=replace(criteria, units=units), units=units)
+    names, records, units = configuration.privacy.unit, snapshot.records, None
+    if names:
+        units = count_units(records, names, configuration.privacy.k)
+        require_countable(units, configuration.privacy)
+    criteria = _criteria(records, configuration, snapshot.hierarchies, units)
+    if units is None or units.repeat:
+        return replace(snapshot, criteria=criteria, units=units)
     # k people are k records, and all goes on as if nobody had asked for people.
-    records = records.only([name for name in records.schema.names if name != UNIT])
+    if not configuration.output.pseudonyms:
+        records = records.only([name for name in records.schema.names if name != UNIT])
     return replace(snapshot, criteria=criteria, units=units, records=records)
 
 

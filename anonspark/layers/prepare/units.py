@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.columns import UNIT
 from anonspark.core.criteria import Criteria
 from anonspark.core.units import Units
@@ -96,6 +97,28 @@ def count_units(records: Records | Rows, names: Sequence[str], k: int) -> Units:
     every = [np.asarray(one, np.int64) for one in found["largest"].to_pylist()]
     largest = _largest(np.concatenate(every), max(k - 1, 1))
     return Units(units, int(largest.max(initial=0)), int(largest[: k - 1].sum()))
+
+
+def require_countable(units: Units, privacy: PrivacyOptions) -> None:
+    """Check that nothing is required that counts records where people have several.
+
+    Parameters
+    ----------
+    units : Units
+    privacy : PrivacyOptions
+
+    Raises
+    ------
+    DataError
+    """
+    keys = privacy.counting_records()
+    if units.repeat and keys:
+        raise DataError(
+            f"privacy.{' and privacy.'.join(keys)}: found beside privacy.unit, of whom somebody "
+            f"has {units.most_records:,} records; expected one record of everybody, for these "
+            "criteria count records and would promise more than they keep; remove them, or bring "
+            "the input to one record a person"
+        )
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from references import (
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion, CriterionKind
 from anonspark.core.sensitive import SensitiveAttribute
-from anonspark.core.units import Units, numbered
+from anonspark.core.units import Units, paired
 from anonspark.kernels.criteria import (
     clear_counts,
     count_values,
@@ -165,13 +165,13 @@ def test_people_of_a_group(people: list[int], k: int, data: st.DataObject) -> No
     repeats = sorted((people.count(one) for one in set(people)), reverse=True)
     units = Units(len(repeats), repeats[0], sum(repeats[: k - 1]))
     criteria = Criteria(k, units=units)
-    numbers, found = numbered(np.array(people, np.int64))
-    requirements = criteria.requirements_among(found)
+    numbers, pairs = paired(np.array(people, np.int64)[:, None])
+    requirements = criteria.requirements_among(pairs)
     stop = data.draw(st.integers(1, len(people)))
     order = np.array(data.draw(st.permutations(range(len(people)))), np.int64)
-    counts, present = np.zeros(found, np.int64), np.empty(found, np.int64)
+    counts, present = np.zeros(pairs.number, np.int64), np.empty(pairs.number, np.int64)
     own = {people[place] for place in order[:stop].tolist()}
-    holds = group_satisfies(requirements, numbers[:, None].copy(), order, 0, stop, counts, present)
+    holds = group_satisfies(requirements, numbers, order, 0, stop, counts, present)
     assert holds == (len(own) >= k)
     if stop > units.of_fewer_than_k:
         assert holds

@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from anonspark.core.columns import UNIT, quasi_identifier_column
 from anonspark.core.criteria import Criteria
-from anonspark.core.units import numbered
+from anonspark.core.units import PairedPeople, paired
 from anonspark.engine.protocol import Table
 from anonspark.kernels.tuple_classes import find_utility_classes
 from anonspark.layers.partition.lattice.domain import Codes, Counts, Domain, Levels
 from anonspark.layers.partition.lattice.tuples import NodeScore, Tuples, TupleTable, score_tuples
 from anonspark.staged.records import Records
+
+_NumberedTuples = tuple[Codes, Counts, PairedPeople | None]
 
 _WORD = 2**63
 _COUNT = "count"
@@ -143,24 +145,27 @@ class _Format:
         units = words[-1] if self.domain.counts_units else None
         return codes, units, columns[_COUNT][order]
 
-    def read_numbered(self, columns: dict[str, Counts]) -> tuple[Codes, Counts, int]:
+    def read_numbered(self, columns: dict[str, Counts]) -> _NumberedTuples:
         """Return different tuples in lexicographic order, with numbers for people.
 
         Returns
         -------
         codes : int32 ndarray of shape (n, columns)
         counts : int64 ndarray of shape (n,)
-        units : int
-            Those that are numbered, behind all sensitive values.
+        pairs : PairedPeople or None
+            What is numbered in place of sensitive values and people, where people are counted.
         """
         codes, units, counts = self.read(columns)
         if units is None:
-            return codes, counts, 0
-        numbers, found = numbered(units)
-        numbers += self.domain.criteria.first_value[-1]
-        return np.column_stack([codes, numbers.astype(np.int32)]), counts, found
+            return codes, counts, None
+        d = len(self.levels)
+        numbers, pairs = paired(np.column_stack([codes[:, d:].astype(np.int64), units]))
+        codes = np.column_stack([codes[:, :d], numbers.astype(np.int32)])
+        # Pairs of one attribute are not in the order of the values of the next one.
+        order = np.lexsort(codes.T[::-1])
+        return codes[order], counts[order], pairs
 
-    def read_all(self, batches: Iterator[pa.RecordBatch]) -> tuple[Codes, Counts, int] | None:
+    def read_all(self, batches: Iterator[pa.RecordBatch]) -> _NumberedTuples | None:
         received = [batch for batch in batches if batch.num_rows]
         if not received:
             return None
@@ -220,13 +225,13 @@ class _Score:
         read = self.format.read_all(batches)
         if read is None:
             return
-        codes, counts, units = read
+        codes, counts, pairs = read
         score = score_tuples(
             codes,
             counts,
             self.format.domain,
             self.format.levels,
-            self.criteria.requirements_among(units),
+            self.criteria.requirements_among(pairs),
             by_group=self.by_group,
         )
         row = score._asdict() | {
@@ -252,9 +257,9 @@ class _UtilityClasses:
         read = self.format.read_all(batches)
         if read is None:
             return
-        codes, counts, units = read
+        codes, counts, pairs = read
         d = len(self.format.levels)
-        requirements = self.criteria.requirements_among(units)
+        requirements = self.criteria.requirements_among(pairs)
         rows, sizes = find_utility_classes(codes, counts, d, requirements)
         words = self.format.groups.pack(codes[rows, :d])
         yield pa.RecordBatch.from_arrays(

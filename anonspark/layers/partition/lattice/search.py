@@ -218,8 +218,9 @@ def search_pruned(bottom: TupleTable, problem: Problem, tell: Tell) -> Found | N
     better than the best so far.
 
     Bounds are always right. Tags are where the criteria are monotone: with k, with distinct
-    l-diversity, and with every criterion if nothing may be suppressed or everything. All others
-    are not, when a limit lies between: a class may lose them by taking in suppressed records. Then
+    l-diversity, and with every criterion that counts records if nothing may be suppressed or
+    everything. All others are not: a class may lose them by taking in suppressed records or, where
+    people are counted, another class that has them. Then
     this search may miss the best node; the node that it finds keeps the limit and all criteria in
     any case.
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.criteria import Criteria
+from anonspark.core.units import PairedPeople
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.tuple_classes import find_utility_classes, raise_column, score_classes
 from anonspark.layers.partition.lattice.domain import Domain, Levels
@@ -119,15 +120,16 @@ class Tuples:
         they are counted; in lexicographic order, no row twice.
     counts : int64 ndarray of shape (n,)
         Records with each, at least 1.
-    units : int
-        Those that the last column numbers, where people are counted.
+    pairs : PairedPeople or None
+        What the last columns number where people are counted: pairs of a sensitive value and a
+        person in place of the values, and people.
     """
 
     domain: Domain
     levels: Levels
     codes: Codes
     counts: Counts
-    units: int = 0
+    pairs: PairedPeople | None = None
 
     @property
     def tuples(self) -> int:
@@ -141,11 +143,11 @@ class Tuples:
         for column, (attribute, low, high) in enumerate(steps):
             if low < high:
                 codes, counts = raise_column(codes, counts, column, attribute.between(low, high))
-        return type(self)(self.domain, levels, codes, counts, self.units)
+        return type(self)(self.domain, levels, codes, counts, self.pairs)
 
     def score(self, criteria: Criteria, *, by_group: bool) -> NodeScore:
         """Judge the classes; O(n columns), and one look at the sensitive values of each class."""
-        requirements = criteria.requirements_among(self.units)
+        requirements = criteria.requirements_among(self.pairs)
         return score_tuples(
             self.codes, self.counts, self.domain, self.levels, requirements, by_group=by_group
         )
@@ -159,7 +161,7 @@ class Tuples:
         sizes : int64 ndarray of shape (classes,)
         """
         d = len(self.levels)
-        requirements = criteria.requirements_among(self.units)
+        requirements = criteria.requirements_among(self.pairs)
         rows, sizes = find_utility_classes(self.codes, self.counts, d, requirements)
         return self.codes[rows, :d], sizes
 

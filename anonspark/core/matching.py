@@ -1,0 +1,108 @@
+"""Values that are of another person each: what is enough to tell how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.kernels.people import match_values
+
+Integers = npt.NDArray[np.int64]
+
+
+def matched_values(values: Integers, people: Integers, most: int) -> int:
+    """Return how many values can have a person of their own each who has it, at most ``most``.
+
+    Parameters
+    ----------
+    values, people : int64 ndarray of shape (n,)
+        Pairs of a value and a person who has it, in any order.
+    most : int
+    """
+    return len(match_values(*_different(values, people), most))
+
+
+def enough_pairs(values: Integers, people: Integers, most: int) -> tuple[Integers, Integers]:
+    """Return few of some pairs that tell :func:`matched_values` the same, whatever is added.
+
+    Parameters
+    ----------
+    values, people, most
+        See :func:`matched_values`.
+
+    Returns
+    -------
+    values, people : int64 ndarray of shape (fewer,)
+        ``most`` pairs, or those of the first ``most`` people of each value and the first ``most``
+        values of each person: at most 2 ``most``^2. Why that is enough: docs/algorithms.md.
+    """
+    values, people = _different(values, people)
+    chosen = match_values(values, people, most)
+    if len(chosen) < most:
+        chosen = np.flatnonzero(_places_in_runs(values) < most)
+        by_person = chosen[np.lexsort((values[chosen], people[chosen]))]
+        chosen = by_person[_places_in_runs(people[by_person]) < most]
+    return values[chosen], people[chosen]
+
+
+def matched_of_attributes(
+    first_value: Integers, most_matched: Sequence[int], items: Integers, people: Integers
+) -> list[int]:
+    """Return :func:`matched_values` of each sensitive attribute.
+
+    Parameters
+    ----------
+    first_value : int64 ndarray of shape (s + 1,)
+        Where the values of each attribute begin.
+    most_matched : sequence of int
+        Of each attribute how many values are asked for.
+    items, people : int64 ndarray of shape (n,)
+        Pairs of a value, numbered through all attributes, and a person.
+    """
+    found = []
+    first = first_value.tolist()
+    for place, most in enumerate(most_matched):
+        own = (first[place] <= items) & (items < first[place + 1])
+        found.append(matched_values(items[own], people[own], most) if most else 0)
+    return found
+
+
+def ranges_of_counts(
+    first_value: Integers, ends: Integers, values: Integers, counts: Integers
+) -> list[tuple[Integers, Integers]]:
+    """Return how many people have each value as their first and as their last, by attribute.
+
+    Parameters
+    ----------
+    first_value : int64 ndarray of shape (s + 1,)
+        Where the values of each attribute begin.
+    ends, values, counts : int64 ndarray of shape (n,)
+        0 for the first value of people and 1 for the last one, the value, numbered through all
+        attributes, and how many they are.
+    """
+    both = []
+    for end in (0, 1):
+        whole = np.zeros(int(first_value[-1]), np.int64)
+        np.add.at(whole, values[ends == end], counts[ends == end])
+        both.append(np.split(whole, first_value[1:-1]))
+    return list(zip(*both, strict=True))
+
+
+def _different(values: Integers, people: Integers) -> tuple[Integers, Integers]:
+    """Return each pair once, by value and person."""
+    order = np.lexsort((people, values))
+    values, people = values[order], people[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (values[1:] != values[:-1]) | (people[1:] != people[:-1])
+    return values[new], people[new]
+
+
+def _places_in_runs(ordered: Integers) -> Integers:
+    """Return the place of each element among those that are equal to it and follow each other."""
+    new = np.ones(len(ordered), bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(new)
+    places: Integers = np.arange(len(ordered)) - starts[np.cumsum(new) - 1]
+    return places

@@ -1,0 +1,364 @@
+"""The people on either side of cuts, and the sensitive values that they have: asked of the cluster.
+
+People cannot be added up over tasks. Each task yields every different pair of a value and a person
+once; the pairs are shuffled, and their numbers reach the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.columns import UNIT
+from anonspark.core.criteria import Counts
+from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
+from anonspark.core.units import PeopleOfGroup
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.brackets import goes_left, with_distances
+from anonspark.layers.partition.cut_tree import Boundary, Descent
+from anonspark.layers.partition.packing import PackedKeys
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PeopleSplit:
+    """The people on either side of some boundaries that the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are looked at.
+    boundaries : tuple of Boundary
+        One, or several of one quasi-identifier, from the lowest to the highest.
+    """
+
+    node: int
+    boundaries: tuple[Boundary, ...]
+
+
+@dataclass(frozen=True)
+class MatchedValues:
+    """The values that are of another person each, which the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are looked at.
+    boundary : Boundary
+    goes_left : bool
+        Which side of it.
+    """
+
+    node: int
+    boundary: Boundary
+    goes_left: bool
+
+
+@dataclass(frozen=True)
+class ValueRanges:
+    """The first and the last value of each person, which the driver asks for.
+
+    Parameters
+    ----------
+    node : int
+        Leaf of the tree whose records are looked at.
+    boundary : Boundary
+    goes_left : bool
+        Which side of it.
+    """
+
+    node: int
+    boundary: Boundary
+    goes_left: bool
+
+
+@dataclass(frozen=True)
+class RangesOfSide:
+    """The answer to :class:`ValueRanges`.
+
+    Parameters
+    ----------
+    ranges : list of (int64 ndarray, int64 ndarray)
+        Of each sensitive attribute, the people by the first and by the last of their values.
+    """
+
+    ranges: list[tuple[Counts, Counts]]
+
+
+@dataclass(frozen=True)
+class PeopleOfSides:
+    """The answer to :class:`PeopleSplit`.
+
+    Parameters
+    ----------
+    first_value : int64 ndarray of shape (s + 1,)
+        Where the values of each sensitive attribute begin; behind them stand the people.
+    sides, stretches, items, counts : int64 ndarray of shape (n,)
+        How many people have a value, or are there at all: of whom the first record lies in a
+        stretch (side 0), or the last one (side 1). Stretch i lies behind i boundaries.
+    """
+
+    first_value: Integers
+    sides: Integers
+    stretches: Integers
+    items: Integers
+    counts: Integers
+
+    def side(self, place: int, *, left: bool) -> tuple[int, list[Counts]]:
+        """Return the people on one side of a boundary, and those with each value."""
+        if left:
+            chosen = (self.sides == 0) & (self.stretches <= place)
+        else:
+            chosen = (self.sides == 1) & (self.stretches > place)
+        values = int(self.first_value[-1])
+        found = np.bincount(self.items[chosen], self.counts[chosen], minlength=values + 1)
+        exact = found.astype(np.int64)
+        return int(exact[-1]), np.split(exact[:-1], self.first_value[1:-1])
+
+
+_PAIRS = pa.schema(
+    [(name, pa.int64()) for name in ("question", "item", UNIT)]
+    + [(name, pa.int32()) for name in ("least", "most")]
+)
+_COUNTED = pa.schema([(name, pa.int64()) for name in ("question", "side", "stretch", "item")])
+_EDGES = pa.schema([(name, pa.int64()) for name in ("question", "item", UNIT)])
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The records of a task that questions are about."""
+
+    descent: Descent
+    questions: Sequence[PeopleSplit | MatchedValues | ValueRanges]
+    keys: PackedKeys
+
+    @cached_property
+    def values(self) -> slice:
+        """Columns of the sensitive values in a key matrix."""
+        first = len(self.descent.quasi_identifiers) + 2
+        return slice(first, first + len(self.keys.criteria.sensitive))
+
+    def of_questions(self, batches: Batches) -> Iterator[tuple[int, Integers]]:
+        """Yield the places of questions and the transposed key matrices of their records."""
+        for keys in self.keys.unpack(batches):
+            leaves = self.descent.find_leaves(keys)
+            order = np.argsort(leaves, kind="stable")
+            leaves = leaves[order]
+            for place, question in enumerate(self.questions):
+                start, stop = np.searchsorted(leaves, [question.node, question.node + 1])
+                if start < stop:
+                    yield place, np.ascontiguousarray(keys[order[start:stop]].T)
+
+    def goes_left(self, columns: Integers, boundary: Boundary) -> npt.NDArray[np.bool_]:
+        """Return which records a boundary sends to the left."""
+        quasi_identifiers = self.descent.quasi_identifiers
+        measured = with_distances(columns, boundary.vantage_point, quasi_identifiers)
+        return goes_left(measured, boundary)
+
+
+@dataclass(frozen=True)
+class _FindPairs(_Records):
+    """Yields the people of each question, and their values, each once in a batch."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        person = int(self.keys.criteria.first_value[-1])
+        for place, columns in self.of_questions(batches):
+            question = self.questions[place]
+            if not isinstance(question, PeopleSplit):
+                raise TypeError("expected questions of one type")
+            stretches = self._stretches(columns, question.boundaries)
+            people = columns[-1]
+            items = [*columns[self.values], np.full(len(people), person)]
+            for item in items:
+                yield _extremes(place, item, people, stretches)
+
+    def _stretches(self, columns: Integers, boundaries: Sequence[Boundary]) -> Integers:
+        """Return how many of the boundaries each record lies behind."""
+        if len(boundaries) == 1:
+            return (~self.goes_left(columns, boundaries[0])).astype(np.int64)
+        key = boundaries[0].keys[0]
+        last_left = [one.thresholds[0] - (not one.equal_goes_left) for one in boundaries]
+        stretches: Integers = np.searchsorted(np.array(last_left, np.int64), columns[key])
+        return stretches
+
+
+def _extremes(
+    question: int, items: Integers, people: Integers, stretches: Integers
+) -> pa.RecordBatch:
+    """Return the first and the last stretch of each different pair."""
+    order = np.lexsort((stretches, people, items))
+    items, people, stretches = items[order], people[order], stretches[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (items[1:] != items[:-1]) | (people[1:] != people[:-1])
+    starts = np.flatnonzero(new)
+    last = np.append(starts[1:], len(order)) - 1
+    arrays = [
+        np.full(len(starts), question, np.int64),
+        items[starts],
+        people[starts],
+        stretches[starts].astype(np.int32),
+        stretches[last].astype(np.int32),
+    ]
+    return pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], schema=_PAIRS)
+
+
+@dataclass(frozen=True)
+class _FindRanges(_Records):
+    """Yields the first and the last value of each person, attribute by attribute."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for place, columns in self.of_questions(batches):
+            question = self.questions[place]
+            if not isinstance(question, ValueRanges):
+                raise TypeError("expected questions of one type")
+            chosen = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
+            for attribute, values in enumerate(chosen[self.values]):
+                own = np.full(len(values), attribute)
+                if len(own):
+                    yield _extremes(place, own, chosen[-1], values)
+
+
+@dataclass(frozen=True)
+class _BySide:
+    """Yields for each pair what it counts for: once on the left side, and once on the right."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for side, name in enumerate(("least", "most")):
+                arrays = [
+                    batch.column("question"),
+                    pa.repeat(side, batch.num_rows),
+                    batch.column(name).cast(pa.int64()),
+                    batch.column("item"),
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=_COUNTED)
+
+
+@dataclass(frozen=True)
+class _FindEdges(_Records):
+    """Yields pairs of each question, few of them, which tell how many values can be matched."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        found: dict[tuple[int, int], list[Integers]] = {}
+        most = self.keys.criteria.most_matched
+        for place, columns in self.of_questions(batches):
+            question = self.questions[place]
+            if not isinstance(question, MatchedValues):
+                raise TypeError("expected questions of one type")
+            chosen = columns[:, self.goes_left(columns, question.boundary) == question.goes_left]
+            for attribute, items in enumerate(chosen[self.values]):
+                if not most[attribute]:
+                    continue
+                known = found.get((place, attribute), [np.zeros(0, np.int64)] * 2)
+                both = zip(known, (items, chosen[-1]), strict=True)
+                values, people = (np.concatenate(pair) for pair in both)
+                found[place, attribute] = [*enough_pairs(values, people, most[attribute])]
+        for (place, _), pairs in found.items():
+            arrays = [np.full(len(pairs[0]), place, np.int64), *pairs]
+            yield pa.RecordBatch.from_arrays([pa.array(one) for one in arrays], schema=_EDGES)
+
+
+def count_sides(
+    packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[PeopleSplit]
+) -> list[PeopleOfSides]:
+    """Count the people on the sides of boundaries.
+
+    Parameters
+    ----------
+    packed : Table
+        Of :data:`~anonspark.layers.partition.packing.PACKED_KEYS`.
+    keys : PackedKeys
+        That packed them.
+    descent : Descent
+    questions : sequence of PeopleSplit
+
+    Notes
+    -----
+    One job with two shuffles: of the different pairs of a question, a value and a person in each
+    task, and of their numbers, which are collected: two for each value and boundary at most.
+    """
+    if not questions:
+        return []
+    columns = _counted(packed.map_batches(_FindPairs(descent, questions, keys), _PAIRS))
+    first_value = keys.criteria.first_value
+    names = ("side", "stretch", "item", "count")
+    return [
+        PeopleOfSides(first_value, *(columns[name][columns["question"] == place] for name in names))
+        for place in range(len(questions))
+    ]
+
+
+def _counted(pairs: Table) -> dict[str, Integers]:
+    """Count people by the first and the last of what their batches have."""
+    whole = pairs.add_up(["question", "item", UNIT], least=["least"], most=["most"])
+    counted = whole.map_batches(_BySide(), _COUNTED).add_up(_COUNTED.names, count="count").gather()
+    return {name: counted[name].to_numpy() for name in counted.column_names}
+
+
+def range_sides(
+    packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[ValueRanges]
+) -> list[RangesOfSide]:
+    """Count the people of sides by the first and by the last of their values.
+
+    Parameters and cost: :func:`count_sides`.
+    """
+    if not questions:
+        return []
+    columns = _counted(packed.map_batches(_FindRanges(descent, questions, keys), _PAIRS))
+    return [
+        RangesOfSide(
+            ranges_of_counts(
+                keys.criteria.first_value,
+                *(
+                    columns[name][columns["question"] == place]
+                    for name in ("side", "stretch", "count")
+                ),
+            )
+        )
+        for place in range(len(questions))
+    ]
+
+
+def match_sides(
+    packed: Table, keys: PackedKeys, descent: Descent, questions: Sequence[MatchedValues]
+) -> list[list[int]]:
+    """Return of each side the values of each sensitive attribute that have a person each.
+
+    Parameters
+    ----------
+    packed, keys, descent
+        See :func:`count_sides`.
+    questions : sequence of MatchedValues
+
+    Notes
+    -----
+    One job with one shuffle; 2 l^2 pairs at most of each question and task are collected.
+    """
+    if not questions:
+        return []
+    criteria = keys.criteria
+    edges = packed.map_batches(_FindEdges(descent, questions, keys), _EDGES)
+    found = edges.add_up(_EDGES.names).gather()
+    owners, items, people = (found[name].to_numpy() for name in _EDGES.names)
+    return [
+        matched_of_attributes(
+            criteria.first_value,
+            criteria.most_matched,
+            items[owners == place],
+            people[owners == place],
+        )
+        for place in range(len(questions))
+    ]
+
+
+def at_most_matched(number: int, counts: Sequence[Counts]) -> PeopleOfGroup:
+    """Return what is known of a group whose values are not matched: as many as can be."""
+    most = [min(int(np.count_nonzero(own)), number) for own in counts]
+    return PeopleOfGroup(number, counts, most, is_estimate=True)

@@ -1,0 +1,290 @@
+"""The people of a table and the sensitive values that they have, where criteria count people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.columns import UNIT
+from anonspark.core.criteria import Criteria
+from anonspark.core.matching import enough_pairs, matched_of_attributes, ranges_of_counts
+from anonspark.core.units import PeopleOfGroup, Units
+from anonspark.engine.tasks import Batches
+from anonspark.errors import GuaranteeError
+from anonspark.staged.records import Records, Rows
+
+Figures = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+_PAIRS = pa.schema([("item", pa.int64()), (UNIT, pa.int64())])
+_VALUES = pa.schema([("attribute", pa.int64()), ("item", pa.int64()), (UNIT, pa.int64())])
+_PARTS = pa.schema([("item", pa.int64()), ("values", pa.int64())])
+_RANGES = pa.schema([(name, pa.int64()) for name in ("attribute", UNIT, "least", "most")])
+_ENDS = pa.schema([("end", pa.int64()), ("item", pa.int64())])
+_ITEMS = pa.schema([("item", pa.int64())])
+
+
+@dataclass(frozen=True)
+class _FindPairs:
+    """Yields the people of a task, behind all values, and each value of theirs."""
+
+    criteria: Criteria
+
+    def __call__(self, batches: Batches) -> Batches:
+        person = int(self.criteria.first_value[-1])
+        for batch in batches:
+            people = batch.column(UNIT)
+            items = [*_numbers(batch, self.criteria), np.full(len(people), person)]
+            for item in items:
+                arrays = [pa.array(item, pa.int64()), people]
+                pairs = pa.Table.from_arrays(arrays, schema=_PAIRS)
+                found = pairs.group_by(_PAIRS.names).aggregate([])
+                yield from found.select(_PAIRS.names).cast(_PAIRS).to_batches()
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Yields what each pair is of."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.select(_ITEMS.names)
+
+
+@dataclass(frozen=True)
+class _FindEdges:
+    """Yields pairs of a value and a person that tell how many values can be matched, few a task."""
+
+    criteria: Criteria
+
+    def __call__(self, batches: Batches) -> Batches:
+        most = self.criteria.most_matched
+        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in most]
+        for batch in batches:
+            people = batch.column(UNIT).to_numpy()
+            for place, items in enumerate(_numbers(batch, self.criteria)):
+                if most[place]:
+                    values = np.concatenate([found[place][0], items])
+                    own = np.concatenate([found[place][1], people])
+                    found[place] = enough_pairs(values, own, most[place])
+        for values, own in found:
+            arrays = [pa.array(values, pa.int64()), pa.array(own, pa.int64())]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_PAIRS)
+
+
+def _numbers(batch: pa.RecordBatch, criteria: Criteria) -> list[Integers]:
+    """Return the numbers of the sensitive values, those of all attributes numbered through."""
+    return [
+        first + attribute.encode(batch.column(attribute.column))
+        for first, attribute in zip(criteria.first_value, criteria.sensitive, strict=False)
+    ]
+
+
+def count_people(records: Records | Rows, criteria: Criteria) -> PeopleOfGroup:
+    """Count the people of some records, and what criteria ask of their values.
+
+    Parameters
+    ----------
+    records : Records or Rows
+    criteria : Criteria
+        That count people.
+
+    Notes
+    -----
+    One job with two shuffles, of the different pairs of a value and a person of each task, and of
+    their numbers, which are collected; for distinct l-diversity one more with one shuffle, of whose
+    tasks 2 l^2 pairs at most are collected.
+    """
+    names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
+    pairs = records.map_batches(_FindPairs(criteria), _PAIRS, names).add_up(_PAIRS.names)
+    counted = pairs.map_batches(_Items(), _ITEMS).add_up(["item"], count="people").gather()
+    values = int(criteria.first_value[-1])
+    counts = np.zeros(values + 1, np.int64)
+    counts[counted["item"].to_numpy()] = counted["people"].to_numpy()
+    matched = [0 for _ in criteria.sensitive]
+    if any(criteria.most_matched):
+        edges = records.map_batches(_FindEdges(criteria), _PAIRS, names).add_up(_PAIRS.names)
+        found = edges.gather()
+        matched = matched_of_attributes(
+            criteria.first_value,
+            criteria.most_matched,
+            found["item"].to_numpy(),
+            found[UNIT].to_numpy(),
+        )
+    split = np.split(counts[:-1], criteria.first_value[1:-1])
+    ranges = _count_ranges(records, criteria, names) if criteria.asks_for_ranges else None
+    return PeopleOfGroup(int(counts[-1]), split, matched, ranges)
+
+
+@dataclass(frozen=True)
+class _FindRanges:
+    """Yields the first and the last value of each person in a batch, attribute by attribute."""
+
+    criteria: Criteria
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            people = batch.column(UNIT)
+            for place, item in enumerate(_numbers(batch, self.criteria)):
+                table = pa.table({UNIT: people, "least": item, "most": item})
+                found = table.group_by(UNIT).aggregate([("least", "min"), ("most", "max")])
+                found = found.rename_columns([UNIT, "least", "most"])
+                own = pa.repeat(pa.scalar(place, pa.int64()), len(found))
+                found = found.append_column("attribute", own)
+                yield from found.select(_RANGES.names).cast(_RANGES).to_batches()
+
+
+@dataclass(frozen=True)
+class _ByEnd:
+    """Yields for each person and attribute the first value, and the last one."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for end, name in enumerate(("least", "most")):
+                ends = pa.repeat(pa.scalar(end, pa.int64()), batch.num_rows)
+                yield pa.RecordBatch.from_arrays([ends, batch.column(name)], schema=_ENDS)
+
+
+def _count_ranges(
+    records: Records | Rows, criteria: Criteria, names: list[str]
+) -> list[tuple[Integers, Integers]]:
+    """Count people by the first and by the last of their values; one job with two shuffles."""
+    found = records.map_batches(_FindRanges(criteria), _RANGES, names)
+    people = found.add_up(["attribute", UNIT], least=["least"], most=["most"])
+    counted = people.map_batches(_ByEnd(), _ENDS).add_up(_ENDS.names, count="people").gather()
+    ends, items, counts = (counted[name].to_numpy() for name in ("end", "item", "people"))
+    return ranges_of_counts(criteria.first_value, ends, items, counts)
+
+
+def with_people(criteria: Criteria, units: Units, records: Records | Rows) -> Criteria:
+    """Return criteria that count people, after a look whether a whole table satisfies them.
+
+    Parameters
+    ----------
+    criteria : Criteria
+        That count records.
+    units : Units
+        The people of the table.
+    records : Records or Rows
+
+    Raises
+    ------
+    GuaranteeError
+        If the whole table violates a criterion.
+    """
+    criteria = replace(criteria, units=units)
+    if not criteria.counts_people:
+        return criteria
+    people = count_people(records, criteria)
+    criteria = of_people(criteria, people, records)
+    violated = criteria.violated_by_people(people)
+    if violated is not None:
+        raise GuaranteeError(
+            f"privacy: the whole input violates {violated.describe()} on attribute "
+            f"{violated.attribute!r}, where people are counted; weaken it; nothing was published"
+        )
+    return criteria
+
+
+def of_people(criteria: Criteria, people: PeopleOfGroup, records: Records | Rows) -> Criteria:
+    """Return criteria that compare shares in classes with those of some people.
+
+    Parameters
+    ----------
+    criteria : Criteria
+        That count people.
+    people : PeopleOfGroup
+        Those of the records.
+    records : Records or Rows
+
+    Notes
+    -----
+    Where a distance is asked for, one job with three shuffles: of the different pairs of a value
+    and a person, of people, and of numbers, which are collected.
+    """
+    if criteria.units is None:
+        raise ValueError("the criteria count records")
+    even: list[Figures | None] = [None for _ in criteria.sensitive]
+    if any(one.is_even for one in criteria.criteria):
+        shares = _even_shares(records, criteria, people.number)
+        even = [*np.split(shares, criteria.first_value[1:-1])]
+    sensitive = zip(criteria.sensitive, people.counts, even, strict=True)
+    return replace(
+        criteria,
+        units=replace(criteria.units, number=people.number),
+        sensitive=tuple(
+            replace(one, people=own, even_shares=shares) for one, own, shares in sensitive
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _FindValues:
+    """Yields each attribute's values, and whom they are of, each pair once in a batch."""
+
+    criteria: Criteria
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            people = batch.column(UNIT)
+            for place, item in enumerate(_numbers(batch, self.criteria)):
+                columns = [
+                    pa.repeat(pa.scalar(place, pa.int64()), len(item)),
+                    pa.array(item, pa.int64()),
+                    people,
+                ]
+                table = pa.Table.from_arrays(columns, schema=_VALUES)
+                found = table.group_by(_VALUES.names).aggregate([])
+                yield from found.select(_VALUES.names).cast(_VALUES).to_batches()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Yields for each value of a person how many values he or she has."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            values = batch.column("item")
+            sizes = batch.column("values").take(values.value_parent_indices())
+            yield pa.RecordBatch.from_arrays([values.flatten(), sizes], schema=_PARTS)
+
+
+def _even_shares(records: Records | Rows, criteria: Criteria, number: int) -> Figures:
+    """Return the share of each value where people count as one, in equal parts for each value."""
+    names = [UNIT, *dict.fromkeys(attribute.column for attribute in criteria.sensitive)]
+    pairs = records.map_batches(_FindValues(criteria), _VALUES, names).add_up(_VALUES.names)
+    people = pairs.add_up(["attribute", UNIT], count="values", lists=["item"])
+    parts = people.select(["item", "values"]).map_batches(_Parts(), _PARTS)
+    found = parts.add_up(_PARTS.names, count="people").gather()
+    sums: dict[int, list[float]] = {}
+    for row in found.to_pylist():
+        sums.setdefault(row["item"], []).append(row["people"] / row["values"])
+    shares = np.zeros(int(criteria.first_value[-1]))
+    for item, own in sums.items():
+        # Rounded once, so that no order of the rows matters.
+        shares[item] = math.fsum(own) / number
+    return shares
+
+
+def satisfied_by_people(records: Records, rows: int, criteria: Criteria) -> bool:
+    """Return whether records satisfy k and all criteria that count people.
+
+    Parameters
+    ----------
+    records : Records
+    rows : int
+        Their number.
+    criteria : Criteria
+
+    Notes
+    -----
+    Costs as :func:`count_people`; nothing for fewer than k records.
+    """
+    if rows < criteria.k:
+        return False
+    people = count_people(records, criteria)
+    return people.number >= criteria.k and criteria.violated_by_people(people) is None

@@ -1,0 +1,75 @@
+"""Pairs that tasks keep tell how many values have a person each, however they are shared out."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.core.matching import (
+    enough_pairs,
+    matched_of_attributes,
+    matched_values,
+    ranges_of_counts,
+)
+
+Pairs = list[tuple[int, int]]
+
+
+def by_trying(pairs: Pairs) -> int:
+    """Return how many values can have a person of their own, by trying all ways."""
+    values, people = sorted({v for v, _ in pairs}), sorted({u for _, u in pairs})
+    places = [*people, *[-1] * len(values)]
+    return max(
+        sum((v, u) in pairs for v, u in zip(values, chosen, strict=True))
+        for chosen in set(permutations(places, len(values)))
+    )
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=14),
+    most=st.integers(1, 4),
+    tasks=st.integers(1, 3),
+)
+def test_however_pairs_are_shared_out(pairs: Pairs, most: int, tasks: int) -> None:
+    kept = []
+    for task in range(tasks):
+        own = np.array(pairs[task::tasks], np.int64).reshape(-1, 2)
+        values, people = enough_pairs(own[:, 0], own[:, 1], most)
+        # Few of them, each one that was there.
+        assert len(values) <= 2 * most**2
+        assert set(zip(values.tolist(), people.tolist(), strict=True)) <= set(pairs)
+        kept.append(np.stack([values, people]))
+    together = np.concatenate(kept, axis=1)
+    expected = min(by_trying(pairs), most) if pairs else 0
+    assert matched_values(together[0], together[1], most) == expected
+
+
+def test_a_person_with_all_values_is_one() -> None:
+    values = np.arange(50)
+    assert matched_values(values, np.zeros(50, np.int64), 3) == 1
+    kept, _ = enough_pairs(values, np.zeros(50, np.int64), 3)
+    assert kept.tolist() == [0, 1, 2]
+
+
+def test_attributes_are_matched_by_themselves() -> None:
+    items, people = np.array([0, 1, 2, 3]), np.array([7, 8, 7, 7])
+    assert matched_of_attributes(np.array([0, 2, 4]), [2, 2], items, people) == [2, 1]
+    assert matched_of_attributes(np.array([0, 2, 4]), [0, 1], items, people) == [0, 1]
+
+
+def test_first_and_last_values_by_attribute() -> None:
+    ends, values, counts = np.array([0, 0, 1, 1]), np.array([0, 3, 1, 3]), np.array([5, 2, 5, 2])
+    first, second = ranges_of_counts(np.array([0, 2, 4]), ends, values, counts)
+    assert [one.tolist() for one in first] == [[5, 0], [0, 5]]
+    assert [one.tolist() for one in second] == [[0, 2], [0, 2]]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_nothing_has_no_pairs(most: int) -> None:
+    none = np.zeros(0, np.int64)
+    assert matched_values(none, none, most) == 0
