@@ -34,6 +34,8 @@ class OutputOptions(Section):
         How generalized values are written.
     format : str
         Name of the Spark data source that the records are written with.
+    pseudonyms : dict of str to str
+        An identifier of ``privacy.unit``, and the column of the pseudonyms in its place.
     """
 
     path: NonEmptyText = Field(description="Directory of the release; any Hadoop URI.")
@@ -53,6 +55,15 @@ class OutputOptions(Section):
         description=(
             "Name of the Spark data source that the records are written with: parquet, orc, delta, "
             "... It has to keep types and missing values, and to bear a rename of its directory."
+        ),
+    )
+
+    pseudonyms: dict[str, NonEmptyText] = Field(
+        default={},
+        description=(
+            "An identifier that privacy.unit names, and the column that holds a pseudonym of the "
+            "person in its place, another one in every release: the records of a person then stay "
+            "together."
         ),
     )
 

@@ -277,6 +277,12 @@ class PrivacyOptions(_WithOneBound):
         """Criteria beyond k that every class satisfies, each once."""
         return tuple(dict.fromkeys(section.criterion() for _, _, section in self._sections()))
 
+    def counting_records(self) -> list[str]:
+        """Return the keys that were asked for and count records, whatever ``unit`` says."""
+        keys = [one.type.key for one in self.criteria if not one.type.of_people]
+        presence = ["delta_presence"] * (self.delta_presence is not None)
+        return [*dict.fromkeys(keys), *presence]
+
     def locations(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return where a sensitive attribute is named, and its name."""
         return [

@@ -14,7 +14,18 @@ HASH_KEY = "hash_key"
 """The seed, or what is made of it, while a hash is computed; not staged."""
 
 UNIT = "unit"
-"""64-bit keyed hash of who a record is about; null where that is missing. It is never published."""
+"""64-bit keyed hash of who a record is about; null where that is missing. What is published of
+it, if anything, is a pseudonym (:mod:`anonspark.core.pseudonyms`)."""
+
+SUBJECT = "subject_key"
+"""16-byte keyed hash of who a record is about, for a ledger. Like other companions of a record it
+takes part in no hash, no order and no fingerprint, and is never published."""
+
+ATOM = "atom"
+"""64-bit name of the group of records that no release of a plan divides; a companion."""
+
+COMPANIONS = (SUBJECT, ATOM)
+"""Columns that travel beside staged records and change nothing of a release."""
 
 _PAYLOAD = "payload_"
 

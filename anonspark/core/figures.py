@@ -14,7 +14,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-Need = Literal["information", "baseline", "rounds", "one record", "units"]
+Need = Literal["information", "baseline", "rounds", "one record", "units", "request"]
 """What a figure is measured with only: ``evaluate.information``, a model without outlier handling,
 several rounds, an attacker who aims at one record, or ``privacy.unit``."""
 
@@ -254,6 +254,20 @@ SUMMARY = (
         needs="units",
         line=6,
         help="People whom the records of a class are about, in the class of the fewest.",
+    ),
+    Figure(
+        "rows_requested",
+        "long",
+        "records that the recipient may have",
+        needs="request",
+        help="Records of the source that the recipient of a plan may have.",
+    ),
+    Figure(
+        "rows_withheld",
+        "long",
+        "of them withheld for other recipients' sake",
+        needs="request",
+        help="Records kept out so that no coalition of recipients can tell too few people apart.",
     ),
     Figure("baseline_classes", "long", "classes without outlier handling", needs="baseline"),
     Figure("baseline_dm", _SQUARES, "dm without outlier handling", needs="baseline"),

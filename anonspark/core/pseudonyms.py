@@ -1,0 +1,53 @@
+"""Pseudonyms: what stands in a release in place of what tells people apart."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+PSEUDONYM = pa.string()
+"""Type of a pseudonym: 32 hexadecimal digits."""
+
+_BYTES = 16
+
+
+def release_key(seed: int, *facts: str) -> bytes:
+    """Return the key of the pseudonyms of a release.
+
+    Parameters
+    ----------
+    seed : int
+        The secret.
+    *facts : str
+        What tells this release from others.
+    """
+    own = blake2b(key=str(seed).encode(), digest_size=32, person=b"pseudonyms")
+    for fact in facts:
+        own.update(len(fact.encode()).to_bytes(8, "big") + fact.encode())
+    return own.digest()
+
+
+def pseudonyms_of(units: npt.NDArray[np.int64], key: bytes) -> pa.Array:
+    """Return the pseudonyms of people.
+
+    Parameters
+    ----------
+    units : int64 ndarray of shape (n,)
+        Keyed hashes of whom records are about.
+    key : bytes
+        Of :func:`release_key`.
+
+    Returns
+    -------
+    pyarrow.StringArray of shape (n,)
+        BLAKE2b of 16 bytes under the key. About a microsecond for each different person.
+    """
+    different, places = np.unique(units, return_inverse=True)
+    texts = [
+        blake2b(one.tobytes(), key=key, digest_size=_BYTES).hexdigest()
+        for one in different.astype("<i8")
+    ]
+    return pa.array(texts, PSEUDONYM).take(pa.array(places))
