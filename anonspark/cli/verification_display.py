@@ -33,6 +33,10 @@ def show_verification(console: Console, verification: Verification) -> None:
         units = verification.units
         told = " (as the run counted)" if units.not_published else ""
         lines.insert(2, (f"fewest people of a class{told}", units.fewest))
+        if units.fewest_agreeing is not None:
+            agreeing = "fewest people who agree in the classes of all records"
+            lines.insert(3, (agreeing, units.fewest_agreeing))
+            lines.insert(4, ("people who agree with nobody in all of them", units.alone))
     for one in verification.criteria:
         criterion = one.criterion
         lines.append((f"{criterion.attribute}: {criterion.describe()}", one.measured))

@@ -19,7 +19,7 @@ _MASKED = r"^[^*]+\*+$"
 
 
 def infer_attributes(
-    data: Table, names: Sequence[str], table: Table
+    data: Table, names: Sequence[str], raw: pa.Schema
 ) -> tuple[PublishedAttribute, ...]:
     """Tell how a release without a manifest is read, for matching it with a raw table.
 
@@ -30,8 +30,8 @@ def infer_attributes(
     names : sequence of str
         Quasi-identifiers; each is a column of the release, or two: ``<name>_min`` and
         ``<name>_max``.
-    table : Table
-        Raw records, whose types say what the values are.
+    raw : pyarrow.Schema
+        Of raw records, whose types say what the values are.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def infer_attributes(
     -----
     One job, where a text column may hold masked codes such as ``160**``.
     """
-    types = {field.name: field.type for field in table.schema}
+    types = {field.name: field.type for field in raw}
     lacking = [name for name in names if name not in types]
     if lacking:
         raise DataError(

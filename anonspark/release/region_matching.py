@@ -22,7 +22,7 @@ from anonspark.kernels.region_search import (
     sum_shares,
 )
 from anonspark.release.raw_records import PreparedTable
-from anonspark.release.region_axes import CategoryAxis, OrderedAxis, sets_of_codes
+from anonspark.release.region_axes import CategoryAxis, OrderedAxis, Runs, sets_of_codes
 from anonspark.release.regions import Leaves, PublishedAttribute, read_regions
 
 Integers = npt.NDArray[np.int64]
@@ -170,26 +170,55 @@ def build_search(
     ConfigurationError
         If the release publishes means.
     """
-    rows, d = classes.num_rows, len(attributes)
-    low = np.empty((rows, d), np.int32)
-    high = np.empty((rows, d), np.int32)
-    gaps = np.empty((rows, d), np.int32)
-    offsets: list[int] = [0]
-    runs: list[tuple[int, int]] = []
+    coded = []
     axes = []
     for index, attribute in enumerate(attributes):
-        columns = [
-            classes.column(f"published_{index}_{place}") for place in range(len(attribute.columns))
-        ]
         # A rule tells of all values, its leaves of those that were released.
         leaves = None if attribute.rule else hierarchies.get(attribute.name)
         places = prepared.places[index]
         rounded = places == "float" and attribute.rule is not None
         # Ends are rounded as the values are.
         read_as = replace(attribute, kind="float") if rounded else attribute
-        regions, numbers = read_regions(columns, read_as, leaves)
+        regions, numbers = read_regions(class_columns(classes, attributes, index), read_as, leaves)
         axis, sets = sets_of_codes(regions, places, leaves)
         axes.append(axis)
+        coded.append((sets, numbers))
+    regions_of_classes = code_regions(coded, classes.num_rows)
+    low, high = regions_of_classes[:2]
+    return RegionSearch(tuple(axes), (*regions_of_classes, *build_region_tree(low, high)))
+
+
+def class_columns(
+    classes: pa.Table, attributes: Sequence[PublishedAttribute], index: int
+) -> list[pa.ChunkedArray]:
+    """Return the columns of an attribute in what :func:`collect_classes` returns."""
+    places = range(len(attributes[index].columns))
+    return [classes.column(f"published_{index}_{place}") for place in places]
+
+
+def code_regions(
+    coded: Sequence[tuple[Sequence[Runs], Integers]], rows: int
+) -> tuple[Codes, Codes, Codes, Integers, Codes]:
+    """Return regions as the kernels of :mod:`~anonspark.kernels.region_search` take them.
+
+    Parameters
+    ----------
+    coded : sequence of (sequence of runs, int64 ndarray of shape (rows,))
+        Of each dimension the different sets of codes, and which of them each region has.
+    rows : int
+        Regions.
+
+    Returns
+    -------
+    low, high, gaps : int32 ndarray of shape (rows, d)
+    offsets : int64 ndarray of shape (lists + 1,)
+    runs : int32 ndarray of shape (runs, 2)
+        See :func:`~anonspark.kernels.region_search.count_points`.
+    """
+    low, high, gaps = (np.empty((rows, len(coded)), np.int32) for _ in range(3))
+    offsets: list[int] = [0]
+    runs: list[tuple[int, int]] = []
+    for index, (sets, numbers) in enumerate(coded):
         own_low, own_high, own_gaps = (np.empty(len(sets), np.int32) for _ in range(3))
         for number, own in enumerate(sets):
             own_low[number], own_high[number], own_gaps[number] = 1, 0, -1
@@ -201,15 +230,4 @@ def build_search(
                 offsets.append(len(runs))
         low[:, index], high[:, index] = own_low[numbers], own_high[numbers]
         gaps[:, index] = own_gaps[numbers]
-    tree = build_region_tree(low, high)
-    return RegionSearch(
-        tuple(axes),
-        (
-            low,
-            high,
-            gaps,
-            np.array(offsets, np.int64),
-            np.array(runs, np.int32).reshape(-1, 2),
-            *tree,
-        ),
-    )
+    return low, high, gaps, np.array(offsets, np.int64), np.array(runs, np.int32).reshape(-1, 2)

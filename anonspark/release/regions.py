@@ -12,6 +12,7 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -550,6 +551,27 @@ def _read_value(text: str, attribute: PublishedAttribute) -> Number:
             return float(np.float32(text)) if attribute.type == "float" else float(text)
         case _:
             return int(text) if _INTEGER.fullmatch(text) else Decimal(text)
+
+
+def read_values(region: CategoryRegion, kind: Kind) -> OrderedRegion:
+    """Return the numbers or times that the texts of a region are.
+
+    Parameters
+    ----------
+    region : CategoryRegion
+        Of a hierarchy over such values, for instance. A text that is none of them is left out: no
+        value of another table is equal to it.
+    kind : Kind
+        Of a number, date or timestamp.
+    """
+    if region.values is None:
+        return OrderedRegion(None, region.missing)
+    attribute = PublishedAttribute("", kind, "interval", ("",))
+    values = []
+    for text in region.values:
+        with suppress(UnreadableLabelError):
+            values.append(_read_value(text.strip(), attribute))
+    return OrderedRegion(tuple(Interval(value, value) for value in values), region.missing)
 
 
 def read_day(text: str) -> int:

@@ -40,6 +40,7 @@ def guarantee(evidence: Evidence) -> Section:
     units = proof.get("units")
     if units:
         rows.append(_units_row(units, required, evidence))
+        rows += _agreeing_rows(units, evidence)
     rows += [_criterion_row(one) for one in proof.get("criteria") or ()]
     rows += _presence_rows(evidence)
     promised = evidence.manifest.fingerprint
@@ -105,6 +106,20 @@ def _units_row(units: Row, required: int, evidence: Evidence) -> list[str | Verd
         evidence.rules.count(fewest),
         Verdict(fewest >= required),
     ]
+
+
+def _agreeing_rows(units: Row, evidence: Evidence) -> list[list[str | Verdict]]:
+    """Return what is learned by who knows all records of somebody, where they stay together."""
+    fewest = units.get("fewest_agreeing")
+    if fewest is None:
+        return []
+    row: list[str | Verdict] = [
+        "people who agree with somebody in the classes of all records, the fewest",
+        "not bounded",
+        evidence.rules.count(int(fewest)),
+        "",
+    ]
+    return [row]
 
 
 def _criterion_row(one: Row) -> list[str | Verdict]:

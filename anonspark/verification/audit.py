@@ -6,38 +6,34 @@ shared with it are the vocabulary of the configuration and the reading of files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 
 from anonspark.config import Configuration
-from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
-from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
-from anonspark.release.originals import open_by_suffix, open_original
-from anonspark.verification.claims import (
-    Claim,
-    Roles,
-    claim_of_configuration,
-    claim_of_manifest,
-    claim_of_roles,
-)
+from anonspark.errors import DataError
+from anonspark.release.manifest import Manifest
+from anonspark.release.originals import open_original
+from anonspark.verification.claims import Claim, Roles
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.linkage import Linkage
 from anonspark.verification.matching import Labels, broken_attacks, match_original, match_population
+from anonspark.verification.opening import OpenedRelease, open_release
 from anonspark.verification.population import (
     broken_presence,
     measure_delta_presence,
     open_population,
 )
 from anonspark.verification.presence import Presence, RegionCounts
-from anonspark.verification.release_files import audit_table_files
 from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
-from anonspark.verification.sensitive_figures import MeasuredSensitive, measure_sensitive
+from anonspark.verification.sensitive_figures import (
+    MeasuredSensitive,
+    measure_criteria_of_people,
+    measure_sensitive,
+)
 from anonspark.verification.units import measure_units
 
 
@@ -104,85 +100,37 @@ def audit_release(
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
     not looked at.
     """
-    files = engine.files
-    release = release.rstrip("/")
-    matched = original is not None or population is not None
-    manifest: Manifest | None = None
-    if files.exists(f"{release}/{MANIFEST}") or (configuration is None and roles is None):
-        manifest = _manifest(files, release)
-        if roles is not None:
-            raise ConfigurationError(
-                "--quasi-identifier, --sensitive, --k: found for a release with a manifest, which "
-                "says the same; leave them out, or require more with --config"
-            )
-    claim: Claim | None = None
-    if manifest is None:
-        failures = tuple(audit_table_files(engine, release))
-    else:
-        claim = claim_of_manifest(
-            engine, release, manifest, matched=matched and configuration is None
-        )
-        failures = claim.failures
-    where = release if manifest is None else f"{release}/data"
-    with _telling_first(engine, failures), engine.reading((where,), key=""):
-        if manifest is None:
-            data = open_by_suffix(engine, release, "release")
-        else:
-            data = engine.published(f"{release}/data", manifest.data_format)
-        if configuration is not None:
-            claim = claim_of_configuration(
-                engine, configuration, data.schema.names, claim, matched=matched
-            )
-        elif roles is not None and claim is None:
-            claim = claim_of_roles(roles, data.schema.names)
-        if claim is None:
-            raise ConfigurationError(f"{release}: nothing says what to require of it")
-        if manifest is None:
-            # Classes are formed by what is written: 01234 and 1234 are two values.
-            data = open_by_suffix(engine, release, "release", texts=claim.columns)
-            claim = replace(claim, failures=failures)
-    described = manifest or Manifest({})
-    if manifest is None and configuration is not None:
-        described = Manifest({"configuration": configuration.model_dump(mode="json")})
+    opened = open_release(
+        engine,
+        release,
+        configuration,
+        roles=roles,
+        matched=original is not None or population is not None,
+    )
+    return audit_opened(engine, opened, original=original, population=population)
+
+
+def audit_opened(
+    engine: Engine,
+    opened: OpenedRelease,
+    *,
+    original: str | None = None,
+    population: str | None = None,
+) -> Verification:
+    """Measure what an opened release keeps of its promise; see :func:`audit_release`."""
+    described = opened.manifest or Manifest({})
+    if opened.manifest is None and opened.configuration is not None:
+        described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})
     tables = {}
     for key, path in (("original", original), ("population", population)):
         if path is not None:
             with engine.reading((path,), key=f"--{key}: "):
                 tables[key] = open_original(engine, path, described, key=f"--{key}")
-    paths = (where, *filter(None, (original, population)))
-    with _telling_first(engine, failures), engine.reading(paths, key=""):
-        return audit_table(data, claim, name=release, where=where, **tables)
-
-
-@contextmanager
-def _telling_first(engine: Engine, failures: Sequence[str]) -> Iterator[None]:
-    """Say what is wrong with files where records cannot be read because of that.
-
-    Raises
-    ------
-    GuaranteeError
-    """
-    unreadable: tuple[type[Exception], ...] = (DataError, *engine.failures)
-    try:
-        yield
-    except unreadable as error:
-        if not failures:
-            raise
-        told = [str(error)] if isinstance(error, DataError) else []
-        raise GuaranteeError("\n".join([*failures, *told])) from error
-
-
-def _manifest(files: Files, release: str) -> Manifest:
-    try:
-        return read_manifest(files, release)
-    except DataError as error:
-        if files.exists(f"{release}/{MANIFEST}"):
-            raise
-        raise DataError(
-            *error.problems,
-            "of a table of another tool, name the columns that people could be recognized by with "
-            "--quasi-identifier, or its configuration with --config",
-        ) from error
+    paths = (opened.where, *filter(None, (original, population)))
+    with opened.reading(engine, paths):
+        return audit_table(
+            opened.data, opened.claim, name=opened.path, where=opened.where, **tables
+        )
 
 
 def audit_table(
@@ -211,6 +159,9 @@ def audit_table(
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     sensitive = measure_sensitive(data, claim)
+    of_people = measure_criteria_of_people(data, claim, published)
+    if of_people is not None:
+        sensitive = replace(sensitive, criteria=of_people)
     failures = [*claim.failures, *_unwanted_columns(data, claim, where)]
     failures += broken_promises(published, k=claim.privacy.k, measured=sensitive.criteria)
     if claim.fingerprint is not None and published.fingerprint != claim.fingerprint:
@@ -219,6 +170,8 @@ def audit_table(
             "differs from the manifest's); restore the release or publish it again"
         )
     units = measure_units(data, claim)
+    if units is not None and of_people is not None:
+        units = replace(units, with_criteria=True)
     warnings = list(sensitive.warnings)
     if units is not None:
         failures += units.broken(claim.privacy.k)
@@ -227,7 +180,9 @@ def audit_table(
     presence = _presence(labels)
     if presence is not None and claim.privacy.delta_presence is not None:
         failures += broken_presence(presence, claim.privacy.delta_presence)
-    failures += _miscounted(data, claim, published, sensitive, presence)
+    failures += _miscounted(
+        data, claim, published, sensitive, presence, of_people=of_people is not None
+    )
     by_original = None if original is None else match_original(labels, published, original)
     by_population = None if population is None else match_population(labels, population)
     linkage: dict[str, Linkage] = {}
@@ -302,6 +257,8 @@ def _miscounted(
     published: PublishedClasses,
     sensitive: MeasuredSensitive,
     presence: Presence | None,
+    *,
+    of_people: bool,
 ) -> list[str]:
     """Tell what manifest and metrics say otherwise than is counted in the records."""
     if claim.statements is None:
@@ -314,7 +271,13 @@ def _miscounted(
         [
             one
             for one in sensitive.criteria
-            if not (one.criterion.is_distance and one.criterion.attribute in claim.uncertainty)
+            if not (
+                one.criterion.is_distance
+                and (
+                    one.criterion.attribute in claim.uncertainty
+                    or (of_people and claim.rows_left_out)
+                )
+            )
         ],
         presence if same else None,
         {one.attribute: one.values for one in sensitive.figures},

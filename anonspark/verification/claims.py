@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.criterion import Criterion
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
@@ -87,8 +88,13 @@ class Claim:
         What manifest and metrics say, to be held against what is counted.
     as_they_came : tuple of str
         Attributes that are published so.
+    pseudonyms : tuple of str
+        The column that holds pseudonyms of people, or none.
     units : mapping of int to int or None
         Classes of each number of people, as the run counted them; None where it did not.
+    criteria_of_people : mapping of Criterion to float or None
+        Figures of the criteria, as the run measured them where it counted people for them; None
+        where it did not.
     """
 
     privacy: PrivacyOptions
@@ -109,7 +115,17 @@ class Claim:
     failures: tuple[str, ...] = ()
     statements: Statements | None = None
     as_they_came: tuple[str, ...] = ()
+    pseudonyms: tuple[str, ...] = ()
     units: Mapping[int, int] | None = None
+    criteria_of_people: Mapping[Criterion, float] | None = None
+
+    @property
+    def people_columns(self) -> tuple[str, ...]:
+        """The published columns that tell people apart; none where the files do not."""
+        if self.pseudonyms:
+            return self.pseudonyms
+        unit = tuple(self.privacy.unit)
+        return unit if all(name in self.as_they_came for name in unit) else ()
 
 
 def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, matched: bool) -> Claim:
@@ -153,6 +169,8 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
             "published.quasi_identifiers; restore the release or publish it again"
         ) from error
     attributes = manifest.attributes
+    configured = manifest.document["configuration"]["output"].get("pseudonyms") or {}
+    pseudonyms = tuple(configured.values())
     failures = audit_release_files(engine, release, manifest)
     statements = read_statements(engine, release, manifest.document, privacy, risk)
     failures += statements.contradictions()
@@ -177,11 +195,21 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         uncertainty=left_out.uncertainty,
         fingerprint=manifest.fingerprint,
         risk=risk,
-        publishable=_publishable(attributes),
+        publishable=_publishable(attributes) + pseudonyms,
         failures=(*failures, *left_out.failures),
         statements=statements,
         as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
+        pseudonyms=pseudonyms,
         units=statements.units,
+        criteria_of_people=_of_people(statements),
+    )
+
+
+def _of_people(statements: Statements) -> dict[Criterion, float] | None:
+    """Return the figures that a run measured by people; None where it did not."""
+    figures = statements.criteria_of_people
+    return (
+        None if figures is None else dict(zip(statements.privacy.criteria, figures, strict=False))
     )
 
 
@@ -215,7 +243,8 @@ def claim_of_configuration(
     """
     attributes = configuration.model_dump(mode="json")["attributes"]
     names = _with_role(attributes, "quasi_identifier")
-    others = set(attributes) - set(names)
+    pseudonyms = tuple(configuration.output.pseudonyms.values())
+    others = {*attributes, *pseudonyms} - set(names)
     required = Claim(
         privacy=configuration.privacy,
         columns=_published_columns(names, [name for name in found if name not in others]),
@@ -226,7 +255,8 @@ def claim_of_configuration(
         missing_markers=configuration.input.missing_markers,
         drops_missing=configuration.missing == "drop",
         risk=configuration.evaluate.risk,
-        publishable=_publishable(attributes),
+        publishable=_publishable(attributes) + pseudonyms,
+        pseudonyms=tuple(one for one in pseudonyms if one in found),
         as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
     )
     if promise is None:
@@ -245,6 +275,7 @@ def claim_of_configuration(
         fingerprint=promise.fingerprint,
         statements=promise.statements,
         units=promise.units,
+        criteria_of_people=promise.criteria_of_people,
     )
 
 

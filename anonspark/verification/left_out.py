@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Engine
 from anonspark.release.manifest import Manifest
@@ -92,3 +93,18 @@ def read_left_out(engine: Engine, release: str, manifest: Manifest) -> LeftOut:
         if rows and name not in told
     }
     return LeftOut(values, uncertainty, failures)
+
+
+def told_values(left_out: pa.Table, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Return the values that are told of records left out, in the type of their column."""
+    told = left_out["value"]
+    # Times are told as numbers.
+    if pa.types.is_timestamp(wanted):
+        told = told.cast(pa.int64())
+    elif pa.types.is_date(wanted):
+        told = told.cast(pa.int32())
+    told = told.cast(wanted)
+    if pa.types.is_floating(wanted):
+        # -0.0 is the same value, and Arrow would tell it apart.
+        told = pc.add(told, pa.scalar(0.0, wanted))
+    return told

@@ -40,7 +40,8 @@ class Labels:
 
     def attributes(self, table: Table) -> Sequence[PublishedAttribute]:
         """Return the quasi-identifiers; where nobody says how they are read, a table shows it."""
-        return self.claim.attributes or infer_attributes(self.data, self.claim.names, table)
+        own = self.claim.attributes
+        return own or infer_attributes(self.data, self.claim.names, table.schema)
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def match_original(labels: Labels, published: PublishedClasses, original: Table)
         data,
         attributes,
         original,
-        [column for column in data.schema.names if column not in claim.columns],
+        # Pseudonyms are of no original.
+        [one for one in data.schema.names if one not in (*claim.columns, *claim.pseudonyms)],
         labels.leaves,
         missing_markers=claim.missing_markers,
         drops_missing=claim.drops_missing,

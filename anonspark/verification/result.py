@@ -130,6 +130,8 @@ class Verification(Redacted):
                 "fewest": self.units.fewest,
                 "classes": [list(pair) for pair in sorted(self.units.classes.items())],
                 "proven": not self.units.not_published,
+                "fewest_agreeing": self.units.fewest_agreeing,
+                "alone": self.units.alone,
             },
             "risk": self.risk,
             "presence": presence,

@@ -81,6 +81,9 @@ def published_columns(manifest: Row) -> tuple[list[str], list[str]]:
                 own += found
             case "sensitive" | "insensitive":
                 columns.append(name)
+            case "identifier":
+                pseudonyms = configured["output"].get("pseudonyms") or {}
+                columns += [pseudonyms[name]] if name in pseudonyms else []
     return columns, own
 
 
@@ -123,6 +126,12 @@ class Statements:
         """Classes of each number of units, as the run counted them; None where it did not."""
         said = self.manifest["published"].get("units")
         return dict(said) if said else None
+
+    @property
+    def criteria_of_people(self) -> list[float] | None:
+        """Figures of the criteria, in which the run counted people; None where it did not."""
+        said = self.manifest["published"].get("criteria_of_people")
+        return [math.inf if one is None else one for one in said] if said else None
 
     def contradictions(self) -> list[str]:
         """Tell what the manifest and the metrics say differently, one sentence each."""
@@ -232,6 +241,10 @@ class Statements:
         yield _Said(key, said["quasi_identifier_columns"], own, source)
         counted = self.units is not None
         yield _Said("published.units", counted, bool(self.privacy.unit), "privacy.unit")
+        of_people = self.criteria_of_people
+        if of_people is not None:
+            key, asked = "published.criteria_of_people", len(self.privacy.criteria)
+            yield _Said(key, len(of_people), asked, "configuration.privacy")
         distances = [one for one in self.privacy.criteria if one.is_distance]
         needed = {one.attribute for one in distances}
         if "sensitive_values" in said and needed:

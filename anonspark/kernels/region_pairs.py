@@ -1,0 +1,285 @@
+"""Which regions of two releases meet, and what a record may be that lies in one of each.
+
+Regions are those of :mod:`~anonspark.kernels.region_search`, of both releases in one list with one
+list of runs, so that their codes agree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, int32, int64, types
+
+from anonspark.kernels.compiling import kernel
+from anonspark.kernels.region_search import _regions_of
+
+_CODES = int32[:, ::1]
+
+
+@kernel(boolean(_CODES, _CODES, _CODES, int64[::1], _CODES, int64, int64))
+def _regions_meet(low, high, gaps, offsets, runs, first, second):
+    """Return whether two regions share a code in every dimension."""
+    for j in range(low.shape[1]):
+        bottom = max(low[first, j], low[second, j])
+        top = min(high[first, j], high[second, j])
+        if bottom > top:
+            return False
+    for j in range(low.shape[1]):
+        own, other = gaps[first, j], gaps[second, j]
+        if own < 0 and other < 0:
+            continue
+        if own < 0:
+            own, other = other, own
+            box = first
+        else:
+            box = second
+        at, end = offsets[own], offsets[own + 1]
+        shared = False
+        if other < 0:
+            while at < end and not shared:
+                shared = runs[at, 0] <= high[box, j] and runs[at, 1] >= low[box, j]
+                at += 1
+        else:
+            place, stop = offsets[other], offsets[other + 1]
+            while at < end and place < stop and not shared:
+                if runs[at, 1] < runs[place, 0]:
+                    at += 1
+                elif runs[place, 1] < runs[at, 0]:
+                    place += 1
+                else:
+                    shared = True
+        if not shared:
+            return False
+    return True
+
+
+@kernel(
+    int64(
+        _CODES,
+        _CODES,
+        _CODES,
+        int64[::1],
+        _CODES,
+        int64[::1],
+        int64[:, ::1],
+        _CODES,
+        _CODES,
+        int64,
+        int64[::1],
+    )
+)
+def _regions_met(
+    low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
+):
+    """Fill ``found`` with the regions of the tree that a region meets; return how many."""
+    d = low.shape[1]
+    stack = np.empty(130, np.int64)
+    stack[0] = 0
+    depth = 1
+    count = 0
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        apart = False
+        for j in range(d):
+            if low[region, j] > node_high[node, j] or high[region, j] < node_low[node, j]:
+                apart = True
+                break
+        if apart:
+            continue
+        if nodes[node, 2] >= 0:
+            stack[depth] = nodes[node, 2]
+            stack[depth + 1] = node + 1
+            depth += 2
+            continue
+        for place in range(nodes[node, 0], nodes[node, 1]):
+            if _regions_meet(low, high, gaps, offsets, runs, members[place], region):
+                found[count] = members[place]
+                count += 1
+    return count
+
+
+@kernel(
+    types.UniTuple(int64, 2)(
+        _CODES,
+        _CODES,
+        _CODES,
+        int64[::1],
+        _CODES,
+        int64[::1],
+        int64[:, ::1],
+        _CODES,
+        _CODES,
+        int64,
+        int64,
+        int64[::1],
+        int64[::1],
+        int32[::1],
+        int32[::1],
+    )
+)
+def match_payloads(
+    low,
+    high,
+    gaps,
+    offsets,
+    runs,
+    members,
+    nodes,
+    node_low,
+    node_high,
+    first,
+    last,
+    starts,
+    payloads,
+    own_cells,
+    other_cells,
+):
+    """Find pairs of regions of two releases that meet, and the payloads that both classes have.
+
+    Parameters
+    ----------
+    low, high, gaps : int32 ndarray of shape (n, d)
+        See :func:`~anonspark.kernels.region_search.count_points`: the regions of one release, then
+        those of the other.
+    offsets : int64 ndarray of shape (lists + 1,)
+    runs : int32 ndarray of shape (runs, 2)
+    members, nodes, node_low, node_high
+        The tree over the regions of the one release.
+    first, last : int
+        Regions of the other release that are looked at: from the first up to below the last.
+    starts : int64 ndarray of shape (n + 1,)
+        Where the cells of each region begin; a cell is a class and a payload of its records.
+    payloads : int64 ndarray of shape (cells,)
+        Number of each cell's payload, ascending inside a region.
+    own_cells, other_cells : int32 ndarray of shape (most,)
+        Filled with the cells of one and of the other release that agree in their payload and whose
+        regions meet; what is beyond their end is counted only.
+
+    Returns
+    -------
+    pairs, triples : int
+        Pairs of regions that meet, and such pairs of cells.
+
+    Notes
+    -----
+    O(log n + pairs) for each region where the regions of the one release overlap little, and the
+    cells of both regions of a pair.
+    """
+    found = np.empty(len(members), np.int64)
+    pairs, triples = 0, 0
+    for region in range(first, last):
+        count = _regions_met(
+            low, high, gaps, offsets, runs, members, nodes, node_low, node_high, region, found
+        )
+        pairs += count
+        for i in range(count):
+            own, end = starts[found[i]], starts[found[i] + 1]
+            other, stop = starts[region], starts[region + 1]
+            while own < end and other < stop:
+                if payloads[own] < payloads[other]:
+                    own += 1
+                elif payloads[other] < payloads[own]:
+                    other += 1
+                else:
+                    if triples < len(own_cells):
+                        own_cells[triples] = own
+                        other_cells[triples] = other
+                    triples += 1
+                    own += 1
+                    other += 1
+    return pairs, triples
+
+
+_POINTS = (
+    _CODES,
+    _CODES,
+    _CODES,
+    _CODES,
+    int64[::1],
+    _CODES,
+    int64[::1],
+    int64[:, ::1],
+    _CODES,
+    _CODES,
+)
+
+
+@kernel(
+    types.Tuple((int64[::1], int64[:, ::1]))(
+        *_POINTS, *_POINTS, int64[::1], int64[::1], int64[:, ::1]
+    )
+)
+def sum_candidates(
+    points,
+    low,
+    high,
+    gaps,
+    offsets,
+    runs,
+    members,
+    nodes,
+    node_low,
+    node_high,
+    other_points,
+    other_low,
+    other_high,
+    other_gaps,
+    other_offsets,
+    other_runs,
+    other_members,
+    other_nodes,
+    other_node_low,
+    other_node_high,
+    pairs,
+    figures,
+    values,
+):
+    """Add up a figure of all pairs of regions that hold a point, and see what values it may have.
+
+    Parameters
+    ----------
+    points, low, high, gaps, offsets, runs, members, nodes, node_low, node_high
+        Codes of the points in one release and its regions, see
+        :func:`~anonspark.kernels.region_search.count_points`; then the same of the other release.
+    pairs : int64 ndarray of shape (pairs,)
+        Number of the one region times the regions of the other release, plus that of the other
+        region; ascending.
+    figures : int64 ndarray of shape (pairs,)
+        What is added.
+    values : int64 ndarray of shape (pairs, attributes)
+        The only value of each attribute in a pair, -1 where there are several.
+
+    Returns
+    -------
+    sums : int64 ndarray of shape (points,)
+    only : int64 ndarray of shape (points, attributes)
+        The only value in all pairs of a point, -1 where there are several, -2 without a pair.
+    """
+    sums = np.zeros(len(points), np.int64)
+    only = np.full((len(points), values.shape[1]), -2)
+    found = np.empty(len(members), np.int64)
+    other_found = np.empty(len(other_members), np.int64)
+    for point in range(len(points)):
+        count = _regions_of(
+            points, point, low, high, gaps, offsets, runs, members, nodes, node_low, node_high,
+            found,
+        )  # fmt: skip
+        if count == 0:
+            continue
+        others = _regions_of(
+            other_points, point, other_low, other_high, other_gaps, other_offsets, other_runs,
+            other_members, other_nodes, other_node_low, other_node_high, other_found,
+        )  # fmt: skip
+        for i in range(count):
+            for j in range(others):
+                key = found[i] * len(other_members) + other_found[j]
+                place = np.searchsorted(pairs, key)
+                if place == len(pairs) or pairs[place] != key:
+                    continue
+                sums[point] += figures[place]
+                for s in range(values.shape[1]):
+                    if only[point, s] == -2:
+                        only[point, s] = values[place, s]
+                    elif only[point, s] != values[place, s]:
+                        only[point, s] = -1
+    return sums, only

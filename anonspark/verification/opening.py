@@ -1,0 +1,165 @@
+"""Opening a release, or a table of another tool, together with what is required of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from anonspark.config import Configuration
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.release.originals import open_by_suffix
+from anonspark.verification.claims import (
+    Claim,
+    Roles,
+    claim_of_configuration,
+    claim_of_manifest,
+    claim_of_roles,
+)
+from anonspark.verification.release_files import audit_table_files
+
+
+@dataclass(frozen=True)
+class OpenedRelease:
+    """Published records, and what they are verified against.
+
+    Parameters
+    ----------
+    path : str
+        The release, or the table of another tool.
+    where : str
+        Where its records are.
+    data : Table
+        The records.
+    claim : Claim
+    manifest : Manifest or None
+        None for a table of another tool.
+    configuration : Configuration or None
+        What was to be required instead of the manifest's promise.
+    """
+
+    path: str
+    where: str
+    data: Table
+    claim: Claim
+    manifest: Manifest | None
+    configuration: Configuration | None = None
+
+    def rows(self, engine: Engine) -> int:
+        """Return the number of records; one job."""
+        with self.reading(engine):
+            return self.data.count()
+
+    @contextmanager
+    def reading(self, engine: Engine, paths: Sequence[str] | None = None) -> Iterator[None]:
+        """Say which files cannot be read, and what else is wrong with them, where reading fails.
+
+        Parameters
+        ----------
+        engine : Engine
+        paths : sequence of str or None
+            What is read; None for the records.
+        """
+        own = (self.where,) if paths is None else tuple(paths)
+        with _telling_first(engine, self.claim.failures), engine.reading(own, key=""):
+            yield
+
+
+def open_release(
+    engine: Engine,
+    release: str,
+    configuration: Configuration | None = None,
+    *,
+    roles: Roles | None = None,
+    matched: bool = False,
+) -> OpenedRelease:
+    """Open a release, and look at its files.
+
+    Parameters
+    ----------
+    engine : Engine
+    release : str
+        The directory that ``output.path`` named, or a table of another tool.
+    configuration : Configuration or None
+        What to require; without it, what the release's manifest promises.
+    roles : Roles or None
+        What to require of a table without a manifest, where there is no configuration.
+    matched : bool
+        Whether labels will be compared with other tables' values, which takes all hierarchies.
+
+    Raises
+    ------
+    ConfigurationError, DataError, GuaranteeError
+        See :func:`anonspark.verification.audit.audit_release`.
+    """
+    files = engine.files
+    release = release.rstrip("/")
+    manifest: Manifest | None = None
+    if files.exists(f"{release}/{MANIFEST}") or (configuration is None and roles is None):
+        manifest = _manifest(files, release)
+        if roles is not None:
+            raise ConfigurationError(
+                "--quasi-identifier, --sensitive, --k: found for a release with a manifest, which "
+                "says the same; leave them out, or require more with --config"
+            )
+    claim: Claim | None = None
+    if manifest is None:
+        failures = tuple(audit_table_files(engine, release))
+    else:
+        claim = claim_of_manifest(
+            engine, release, manifest, matched=matched and configuration is None
+        )
+        failures = claim.failures
+    where = release if manifest is None else f"{release}/data"
+    with _telling_first(engine, failures), engine.reading((where,), key=""):
+        if manifest is None:
+            data = open_by_suffix(engine, release, "release")
+        else:
+            data = engine.published(f"{release}/data", manifest.data_format)
+        if configuration is not None:
+            claim = claim_of_configuration(
+                engine, configuration, data.schema.names, claim, matched=matched
+            )
+        elif roles is not None and claim is None:
+            claim = claim_of_roles(roles, data.schema.names)
+        if claim is None:
+            raise ConfigurationError(f"{release}: nothing says what to require of it")
+        if manifest is None:
+            # Classes are formed by what is written: 01234 and 1234 are two values.
+            data = open_by_suffix(engine, release, "release", texts=claim.columns)
+            claim = replace(claim, failures=failures)
+    return OpenedRelease(release, where, data, claim, manifest, configuration)
+
+
+@contextmanager
+def _telling_first(engine: Engine, failures: Sequence[str]) -> Iterator[None]:
+    """Say what is wrong with files where records cannot be read because of that.
+
+    Raises
+    ------
+    GuaranteeError
+    """
+    unreadable: tuple[type[Exception], ...] = (DataError, *engine.failures)
+    try:
+        yield
+    except unreadable as error:
+        if not failures:
+            raise
+        told = [str(error)] if isinstance(error, DataError) else []
+        raise GuaranteeError("\n".join([*failures, *told])) from error
+
+
+def _manifest(files: Files, release: str) -> Manifest:
+    try:
+        return read_manifest(files, release)
+    except DataError as error:
+        if files.exists(f"{release}/{MANIFEST}"):
+            raise
+        raise DataError(
+            *error.problems,
+            "of a table of another tool, name the columns that people could be recognized by with "
+            "--quasi-identifier, or its configuration with --config",
+        ) from error

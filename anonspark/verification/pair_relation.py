@@ -1,0 +1,104 @@
+"""Whether the people of two releases are the same, as their manifests tell or somebody says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from anonspark.errors import ConfigurationError
+from anonspark.release.manifest import Manifest
+
+Relation = Literal["same people", "second inside first", "first inside second", "unknown"]
+"""Of the people of two releases, before records that found no class were left out."""
+
+Statement = Literal["same people", "inside"]
+"""What may be said of releases whose manifests do not tell."""
+
+
+@dataclass(frozen=True)
+class People:
+    """What a release tells of who is in it.
+
+    Parameters
+    ----------
+    manifest : Manifest or None
+    rows : int
+        Published records.
+    """
+
+    manifest: Manifest | None
+    rows: int
+
+
+def relation_of(first: People, second: People, said: Statement | None) -> Relation:
+    """Return how the people of two releases are related.
+
+    Parameters
+    ----------
+    first, second : People
+    said : {"same people", "inside"} or None
+        Counts where the manifests do not tell. Inside is the release with fewer records.
+
+    Raises
+    ------
+    ConfigurationError
+        If a release has no manifest and nothing is said.
+    """
+    told = None
+    if first.manifest is not None and second.manifest is not None:
+        told = _told(first.manifest, second.manifest)
+    if told is not None:
+        return told
+    if said == "same people":
+        return "same people"
+    if said == "inside":
+        return "second inside first" if first.rows >= second.rows else "first inside second"
+    if first.manifest is None or second.manifest is None:
+        raise ConfigurationError(
+            "verify --with: found a release without a manifest, which does not tell whose records "
+            "it holds; say --same-people, or --inside if the people of one are among those of the "
+            "other"
+        )
+    return "unknown"
+
+
+def _told(first: Manifest, second: Manifest) -> Relation | None:
+    """Return what two manifests say, None where that is nothing."""
+    one, other = first.recipient, second.recipient
+    if not one and not other:
+        return "same people" if _made_of_the_same(first, second) else None
+    source = one.get("source_fingerprint")
+    if not source or source != other.get("source_fingerprint"):
+        return None
+    # One plan withholds the same people from all who ask for the same; another one others.
+    one_plan = one.get("run_id") is not None and one.get("run_id") == other.get("run_id")
+    whole = [one_plan or told.get("rows_withheld") == 0 for told in (one, other)]
+    if (one.get("where") or {}) == (other.get("where") or {}):
+        counts = [(told.get("rows_requested"), told.get("rows_withheld")) for told in (one, other)]
+        return "same people" if counts[0] == counts[1] and all(whole) else None
+    if not one.get("where") and whole[0]:
+        return "second inside first"
+    return "first inside second" if not other.get("where") and whole[1] else None
+
+
+def _made_of_the_same(first: Manifest, second: Manifest) -> bool:
+    """Return whether two runs read the same records of the same place.
+
+    The fingerprint of the input is one of the attributes' values, which depends on which there are
+    and on the seed: two equal ones prove that the records are equal in these attributes, and the
+    address that they are not equal by chance. Two different ones prove nothing.
+    """
+    fingerprints = [one.document["fingerprints"].get("input") for one in (first, second)]
+    places = [_place(one.input) for one in (first, second)]
+    return bool(
+        fingerprints[0]
+        and fingerprints[0] == fingerprints[1]
+        and places[0] is not None
+        and places[0] == places[1]
+        and set(first.attributes) == set(second.attributes)
+    )
+
+
+def _place(described: Mapping[str, Any]) -> object:
+    return described.get("path")
