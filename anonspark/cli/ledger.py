@@ -1,0 +1,207 @@
+"""The commands of ``anonspark ledger``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import Terminal
+from anonspark.cli.working import work_with_engine
+from anonspark.errors import ConfigurationError, GuaranteeError
+
+if TYPE_CHECKING:
+    from anonspark.engine.protocol import Engine
+    from anonspark.ledger.check import LedgerCheck
+    from anonspark.ledger.ledger import Ledger
+    from anonspark.ledger.releases import LedgerRelease
+
+ledger = typer.Typer(
+    name="ledger",
+    help="What was given to whom: make a ledger, show it, check it, withdraw a release.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_OUT = Terminal(soft_wrap=True)
+
+Result = TypeVar("Result")
+
+Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory of the ledger.")]
+Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark master.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def _with_engine(path: str, master: str | None, function: Callable[[Engine], Result]) -> Result:
+    from anonspark.engine.choice import Work
+
+    return work_with_engine("auto", Work((), (path,)), master, function)
+
+
+@ledger.command()
+def init(
+    path: Path,
+    key_file: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE",
+            help="File of the key on the local disk; a random one is written where none is.",
+        ),
+    ],
+    subject: Annotated[
+        str, typer.Option(metavar="COLUMN[,COLUMN...]", help="What tells people apart.")
+    ],
+    master: Master = None,
+) -> None:
+    """Make a ledger in an empty directory."""
+    from pathlib import Path as LocalPath
+
+    from anonspark.ledger.key import make_key, read_key
+    from anonspark.ledger.ledger import init_ledger
+
+    columns = [name.strip() for name in subject.split(",")]
+    if not all(columns):
+        raise ConfigurationError("--subject: found an empty name; expected columns; correct it")
+    made = not LocalPath(key_file).exists()
+    key = make_key(key_file) if made else read_key(key_file, "--key-file")
+
+    def make(engine: Engine) -> Ledger:
+        return init_ledger(engine.files, path, key, columns)
+
+    ledger_made = _with_engine(path, master, make)
+    told = f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"
+    _OUT.print(told, markup=False, highlight=False)
+    if made:
+        _OUT.print(
+            f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
+            "be added",
+            markup=False,
+            highlight=False,
+        )
+
+
+@ledger.command()
+def show(
+    path: Path,
+    recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Of this one only.")] = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the releases: recipient, time, columns, rows, k, purpose, approval, until, state."""
+    from anonspark.cli.recipients_display import show_ledger
+    from anonspark.ledger.ledger import open_ledger
+
+    def read(engine: Engine) -> list[LedgerRelease]:
+        found = open_ledger(engine.files, path).releases.values()
+        return [one for one in found if recipient in (None, one.recipient)]
+
+    today = datetime.now(UTC).date()
+    releases = _with_engine(path, master, read)
+    if not as_json:
+        show_ledger(_OUT, releases, today)
+        return
+    unseen = ("files", "checks")
+    print_json(
+        [
+            {"release": one.name, "state": one.state, "time": one.time, "past": one.is_past(today)}
+            | {name: value for name, value in one.told.items() if name not in unseen}
+            | {"withdrawn": dict(one.withdrawn)}
+            for one in releases
+        ]
+    )
+
+
+@ledger.command()
+def check(
+    path: Path,
+    coalition: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME", help="Recipients; all who have anything.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Persons of every joint class.")
+    ] = None,
+    recipients: Annotated[
+        int | None, typer.Option(min=1, help="How many recipients may collude; all by default.")
+    ] = None,
+    files: Annotated[
+        bool, typer.Option("--files", help="Also compare with the published releases.")
+    ] = False,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check events, files and joint classes; ends with 4 if anything fails."""
+    from anonspark.cli.recipients_display import show_coalitions
+    from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
+    from anonspark.ledger.ledger import open_ledger
+
+    chosen = None if coalition is None else [name.strip() for name in coalition.split(",")]
+
+    def look(engine: Engine) -> LedgerCheck:
+        opened = open_ledger(engine.files, path)
+        coalitions = required_coalitions(opened, chosen, recipients)
+        return check_ledger(engine, opened, coalitions, demand_of(opened, k), with_files=files)
+
+    found = _with_engine(path, master, look)
+    if as_json:
+        print_json(
+            {
+                "holds": found.holds,
+                "problems": found.problems,
+                "releases": found.releases,
+                "coalitions": found.coalitions,
+            }
+        )
+    else:
+        _OUT.print(f"{found.releases:,} releases count; events and files were looked at")
+        show_coalitions(_OUT, found.coalitions)
+    if not found.holds:
+        raise GuaranteeError("\n".join(found.problems))
+
+
+@ledger.command()
+def withdraw(
+    path: Path,
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="As ledger show names it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why it no longer counts.")],
+    by: Annotated[str, typer.Option("--by", metavar="TEXT", help="Who says so.")],
+    master: Master = None,
+) -> None:
+    """Write down that a recipient has destroyed a release: it no longer counts."""
+    from anonspark.ledger.withdrawing import withdraw_release
+
+    def write(engine: Engine) -> None:
+        withdraw_release(engine.files, path, release, reason=reason, by=by)
+
+    _with_engine(path, master, write)
+    _OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)
+
+
+@ledger.command()
+def unlock(
+    path: Path,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    master: Master = None,
+) -> None:
+    """Remove the lock of a process that was killed, after asking."""
+    from anonspark.ledger.ledger import open_ledger
+    from anonspark.ledger.lock import read_lock
+
+    def held(engine: Engine) -> tuple[str, Any]:
+        opened = open_ledger(engine.files, path)
+        return opened.layout.lock, read_lock(engine.files, opened.layout)
+
+    place, found = _with_engine(path, master, held)
+    if found is None:
+        _OUT.print(f"Nobody holds {place}", markup=False, highlight=False)
+        return
+    told = (
+        f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
+        f"since {found.get('time', 'an unknown time')}"
+    )
+    if not yes and not typer.confirm(f"{place} is held by {told}. Is it dead for sure?"):
+        return
+    _with_engine(path, master, lambda engine: engine.files.delete(place))
+    _OUT.print(f"Removed {place}", markup=False, highlight=False)

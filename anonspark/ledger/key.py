@@ -1,0 +1,115 @@
+"""The key of a ledger: what makes names of people and of sensitive values out of the values."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anonspark.errors import ConfigurationError
+
+KEY_BYTES = 32
+"""Bytes of a key at least, and of one that is made here."""
+
+SUBJECT_BYTES = 16
+"""Bytes of the name of a person."""
+
+_LARGEST = 1 << 16
+_MOST_OF_BLAKE = hashlib.blake2b.MAX_KEY_SIZE
+_FIXED = b"anonspark ledger key"
+_FOR_VALUES = b"anonspark sensitive values"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A secret key.
+
+    Parameters
+    ----------
+    secret : bytes
+        At most 64; shown nowhere.
+    """
+
+    secret: bytes = field(repr=False)
+
+    @classmethod
+    def random(cls) -> Key:
+        """Return a key that is used once, where there is no ledger."""
+        return cls(secrets.token_bytes(KEY_BYTES))
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that tell one key from another, and nothing of either."""
+        return self._digest(_FIXED, 8).hex()
+
+    @property
+    def of_values(self) -> int:
+        """64 bits, signed: the key of the hashes of sensitive values."""
+        return int.from_bytes(self._digest(_FOR_VALUES, 8), "big", signed=True)
+
+    def _digest(self, text: bytes, size: int) -> bytes:
+        return hashlib.blake2b(text, key=self.secret, digest_size=size).digest()
+
+
+def read_key(path: str, key: str = "ledger.key_file") -> Key:
+    """Read a key from a file of the local disk.
+
+    Parameters
+    ----------
+    path : str
+    key : str
+        What named the file, for messages.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, is short, or can be read by others than its owner.
+    """
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(_LARGEST)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{key}: the file cannot be read ({error.strerror or 'it is no path'}); expected the "
+            "key of the ledger at a local path; check the path, or make one with anonspark ledger "
+            "init"
+        ) from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise ConfigurationError(
+            f"{key}: found permissions {stat.S_IMODE(mode):o}, so others than its owner can use "
+            "the key; expected 600; correct them with chmod 600"
+        )
+    if len(content) < KEY_BYTES:
+        raise ConfigurationError(
+            f"{key}: found {len(content)} bytes; expected {KEY_BYTES} at least; make a key with "
+            "anonspark ledger init"
+        )
+    if len(content) > _MOST_OF_BLAKE:
+        content = hashlib.blake2b(content).digest()
+    return Key(content)
+
+
+def make_key(path: str) -> Key:
+    """Write a random key to a new file that its owner alone can read.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written.
+    """
+    content = secrets.token_bytes(KEY_BYTES)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--key-file: the file cannot be written ({error.strerror or 'it is no path'}); "
+            "expected a local path of a directory that is there; choose another"
+        ) from error
+    return Key(content)

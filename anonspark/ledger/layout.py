@@ -1,0 +1,61 @@
+"""Where things are in a ledger."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+FORMAT = 1
+"""Of the ledgers that this version writes, and the newest that it reads."""
+
+RELEASE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}-[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What the name of a release in a ledger looks like: the recipient's, and the id of the run."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Addresses inside of a ledger.
+
+    Parameters
+    ----------
+    path : str
+        Qualified address of the ledger.
+    """
+
+    path: str
+
+    @property
+    def head(self) -> str:
+        """What holds for the whole ledger."""
+        return f"{self.path}/ledger.json"
+
+    @property
+    def events(self) -> str:
+        """Directory of the events."""
+        return f"{self.path}/events"
+
+    @property
+    def lock(self) -> str:
+        """File of the process that is at work."""
+        return f"{self.path}/lock"
+
+    def event(self, number: int) -> str:
+        """Return where an event is."""
+        return f"{self.events}/{number:08d}.json"
+
+    def members(self, release: str) -> str:
+        """Return the directory of who is in which class of a release."""
+        return f"{self.path}/members/{release}"
+
+    def classes(self, release: str) -> str:
+        """Return the directory of what is published of the classes of a release."""
+        return f"{self.path}/classes/{release}"
+
+    def base(self, generation: int) -> str:
+        """Return the directory of a base partition: who is in which atom."""
+        return f"{self.path}/base/generation={generation}"
+
+
+def release_name(recipient: str, run_id: str) -> str:
+    """Return the name of a release in a ledger."""
+    return f"{recipient}-{run_id}"

@@ -1,0 +1,152 @@
+"""A ledger that is opened, or made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from anonspark.engine.files import Files
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.ledger.events import BASE, CREATED, PLANNED, Events
+from anonspark.ledger.key import Key
+from anonspark.ledger.layout import FORMAT, Layout
+from anonspark.ledger.releases import LedgerRelease, releases_of
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A ledger whose chain of events holds.
+
+    Parameters
+    ----------
+    files : Files
+    layout : Layout
+    head : mapping
+        What holds for the whole ledger.
+    events : Events
+    """
+
+    files: Files
+    layout: Layout
+    head: Mapping[str, Any]
+    events: Events
+
+    @property
+    def subject(self) -> list[str]:
+        """The columns that tell people apart."""
+        return list(self.head["subject"])
+
+    @property
+    def releases(self) -> dict[str, LedgerRelease]:
+        """All releases by name, in the order of their events."""
+        return releases_of(self.events.events)
+
+    @property
+    def counted(self) -> list[LedgerRelease]:
+        """The releases that recipients have."""
+        return [one for one in self.releases.values() if one.counts]
+
+    @property
+    def subject_types(self) -> list[str] | None:
+        """Families of the types of the subject's columns; None where no plan has come so far."""
+        planned = (one.told for one in self.events.events if one.type == PLANNED)
+        return next((list(told["subject_types"]) for told in planned), None)
+
+    @property
+    def generation(self) -> int:
+        """Number of the newest base partition, 0 where there is none."""
+        numbers = [one.told["generation"] for one in self.events.events if one.type == BASE]
+        return max(numbers, default=0)
+
+
+def init_ledger(files: Files, path: str, key: Key, subject: Sequence[str]) -> Ledger:
+    """Make a ledger in an empty directory, or in one that is not there.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    key : Key
+    subject : sequence of str
+        The columns that tell people apart.
+
+    Raises
+    ------
+    ConfigurationError
+        If something is there.
+    PublishingError
+    """
+    layout = Layout(files.qualified(path).rstrip("/"))
+    if files.exists(layout.path) and files.children(layout.path):
+        what = "a ledger" if files.exists(layout.head) else "something else"
+        raise ConfigurationError(
+            f"ledger: found {what} at {layout.path}; expected an empty directory, or none; choose "
+            "another path"
+        )
+    files.make_private_directory(layout.path)
+    for directory in ("events", "members", "classes", "base"):
+        files.make_private_directory(f"{layout.path}/{directory}")
+    head = {
+        "format": FORMAT,
+        "subject": list(subject),
+        "key": key.fingerprint,
+        "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+    }
+    files.write_atomically(layout.head, json.dumps(head, ensure_ascii=False, indent=1) + "\n")
+    events = Events.read(files, layout)
+    events.append(CREATED, {"subject": list(subject)})
+    return Ledger(files, layout, head, events)
+
+
+def open_ledger(files: Files, path: str, key: Key | None = None) -> Ledger:
+    """Open a ledger and check its chain of events.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    key : Key or None
+        None where nothing is added and nobody looked up.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none, it is of a newer format, or its key is another.
+    DataError
+        If its events are not as they were written.
+    """
+    layout = Layout(files.qualified(path).rstrip("/"))
+    if not files.exists(layout.head):
+        found = "something else" if files.exists(layout.path) else "nothing"
+        raise ConfigurationError(
+            f"ledger.path: found {found} at {layout.path}; expected a ledger; check the path, or "
+            "make one with anonspark ledger init"
+        )
+    head = _read_head(files, layout)
+    if key is not None and head["key"] != key.fingerprint:
+        raise ConfigurationError(
+            f"ledger.key_file: found the key {key.fingerprint}; the ledger at {layout.path} was "
+            f"made with the key {head['key']}; name the file of that key"
+        )
+    return Ledger(files, layout, head, Events.read(files, layout))
+
+
+def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
+    try:
+        head = json.loads(files.read_text(layout.head))
+        version = head["format"]
+        if isinstance(version, int) and version > FORMAT:
+            raise ConfigurationError(
+                f"ledger.path: {layout.path} has format {version}; this version reads format "
+                f"{FORMAT}; use the version of anonspark that wrote it, or a later one"
+            )
+        if not isinstance(head["key"], str) or not isinstance(head["subject"], list):
+            raise TypeError
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(
+            f"ledger: {layout.head} is not as anonspark writes it; bring it back from a copy"
+        ) from error
+    return dict(head)

@@ -1,0 +1,81 @@
+"""Who is in which class of a release, and what is published of classes, as a ledger keeps it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from anonspark.core.columns import SUBJECT
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.protocol import Engine, Table
+
+CLASS = "class"
+"""xxHash64, as Spark has it, of what is published of a class."""
+
+RECORDS = "records"
+"""How many records are of a class."""
+
+_SUBJECT_TYPE = pa.binary()
+_FORMAT = "parquet"
+
+
+def sensitive_column(index: int) -> str:
+    """Return the column of the keyed hashes of a sensitive attribute."""
+    return f"sensitive_{index}"
+
+
+def members_schema(sensitive: int) -> pa.Schema:
+    """Return the schema of members; ``sensitive`` is the number of sensitive attributes."""
+    values = [(sensitive_column(index), pa.int64()) for index in range(sensitive)]
+    return pa.schema([(SUBJECT, _SUBJECT_TYPE), (CLASS, pa.int64()), *values])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the files of one release in a ledger are.
+
+    Parameters
+    ----------
+    members, classes : list of PublishedFile
+        Relative to their directories.
+    """
+
+    members: list[PublishedFile]
+    classes: list[PublishedFile]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over the hashes of all files."""
+        listed = [[one.path, one.sha256] for one in (*self.members, *self.classes)]
+        return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
+
+
+def keep(engine: Engine, table: Table, directory: str) -> list[PublishedFile]:
+    """Write a table into a ledger.
+
+    Parameters
+    ----------
+    engine : Engine
+    table : Table
+    directory : str
+        Must not be there, but for what a process left that was killed.
+
+    Returns
+    -------
+    list of PublishedFile
+    """
+    files = engine.files
+    files.delete(directory)
+    files.make_private_directory(directory)
+    written = table.publish(_FORMAT, directory, "data", f"{directory}/.writing")
+    files.delete(f"{directory}/.writing")
+    return written.files
+
+
+def kept(engine: Engine, directory: str, columns: Sequence[str]) -> Table:
+    """Return columns of a table that :func:`keep` wrote; lazy."""
+    return engine.published(f"{directory}/data", _FORMAT).select(list(columns))
