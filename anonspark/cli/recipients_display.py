@@ -1,0 +1,116 @@
+"""What a plan gave, and what a ledger holds, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from anonspark.ledger.releases import LedgerRelease
+    from anonspark.recipients.distribute import Distribution
+    from anonspark.recipients.looking import PlanLook
+
+_WORST = 10
+
+
+def _table(title: str, columns: Mapping[str, bool]) -> Table:
+    """Return an empty table; of each column, whether it is of numbers."""
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
+    for name, numeric in columns.items():
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    return table
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def show_distribution(console: Console, given: Distribution) -> None:
+    """Show what each recipient gets, and the coalitions that come nearest to the bound."""
+    columns = {"recipient": False, "rows": True, "withheld": True, "classes": True, "gcp": True}
+    other = given.other_strategy
+    table = _table("Releases", columns | ({"the other way": True} if other else {}))
+    for name, release in given.releases.items():
+        summary = release.summary
+        table.add_row(
+            name,
+            _number(summary["rows_published"]),
+            _number(summary.get("rows_withheld")),
+            _number(summary["published_classes"]),
+            f"{summary['gcp']:.4f}",
+            *(["-" if other[name] is None else f"{other[name]:.4f}"] if other else []),
+        )
+    console.print(table)
+    show_coalitions(console, given.coalitions)
+    for name, release in given.releases.items():
+        console.print(f"{name}: {release.path}", markup=False, highlight=False)
+
+
+def show_coalitions(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Show the coalitions that come nearest to the bound, or break it."""
+    if not rows:
+        console.print("Joint check: no coalition has two releases, or collusion.k is 1")
+        return
+    columns = {"coalition": False, "persons": True, "smallest": True, "needs": True, "below": True}
+    table = _table("Joint check, the worst coalitions", columns)
+    worst = sorted(rows, key=lambda row: (-row["persons_below"], _slack(row)))[:_WORST]
+    for row in worst:
+        of_values = row["attribute"] is not None
+        what = f" ({row['attribute']})" if of_values else ""
+        table.add_row(
+            ", ".join(row["recipients"]) + what,
+            _number(row["persons"]),
+            _number(row["smallest_l" if of_values else "smallest"]),
+            _number(row["required_l" if of_values else "required"]),
+            _number(row["persons_below"]),
+        )
+    console.print(table)
+
+
+def _slack(row: Mapping[str, Any]) -> int:
+    if row["attribute"] is not None:
+        return int(row["smallest_l"]) - int(row["required_l"])
+    return int(row["smallest"]) - int(row["required"])
+
+
+def show_look(console: Console, look: PlanLook) -> None:
+    """Show what a plan would give, as far as it is known before anything is anonymized."""
+    table = _table(
+        f"{look.rows:,} records of the source",
+        {"recipient": False, "requested": True, "withheld": True, "k": True},
+    )
+    for one in look.requests:
+        table.add_row(
+            one["recipient"], _number(one["requested"]), _number(one["withheld"]), str(one["k"])
+        )
+    console.print(table)
+    console.print(f"{look.strata:,} strata: records that the same recipients may have")
+    for coalition in look.coalitions:
+        console.print(f"coalition: {', '.join(coalition)}", markup=False, highlight=False)
+
+
+def show_ledger(console: Console, releases: Sequence[LedgerRelease], today: date) -> None:
+    """Show the releases of a ledger, in the order in which they were given."""
+    for one in releases:
+        told = one.told
+        lines = [
+            f"{one.name}: {one.state}, {one.time}, {told['rows']:,} rows, k = "
+            f"{told['privacy']['k']}",
+            f"columns: {', '.join(told['columns'])}",
+            f"approved: {told['approved']}",
+        ]
+        if told.get("purpose"):
+            lines.append(f"purpose: {told['purpose']}")
+        if told.get("until"):
+            past = ", which is past" if one.counts and one.is_past(today) else ""
+            lines.append(f"until: {told['until']}{past}")
+        if one.withdrawn:
+            lines.append(f"withdrawn by {one.withdrawn['by']}: {one.withdrawn['reason']}")
+        console.print("\n  ".join(lines), markup=False, highlight=False)
+    if not releases:
+        console.print("Nothing was given so far")

@@ -1,0 +1,171 @@
+"""Conditions: which records a recipient may have, judged batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.config.problems import found
+from anonspark.engine.columns.texts import parse
+from anonspark.engine.raw_columns import is_number, is_text, is_time, type_name
+
+Flags = npt.NDArray[np.bool_]
+Value = str | int | float | bool
+
+_BLANKS = " "
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a recipient's records have in one column.
+
+    Parameters
+    ----------
+    column : str
+    among, not_among : tuple of Value or None
+        None asks nothing.
+    low, high : Value or None
+        Bounds, both included.
+    missing : bool or None
+        Whether the value is missing.
+    """
+
+    column: str
+    among: tuple[Value, ...] | None = None
+    not_among: tuple[Value, ...] | None = None
+    low: Value | None = None
+    high: Value | None = None
+    missing: bool | None = None
+
+    def problems(self, data_type: pa.DataType) -> list[str]:
+        """Return what is wrong with the condition for a column of a type.
+
+        Parameters
+        ----------
+        data_type : pyarrow.DataType
+            That the column's values are read as.
+        """
+        bounded = self.low is not None or self.high is not None
+        if bounded and not (is_number(data_type) or is_time(data_type)):
+            return [
+                f"found min or max, but the column has type {type_name(data_type)}; expected a "
+                "number, date or timestamp; use in or not_in"
+            ]
+        told = []
+        for value in self._values():
+            if _typed(value, data_type) is None:
+                told.append(
+                    f"found {found(value)}, but the column has type {type_name(data_type)}; "
+                    f"expected {_expected(data_type)}"
+                )
+        if not told and self.low is not None and self.high is not None:
+            low, high = _typed(self.low, data_type), _typed(self.high, data_type)
+            if low > high:
+                told.append("found a min above max; expected at most max; correct one of them")
+        return told
+
+    def _values(self) -> list[Value]:
+        bounds = [one for one in (self.low, self.high) if one is not None]
+        return [*(self.among or ()), *(self.not_among or ()), *bounds]
+
+    def holds(self, values: pa.Array, missing: Flags) -> Flags:
+        """Return which records satisfy the condition.
+
+        Parameters
+        ----------
+        values : pyarrow.Array of shape (n,)
+            Of the type that :meth:`problems` was asked about; null where they are missing.
+        missing : bool ndarray of shape (n,)
+
+        Returns
+        -------
+        bool ndarray of shape (n,)
+            A missing value satisfies ``missing`` and ``not_among`` only.
+        """
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if is_text(values.type):
+            values = pc.utf8_trim(values, _BLANKS)
+        there = ~missing & values.is_valid().to_numpy(zero_copy_only=False)
+        holds = np.ones(len(values), bool)
+        if self.missing is not None:
+            holds &= missing == self.missing
+        if self.among is not None:
+            holds &= there & self._is_in(values, self.among)
+        if self.not_among is not None:
+            holds &= ~(there & self._is_in(values, self.not_among))
+        for bound, compare in ((self.low, pc.greater_equal), (self.high, pc.less_equal)):
+            if bound is not None:
+                of = pa.scalar(_typed(bound, values.type))
+                found_flags = pc.fill_null(compare(values, of), False)
+                holds &= there & found_flags.to_numpy(zero_copy_only=False)
+        return holds
+
+    def _is_in(self, values: pa.Array, wanted: Sequence[Value]) -> Flags:
+        found_flags = np.zeros(len(values), bool)
+        for value in wanted:
+            equal = pc.fill_null(pc.equal(values, pa.scalar(_typed(value, values.type))), False)
+            found_flags |= equal.to_numpy(zero_copy_only=False)
+        return found_flags
+
+
+def told_conditions(conditions: Sequence[Condition]) -> dict[str, dict[str, Any]]:
+    """Return conditions as ledger and manifest tell them."""
+    told = {}
+    for one in conditions:
+        parts: Mapping[str, Any] = {
+            "in": None if one.among is None else list(one.among),
+            "not_in": None if one.not_among is None else list(one.not_among),
+            "min": one.low,
+            "max": one.high,
+            "missing": one.missing,
+        }
+        told[one.column] = {name: part for name, part in parts.items() if part is not None}
+    return told
+
+
+def _typed(value: Value, data_type: pa.DataType) -> Any:
+    """Return a value of YAML as one of a column's type, None where it is none."""
+    if is_text(data_type):
+        return value.strip(_BLANKS) if isinstance(value, str) else None
+    if pa.types.is_boolean(data_type):
+        return value if isinstance(value, bool) else None
+    if is_number(data_type):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        # As it is written: a decimal of 0.1 is one tenth.
+        return Decimal(repr(value)) if pa.types.is_decimal(data_type) else value
+    if is_time(data_type):
+        return _time(value, data_type)
+    return None
+
+
+def _time(value: Value, data_type: pa.DataType) -> date | datetime | None:
+    if not isinstance(value, str):
+        return None
+    if pa.types.is_date(data_type):
+        read = parse(pa.array([value]), pa.date32())
+    else:
+        read = parse(pa.array([value]), pa.timestamp("us", data_type.tz))
+    found_time: date | datetime | None = read[0].as_py()
+    return found_time
+
+
+def _expected(data_type: pa.DataType) -> str:
+    if is_text(data_type):
+        return "a text; put it in quotes"
+    if pa.types.is_boolean(data_type):
+        return "true or false"
+    if is_number(data_type):
+        return "a number; correct it"
+    if is_time(data_type):
+        return "a date as 2026-11-23, or a time as 2026-11-23 08:00:00; correct it"
+    return "no condition on a column of this type; remove it"

@@ -1,0 +1,219 @@
+"""The frozen source as the input of a run: the records of one recipient, or of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.config import Configuration
+from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.columns.judging import Found
+from anonspark.engine.columns.planning import PlannedColumn, plan_columns
+from anonspark.engine.columns.reading import ReadRecords
+from anonspark.engine.columns.whole_files import (
+    BATCHES,
+    FOUND,
+    FOUND_TEXT,
+    PART,
+    PrepareRecords,
+)
+from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
+from anonspark.engine.tasks import Batches
+from anonspark.recipients.freezing import PATTERN, column_of
+from anonspark.recipients.frozen_source import FrozenSource
+
+
+@dataclass(frozen=True)
+class _Select:
+    """Yields the records of one recipient under the names of the input."""
+
+    names: tuple[str, ...]
+    bit: int | None
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            patterns = batch.column(PATTERN).to_numpy(zero_copy_only=False)
+            kept = np.ones(len(batch), bool)
+            if self.bit is not None:
+                kept = (patterns >> self.bit & 1).astype(bool)
+            own = batch if kept.all() else batch.filter(pa.array(kept))
+            yield pa.RecordBatch.from_arrays(own.columns[: len(self.names)], list(self.names))
+
+
+@dataclass(frozen=True)
+class _Then:
+    """Applies one function after another to the batches of a task."""
+
+    first: OnBatches
+    then: OnBatches
+
+    def __call__(self, batches: Batches) -> Batches:
+        return self.then(self.first(batches))
+
+
+@dataclass(frozen=True)
+class OpenFrozen:
+    """Opens the records of a recipient; see :data:`anonspark.engine.protocol.OpenInput`.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    bit : int or None
+        The recipient's place; None for all records.
+    with_patterns : bool
+        Whether patterns travel beside the records.
+    """
+
+    frozen: FrozenSource
+    bit: int | None
+    with_patterns: bool = False
+
+    def __call__(
+        self, configuration: Configuration, hierarchies: Mapping[str, Hierarchy]
+    ) -> FrozenInput:
+        """Open the records; parameters as of :data:`anonspark.engine.protocol.OpenInput`."""
+        companions = {SUBJECT: SUBJECT} | ({ATOM: ATOM} if self.frozen.has_atoms else {})
+        companions |= {PATTERN: PATTERN} if self.with_patterns else {}
+        # Whatever the columns of the input are called.
+        taken = set(self.frozen.columns)
+        for staged in companions:
+            while companions[staged] in taken:
+                companions[staged] += "_"
+        schema = self.frozen.records.schema
+        fields = [
+            schema.field(column_of(index)).with_name(name)
+            for index, name in enumerate(self.frozen.columns)
+        ]
+        fields += [schema.field(own).with_name(name) for own, name in companions.items()]
+        given = pa.schema(fields)
+        plans = tuple(plan_columns(given, configuration, hierarchies))
+        return FrozenInput(self.frozen, self.bit, configuration, plans, given, companions)
+
+
+@dataclass(frozen=True)
+class FrozenInput:
+    """The records of one recipient as an :class:`anonspark.engine.protocol.Input`.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    bit : int or None
+    configuration : Configuration
+    plans : tuple of PlannedColumn
+        Of the quasi-identifiers.
+    given : pyarrow.Schema
+        Of the records, under the names of the input.
+    companions : mapping of str to str
+        Staged names of what travels beside the records, and the names in ``given``.
+    """
+
+    frozen: FrozenSource
+    bit: int | None
+    configuration: Configuration
+    plans: tuple[PlannedColumn, ...]
+    given: pa.Schema
+    companions: Mapping[str, str]
+
+    @property
+    def columns(self) -> Sequence[InputColumn]:
+        """The quasi-identifiers, in configuration order."""
+        return [plan.column for plan in self.plans]
+
+    @property
+    def kept(self) -> Table:
+        """The records that stay, as they are staged; lazy."""
+        return self._read(self._reader())
+
+    @property
+    def identified(self) -> Table:
+        """The same with their identifiers; lazy."""
+        return self._read(self._reader(identifiers=True))
+
+    def inspect(self) -> Mapping[str, Any]:
+        """Count what can be wrong with the values."""
+        prepare = PrepareRecords(self._reader(), _nothing, _NOTHING)
+        told = self._prepared(prepare).select([FOUND_TEXT]).gather()[FOUND_TEXT].to_pylist()
+        return self._total(told).as_dict(self.plans)
+
+    def stage(self, path: str, pack: OnBatches, schema: pa.Schema, seed: int) -> Staged:
+        """Write the records that are kept, with their hashes, and count."""
+        reader = self._reader(seed=seed, companions=self.companions)
+        prepare = PrepareRecords(reader, pack, schema)
+        self._prepared(prepare).stage_parts(path, PART, (BATCHES, FOUND), ())
+        engine = self.frozen.records.engine
+        of_found = pa.schema([(FOUND_TEXT, pa.string())])
+        told = engine.staged([f"{path}/{PART}={FOUND}"], of_found).gather()
+        total = self._total(told[FOUND_TEXT].to_pylist())
+        return Staged(
+            f"{path}/{PART}={BATCHES}",
+            reader.schema(self.given),
+            total.as_dict(self.plans),
+            table_fingerprint(total.kept, total.hash_sum, total.hash_xor),
+        )
+
+    def _reader(
+        self,
+        *,
+        identifiers: bool = False,
+        seed: int | None = None,
+        companions: Mapping[str, str] | None = None,
+    ) -> ReadRecords:
+        return ReadRecords.of(
+            self.plans,
+            self.configuration,
+            identifiers=identifiers,
+            seed=seed,
+            companions=companions or {},
+        )
+
+    def _selected(self, then: OnBatches, schema: pa.Schema, names: Sequence[str]) -> Table:
+        staged = {own: name for name, own in self._staged_names().items()}
+        wanted = [name for name in self.given.names if name in names]
+        select = _Select(tuple(wanted), self.bit)
+        columns = list(dict.fromkeys([*(staged[name] for name in wanted), PATTERN]))
+        return self.frozen.records.map_batches(_Then(select, then), schema, columns)
+
+    def _staged_names(self) -> dict[str, str]:
+        names = {column_of(index): name for index, name in enumerate(self.frozen.columns)}
+        return names | dict(self.companions)
+
+    def _read(self, reader: ReadRecords) -> Table:
+        read = _ReadAlone(reader)
+        return self._selected(read, reader.schema(self.given), reader.columns)
+
+    def _prepared(self, prepare: PrepareRecords) -> Table:
+        return self._selected(prepare, prepare.schema, prepare.reader.columns)
+
+    def _total(self, told: Sequence[str | None]) -> Found:
+        total = Found()
+        for text in told:
+            if text is not None:
+                total.merge(Found.of_text(text))
+        return total
+
+
+_NOTHING = pa.schema([("nothing", pa.int64())])
+
+
+def _nothing(batches: Batches) -> Batches:
+    """Take records and yield no batch."""
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pa.nulls(0, pa.int64())], schema=_NOTHING).slice(
+            0, min(len(batch), 0)
+        )
+
+
+@dataclass(frozen=True)
+class _ReadAlone:
+    """Reads records, and forgets what was found in them."""
+
+    reader: ReadRecords
+
+    def __call__(self, batches: Batches) -> Batches:
+        return self.reader.records(batches, Found())

@@ -1,0 +1,41 @@
+"""The records of a release of a plan, staged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anonspark.config import Configuration
+from anonspark.engine.protocol import Engine
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.pipeline.preparing import prepare
+from anonspark.recipients.strategy import Making
+
+
+def prepare_making(
+    engine: Engine, configuration: Configuration, directory: str, making: Making
+) -> Snapshot:
+    """Stage the records of a release, with the ranges that it is made with.
+
+    Parameters
+    ----------
+    engine : Engine
+    configuration : Configuration
+        Of the release.
+    directory : str
+        Private; for raw values.
+    making : Making
+
+    Notes
+    -----
+    As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
+    """
+    snapshot = prepare(engine, configuration, directory, making.open_input)
+    if making.described is None:
+        return snapshot
+    of_source = {one.name: one for one in making.described}
+    described = tuple(
+        # Where records without a value are left out, there is none of them.
+        replace(of_source[one.name], has_missing=one.has_missing)
+        for one in snapshot.quasi_identifiers
+    )
+    return replace(snapshot, quasi_identifiers=described)

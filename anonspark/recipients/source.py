@@ -1,0 +1,115 @@
+"""The source of a plan: opened, checked and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import DataError
+from anonspark.layers.prepare.hierarchies import read_hierarchies
+from anonspark.layers.prepare.inspection import require_enough_rows
+from anonspark.ledger.key import Key
+from anonspark.recipients.freezing import RowsOf, plan_freezing, type_family
+from anonspark.recipients.frozen_source import FrozenSource, freeze, require_subjects
+from anonspark.recipients.plan import Plan, Recipient
+
+
+@dataclass(frozen=True)
+class Source:
+    """The source of a plan.
+
+    Parameters
+    ----------
+    frozen : FrozenSource
+    subject_types : list of str
+        Families of the types of the columns that tell people apart.
+    """
+
+    frozen: FrozenSource
+    subject_types: list[str]
+
+    @classmethod
+    def again(cls, engine: Engine, path: str, told: Mapping[str, Any]) -> Source:
+        """Return what an earlier attempt has staged, given what it told of it."""
+        return cls(FrozenSource.again(engine, path, told), told["subject_types"])
+
+    def told(self) -> dict[str, Any]:
+        """Return what :meth:`again` needs, as JSON has it."""
+        return self.frozen.told() | {"subject_types": self.subject_types}
+
+
+def read_source(
+    engine: Engine, plan: Plan, key: Key, path: str, table: Table | None = None
+) -> Source:
+    """Read the source of a plan once, and write the private copy.
+
+    Parameters
+    ----------
+    engine : Engine
+    plan : Plan
+    key : Key
+        Of the names of people.
+    path : str
+        A new directory, private.
+    table : Table or None
+        The source; None opens what the base names.
+
+    Raises
+    ------
+    ConfigurationError, DataError
+
+    Notes
+    -----
+    One pass over the source that writes Parquet, and a shuffle of the names of people.
+    """
+    wanted = plan.source
+    with engine.reading(wanted.input.paths):
+        opened = table
+        if opened is None:
+            opened = engine.open_source(wanted.with_input(engine.input_version(wanted)))
+        freezing = plan_freezing(
+            opened.schema,
+            wanted,
+            read_hierarchies(engine.files, wanted),
+            [_rows_of(one) for one in plan.recipients],
+            plan.names,
+            plan.subject,
+            key,
+        )
+        types = [type_family(opened.schema.field(name).type) for name in plan.subject]
+        frozen = freeze(engine, opened, freezing, path)
+    if plan.subject:
+        require_subjects(frozen, plan.subject)
+    return Source(frozen, types)
+
+
+def _rows_of(recipient: Recipient) -> RowsOf:
+    configuration = recipient.configuration
+    present = configuration.quasi_identifiers if configuration.missing == "drop" else []
+    return RowsOf(recipient.conditions, tuple(present))
+
+
+def require_rows(plan: Plan, rows: list[int]) -> None:
+    """Check that there is something to give to everybody.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : list of int
+        Records that each recipient may have.
+
+    Raises
+    ------
+    DataError
+        Naming everybody who would get fewer than k.
+    """
+    problems = []
+    for recipient, number in zip(plan.recipients, rows, strict=True):
+        try:
+            require_enough_rows(number, number, recipient.configuration.privacy.k)
+        except DataError as error:
+            problems += [f"recipients.{recipient.name}: {one}" for one in error.problems]
+    if problems:
+        raise DataError(*problems)

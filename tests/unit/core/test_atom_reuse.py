@@ -1,0 +1,187 @@
+"""Atoms over several plans, beside every coalition that puts all of its releases together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.core.atom_reuse import OUTSIDE, AtomDemand, divide_atom
+from anonspark.core.strata import Soundness, Stratum, join_strata
+
+RECIPIENTS = 3
+
+
+def key(person: int) -> bytes:
+    return person.to_bytes(16, "big")
+
+
+def divided(patterns: list[int], k: int = 5, recipients: int = 2) -> list[int]:
+    keys = [key(person) for person in range(len(patterns))]
+    demand = AtomDemand(k, recipients)
+    return [int(one) for one in divide_atom(np.array(patterns, np.int64), keys, {}, demand)]
+
+
+def test_an_atom_of_which_nobody_left_stays() -> None:
+    assert divided([1] * 6) == [1] * 6
+
+
+def test_an_atom_that_nobody_asks_for_stays() -> None:
+    assert divided([OUTSIDE] * 6) == [OUTSIDE] * 6
+
+
+def test_those_of_smallest_keys_leave_with_the_one_who_left() -> None:
+    assert divided([1] * 9 + [OUTSIDE]) == [OUTSIDE] * 4 + [1] * 5 + [OUTSIDE]
+
+
+def test_an_atom_that_is_too_small_leaves_as_a_whole() -> None:
+    assert divided([1] * 8 + [OUTSIDE]) == [OUTSIDE] * 9
+
+
+def test_parts_of_the_same_size_leave_in_the_order_of_names() -> None:
+    # 01, the second recipient's alone, is read as the smaller pattern.
+    assert divided([1] * 5 + [2] * 5 + [OUTSIDE]) == [1] * 5 + [OUTSIDE] * 6
+
+
+@dataclass
+class Release:
+    """Class and sensitive value of each person in it."""
+
+    recipient: int
+    classes: dict[int, int]
+    values: dict[int, int]
+
+
+@dataclass
+class History:
+    """Plans of one ledger, about people who come, change, leave and come back."""
+
+    draw: np.random.Generator
+    k: int
+    least: int
+    persons: int
+    atoms: dict[int, int] = field(default_factory=dict)
+    counted: list[Release] = field(default_factory=list)
+    names: int = 0
+
+    def plan(self) -> None:
+        """Carry out one plan of random requests."""
+        here = np.flatnonzero(self.draw.random(self.persons) < self.draw.choice([0.7, 0.95, 1]))
+        values = self.draw.integers(0, self.draw.integers(2, 5), self.persons)
+        asked = np.zeros(self.persons, np.int64)
+        for recipient in range(RECIPIENTS):
+            share = self.draw.choice([0, 0.5, 0.9, 1])
+            asked[here] |= (self.draw.random(len(here)) < share).astype(np.int64) << recipient
+        self.forget()
+        given = self.divide(asked, values) | self.begin(asked, values)
+        for recipient in range(RECIPIENTS):
+            own = [one for one, pattern in given.items() if pattern >> recipient & 1]
+            if own:
+                # A class is made of one atom or of several.
+                many = int(self.draw.integers(1, 4))
+                classes = {one: self.atoms[one] // many for one in own}
+                told = {one: int(values[one]) for one in own}
+                self.counted.append(Release(recipient, classes, told))
+
+    def forget(self) -> None:
+        """Forget atoms of which nobody is in a release that counts."""
+        known = {self.atoms[one] for release in self.counted for one in release.classes}
+        self.atoms = {one: atom for one, atom in self.atoms.items() if atom in known}
+
+    def divide(self, asked: np.ndarray, values: np.ndarray) -> dict[int, int]:
+        """Divide the atoms of earlier plans; return who may have whom."""
+        given = {}
+        for persons in self.grouped(self.atoms).values():
+            told: dict[str, list[int | None]] = {
+                str(number): [release.values.get(one) for one in persons]
+                for number, release in enumerate(self.counted)
+            }
+            told["now"] = [int(values[one]) if asked[one] else None for one in persons]
+            then = {name: self.least for name in told if name != "now"}
+            demand = AtomDemand(self.k, RECIPIENTS, then, {"now": self.least})
+            new = divide_atom(asked[persons], [key(one) for one in persons], told, demand)
+            for pattern in np.unique(new):
+                self.names += 1
+                for one in np.array(persons)[new == pattern].tolist():
+                    self.atoms[one] = self.names
+                    given[one] = int(pattern)
+        return given
+
+    def begin(self, asked: np.ndarray, values: np.ndarray) -> dict[int, int]:
+        """Make atoms of those who have none; return who may have whom."""
+        fresh = [one for one in np.flatnonzero(asked).tolist() if one not in self.atoms]
+        patterns = {one: int(asked[one]) for one in fresh}
+        soundness = Soundness(self.k, {"s": self.least})
+        strata = {
+            pattern: self.stratum(own, values) for pattern, own in self.grouped(patterns).items()
+        }
+        becomes = join_strata(strata, soundness, RECIPIENTS)
+        given = {one: becomes[pattern] for one, pattern in patterns.items()}
+        for pattern, persons in self.grouped(given).items():
+            if pattern == OUTSIDE:
+                continue
+            atoms: list[list[int]] = [[]]
+            for one in self.draw.permutation(persons).tolist():
+                if soundness.holds(self.stratum(atoms[-1], values)):
+                    atoms.append([])
+                atoms[-1].append(one)
+            if len(atoms) > 1 and not soundness.holds(self.stratum(atoms[-1], values)):
+                rest = atoms.pop()
+                atoms[-1] += rest
+            for atom in atoms:
+                self.names += 1
+                self.atoms |= dict.fromkeys(atom, self.names)
+        return {one: pattern for one, pattern in given.items() if pattern != OUTSIDE}
+
+    def withdraw(self) -> None:
+        """Withdraw one of the releases."""
+        if self.counted:
+            del self.counted[self.draw.integers(len(self.counted))]
+
+    def stratum(self, persons: list[int], values: np.ndarray) -> Stratum:
+        return Stratum(len(persons), {"s": frozenset(int(values[one]) for one in persons)})
+
+    @staticmethod
+    def grouped(of: dict[int, int]) -> dict[int, list[int]]:
+        found = defaultdict(list)
+        for one in sorted(of):
+            found[of[one]].append(one)
+        return dict(found)
+
+    def violations(self) -> list[str]:
+        """Return what coalitions tell apart, by trying all of them."""
+        found = []
+        for size in range(1, RECIPIENTS + 1):
+            for coalition in combinations(range(RECIPIENTS), size):
+                known = [one for one in self.counted if one.recipient in coalition]
+                joint = defaultdict(list)
+                for person in range(self.persons):
+                    signature = tuple(release.classes.get(person) for release in known)
+                    if any(place is not None for place in signature):
+                        joint[signature].append(person)
+                for signature, persons in joint.items():
+                    if len(persons) < self.k:
+                        found.append(f"{coalition}: {len(persons)} persons")
+                    for place, release in zip(signature, known, strict=True):
+                        if place is None:
+                            continue
+                        told = {release.values[one] for one in persons}
+                        if len(told) < self.least:
+                            found.append(f"{coalition}: {len(told)} values")
+        return found
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 2), st.integers(10, 90))
+def test_every_coalition_holds_over_all_plans(seed: int, k: int, least: int, persons: int) -> None:
+    history = History(np.random.default_rng(seed), k, least, persons)
+    for _ in range(4):
+        history.plan()
+        assert history.violations() == []
+        if history.draw.random() < 0.3:
+            history.withdraw()
+            assert history.violations() == []
