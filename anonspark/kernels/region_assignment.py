@@ -1,0 +1,173 @@
+"""The region of each record: the one that holds it, or the one that has to grow least for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, types
+
+from anonspark.kernels.compiling import kernel
+from anonspark.kernels.separation import without_noise
+
+_LEAF_REGIONS = 8
+
+_BOXES = float64[:, :, ::1]
+_TREE = types.Tuple((int64[::1], int64[:, ::1], _BOXES))
+
+
+@kernel(_TREE(_BOXES))
+def build_box_tree(boxes):
+    """Build a tree over boxes.
+
+    Parameters
+    ----------
+    boxes : float64 ndarray of shape (n, 2, d)
+        Lower and upper ends of each, both included.
+
+    Returns
+    -------
+    members : int64 ndarray of shape (n,)
+        The boxes, leaf by leaf.
+    nodes : int64 ndarray of shape (nodes, 3)
+        Per node: first and last + 1 place in ``members``, and its right child, -1 for a leaf; the
+        left child is the next node.
+    node_boxes : float64 ndarray of shape (nodes, 2, d)
+        The box around all boxes of a node.
+
+    Notes
+    -----
+    O(n log^2 n) time, O(n) memory. Every node is halved by the middles of its boxes along the
+    dimension in which they are most spread out.
+    """
+    n, d = boxes.shape[0], boxes.shape[2]
+    members = np.arange(n)
+    capacity = 2 * (n // (_LEAF_REGIONS // 2) + 1) + 1
+    nodes = np.empty((capacity, 3), np.int64)
+    node_boxes = np.empty((capacity, 2, d), np.float64)
+    count = 0
+    # Entries: first place, last place + 1, parent whose right child this is (-1: none).
+    stack = np.empty((130, 3), np.int64)
+    stack[0, 0], stack[0, 1], stack[0, 2] = 0, n, -1
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        start, stop, parent = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        node = count
+        count += 1
+        if parent >= 0:
+            nodes[parent, 2] = node
+        nodes[node, 0], nodes[node, 1], nodes[node, 2] = start, stop, -1
+        axis, widest = 0, -1.0
+        for j in range(d):
+            lowest, highest = np.inf, -np.inf
+            first, last = np.inf, -np.inf
+            for place in range(start, stop):
+                member = members[place]
+                lowest = min(lowest, boxes[member, 0, j])
+                highest = max(highest, boxes[member, 1, j])
+                middle = boxes[member, 0, j] / 2 + boxes[member, 1, j] / 2
+                first = min(first, middle)
+                last = max(last, middle)
+            node_boxes[node, 0, j] = lowest
+            node_boxes[node, 1, j] = highest
+            if last - first > widest:
+                axis, widest = j, last - first
+        if stop - start <= _LEAF_REGIONS:
+            continue
+        middles = np.empty(stop - start, np.float64)
+        for place in range(start, stop):
+            member = members[place]
+            middles[place - start] = boxes[member, 0, axis] / 2 + boxes[member, 1, axis] / 2
+        members[start:stop] = members[start:stop][np.argsort(middles, kind="mergesort")]
+        half = start + (stop - start) // 2
+        stack[depth, 0], stack[depth, 1], stack[depth, 2] = half, stop, node
+        depth += 1
+        stack[depth, 0], stack[depth, 1], stack[depth, 2] = start, half, -1
+        depth += 1
+    return members, nodes[:count].copy(), node_boxes[:count].copy()
+
+
+@kernel(float64(float64[:, ::1], int64, _BOXES, int64))
+def _growth(points, point, boxes, box):
+    """Return how much longer the edges of a box have to be to hold a point, without noise."""
+    total = 0.0
+    for j in range(points.shape[1]):
+        position = points[point, j]
+        below = boxes[box, 0, j] - position
+        above = position - boxes[box, 1, j]
+        # Neither is greater than 0 where there is no position.
+        if below > 0.0:
+            total += below
+        elif above > 0.0:
+            total += above
+    return without_noise(total)
+
+
+@kernel(
+    int64[::1](float64[:, ::1], int64[::1], _BOXES, float64[::1], int64[::1], int64[:, ::1], _BOXES)
+)
+def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
+    """Find the region of each point.
+
+    Parameters
+    ----------
+    points : float64 ndarray of shape (n, d)
+        NaN in dimensions that do not count for a point.
+    order : int64 ndarray of shape (n,)
+        In which points are looked at: neighbours one after the other take least time.
+    boxes : float64 ndarray of shape (regions, 2, d)
+    edges : float64 ndarray of shape (regions,)
+        What a record of each loses.
+    members, nodes, node_boxes
+        Of :func:`build_box_tree`.
+
+    Returns
+    -------
+    int64 ndarray of shape (n,)
+        The region that grows least, 0 for one that holds the point; of those that tie, in the first
+        33 bits, the one whose records lose least, then the first one. The same for any order.
+
+    Notes
+    -----
+    A descent of the tree a point: O(log regions) where regions are disjoint.
+    """
+    found = np.empty(points.shape[0], np.int64)
+    stack = np.empty(130, np.int64)
+    bounds = np.empty(130, np.float64)
+    best = -1
+    for place in range(order.shape[0]):
+        point = order[place]
+        least, lost = np.inf, np.inf
+        if best >= 0:
+            # The region of the neighbour is near the best.
+            least, lost = _growth(points, point, boxes, best), without_noise(edges[best])
+        stack[0], bounds[0] = 0, 0.0
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            if bounds[depth] > least:
+                continue
+            node = stack[depth]
+            right = nodes[node, 2]
+            if right >= 0:
+                left = node + 1
+                on_left = _growth(points, point, node_boxes, left)
+                on_right = _growth(points, point, node_boxes, right)
+                # The nearer one is looked at first.
+                if on_left <= on_right:
+                    stack[depth], bounds[depth] = right, on_right
+                    stack[depth + 1], bounds[depth + 1] = left, on_left
+                else:
+                    stack[depth], bounds[depth] = left, on_left
+                    stack[depth + 1], bounds[depth + 1] = right, on_right
+                depth += 2
+                continue
+            for member in range(nodes[node, 0], nodes[node, 1]):
+                region = members[member]
+                growth = _growth(points, point, boxes, region)
+                if growth > least:
+                    continue
+                own = without_noise(edges[region])
+                if growth < least or own < lost or (own == lost and region < best):
+                    best, least, lost = region, growth, own
+        found[point] = best
+    return found

@@ -1,0 +1,455 @@
+"""The regions of an earlier release, as codes of the quasi-identifiers of a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.errors import ConfigurationError
+from anonspark.kernels.region_assignment import assign_points, build_box_tree
+from anonspark.release.region_matching import class_columns
+from anonspark.release.regions import (
+    CategoryRegion,
+    Interval,
+    Leaves,
+    OrderedRegion,
+    PublishedAttribute,
+    UnreadableLabelError,
+    read_label,
+    read_regions,
+)
+
+Codes = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Region = OrderedRegion | CategoryRegion
+
+# Of a grid by which points are sorted, and its dimensions at most.
+_CELLS = 16
+_MOST_SORTED = 15
+
+
+@dataclass(frozen=True)
+class ReadRegions:
+    """The regions of a release, attribute by attribute.
+
+    Parameters
+    ----------
+    attributes : sequence of PublishedAttribute
+    regions : sequence of sequence of region
+        The different ones of each attribute.
+    numbers : int64 ndarray of shape (classes, d)
+        Which of them each class has.
+    """
+
+    attributes: Sequence[PublishedAttribute]
+    regions: Sequence[Sequence[Region]]
+    numbers: Codes
+
+
+def read_class_regions(
+    classes: pa.Table, attributes: Sequence[PublishedAttribute], hierarchies: Mapping[str, Leaves]
+) -> ReadRegions:
+    """Read the regions of all classes of a release.
+
+    Parameters
+    ----------
+    classes : pyarrow.Table
+        Of :func:`anonspark.release.region_matching.collect_classes`.
+    attributes : sequence of PublishedAttribute
+    hierarchies : mapping of str to leaves
+        Those that come from files.
+
+    Raises
+    ------
+    DataError
+        If labels cannot be read.
+    ConfigurationError
+        If the release publishes means.
+    """
+    regions, numbers = [], []
+    for index, one in enumerate(attributes):
+        leaves = None if one.rule else hierarchies.get(one.name)
+        own, places = read_regions(class_columns(classes, attributes, index), one, leaves)
+        regions.append(own)
+        numbers.append(places)
+    matrix = np.stack(numbers, axis=1)
+    everything = np.ones(len(matrix), bool)
+    for j, own in enumerate(regions):
+        everything &= np.array([_is_everything(one) for one in own])[matrix[:, j]]
+    # Records that were suppressed are no class that anything could be mapped to.
+    return ReadRegions(attributes, regions, matrix[~everything])
+
+
+def _is_everything(region: Region) -> bool:
+    present = region.intervals if isinstance(region, OrderedRegion) else region.values
+    return present is None and region.missing
+
+
+def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) -> QuasiIdentifier:
+    """Return a quasi-identifier whose range holds the regions, too.
+
+    Parameters
+    ----------
+    own : QuasiIdentifier
+        Of the new table.
+    regions : sequence of region
+    declared : bool
+        Whether the order of its categories is declared.
+
+    Raises
+    ------
+    ConfigurationError
+        If a category of the release is not among those that are declared, or the type of the new
+        table cannot hold its numbers.
+    """
+    has_missing = own.has_missing or any(one.missing for one in regions)
+    own = replace(own, has_missing=has_missing)
+    if own.hierarchy is not None or own.kind == "boolean":
+        return own
+    if own.kind == "category":
+        found = {
+            value
+            for one in regions
+            if isinstance(one, CategoryRegion)
+            for value in one.values or ()
+        }
+        new = found - set(own.categories)
+        if new and declared:
+            raise ConfigurationError(
+                f"attributes.{own.name}.order: lacks {len(new):,} values that the labels of "
+                "model.release have; expected all of them; add them"
+            )
+        categories = own.categories if not new else tuple(sorted({*own.categories, *new}))
+        return replace(own, categories=categories, lowest=0, highest=len(categories) - 1)
+    ends = [
+        end
+        for one in regions
+        if isinstance(one, OrderedRegion)
+        for interval in one.intervals or ()
+        for end in (interval.low, interval.high)
+    ]
+    scale = own.scale
+    if own.kind == "decimal":
+        scale = max([scale, *(_places(end) for end in ends)])
+        factor = 10 ** (scale - own.scale)
+        own = replace(own, scale=scale, lowest=own.lowest * factor, highest=own.highest * factor)
+    codes = _codes(own, ends)
+    if not len(codes):
+        return own
+    lowest, highest = min(own.lowest, int(codes.min())), max(own.highest, int(codes.max()))
+    own = replace(own, lowest=lowest, highest=highest)
+    if not _holds_range(own):
+        raise ConfigurationError(
+            f"attributes.{own.name}: found the type {own.arrow_type} in the new table, which "
+            "cannot hold values of the labels of model.release; expected the type of its table; "
+            "cast the column"
+        )
+    return own
+
+
+def _holds_range(own: QuasiIdentifier) -> bool:
+    """Return whether the type of a table holds all numbers of a range."""
+    kind = own.arrow_type
+    if own.kind == "decimal":
+        digits = len(str(max(abs(own.lowest), abs(own.highest)))) - own.scale
+        return bool(own.scale <= kind.scale and digits <= kind.precision - kind.scale)
+    if pa.types.is_integer(kind):
+        bits = kind.bit_width - 1
+        return bool(-(2**bits) <= own.lowest and own.highest < 2**bits)
+    return True
+
+
+def _places(value: Any) -> int:
+    exponent = Decimal(str(value)).normalize().as_tuple().exponent
+    return max(-int(exponent), 0)
+
+
+def _codes(own: QuasiIdentifier, values: Sequence[Any]) -> Codes:
+    """Return the codes of numbers that labels name; of days and moments their numbers."""
+    if own.kind == "decimal":
+        exact = (Decimal(str(value)).scaleb(own.scale).to_integral_value() for value in values)
+        return np.array([int(value) for value in exact], np.int64)
+    if own.kind == "float":
+        floats = np.array(values, np.float64).astype(own.arrow_type.to_pandas_dtype())
+        return own.encode(pa.array(floats, own.arrow_type))
+    return np.array([int(value) for value in values], np.int64)
+
+
+@dataclass(frozen=True)
+class CodeSets:
+    """Sets of codes of one attribute, one after the other.
+
+    Parameters
+    ----------
+    codes : int64 ndarray of shape (more,)
+    starts : int64 ndarray of shape (sets + 1,)
+        Where each set begins in ``codes``.
+    """
+
+    codes: Codes
+    starts: Codes
+
+    @classmethod
+    def of(cls, sets: Sequence[Codes]) -> CodeSets:
+        """Return some sets."""
+        codes = np.concatenate(sets) if sets else np.zeros(0, np.int64)
+        return cls(codes, np.cumsum([0, *map(len, sets)]))
+
+    @property
+    def sizes(self) -> Codes:
+        """Codes of each set."""
+        return np.diff(self.starts)
+
+    def ends(self, own: npt.NDArray[np.bool_] | None = None) -> tuple[Codes, Codes, Flags]:
+        """Return smallest and largest code of each set, and which sets are empty.
+
+        Parameters
+        ----------
+        own : bool ndarray of shape (more,) or None
+            Codes that count; None for all.
+        """
+        codes = self.codes
+        numbers = np.repeat(np.arange(len(self.starts) - 1), self.sizes)
+        if own is not None:
+            codes, numbers = codes[own], numbers[own]
+        low = np.full(len(self.starts) - 1, np.iinfo(np.int64).max)
+        high = np.full(len(low), np.iinfo(np.int64).min)
+        np.minimum.at(low, numbers, codes)
+        np.maximum.at(high, numbers, codes)
+        return low, high, low > high
+
+
+@dataclass(frozen=True)
+class MappedRegions:
+    """Regions as codes.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+        Of the new table, whose ranges hold the regions.
+    members : tuple of CodeSets
+        Of each attribute, and each of its different regions, the codes that a class of the region
+        covers for certain: all categories, the ends of intervals, and missing.
+    numbers : int64 ndarray of shape (regions, d)
+        Which of them each region has.
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    members: tuple[CodeSets, ...]
+    numbers: Codes
+
+    @classmethod
+    def of(cls, read: ReadRegions, quasi_identifiers: Sequence[QuasiIdentifier]) -> MappedRegions:
+        """Return regions as codes, in the order of the codes.
+
+        Parameters
+        ----------
+        read : ReadRegions
+        quasi_identifiers : sequence of QuasiIdentifier
+            Of :func:`widened`.
+        """
+        members = tuple(
+            _sets(own, attribute, regions)
+            for own, attribute, regions in zip(
+                quasi_identifiers, read.attributes, read.regions, strict=True
+            )
+        )
+        numbers = np.unique(read.numbers, axis=0)
+        # What no value of the new table can be in is no region of it.
+        filled = np.ones(len(numbers), bool)
+        for j, sets in enumerate(members):
+            filled &= sets.sizes[numbers[:, j]] > 0
+        found = cls(tuple(quasi_identifiers), members, numbers[filled])
+        low, high = found._ends
+        keys = [*high.T[::-1], *low.T[::-1]]
+        return replace(found, numbers=found.numbers[np.lexsort(keys)])
+
+    @property
+    def number(self) -> int:
+        """Of the regions."""
+        return len(self.numbers)
+
+    @cached_property
+    def _ends(self) -> tuple[Codes, Codes]:
+        """Lowest and highest code that each region covers, missing ones among them."""
+        low, high = np.empty_like(self.numbers), np.empty_like(self.numbers)
+        for j, sets in enumerate(self.members):
+            lowest, highest, _ = sets.ends()
+            low[:, j], high[:, j] = lowest[self.numbers[:, j]], highest[self.numbers[:, j]]
+        return low, high
+
+    @cached_property
+    def _with_missing(self) -> list[int]:
+        """Quasi-identifiers of which values may be missing."""
+        return [j for j, own in enumerate(self.quasi_identifiers) if own.has_missing]
+
+    @cached_property
+    def _boxes(self) -> Positions:
+        """Normalized ends of each region.
+
+        One dimension more for each quasi-identifier of which values may be missing, in which
+        missing ones are as far from present ones as its whole range is wide.
+        """
+        d = len(self.quasi_identifiers)
+        boxes = np.zeros((self.number, 2, d + len(self._with_missing)))
+        for j, (own, sets) in enumerate(zip(self.quasi_identifiers, self.members, strict=True)):
+            present = np.ones(len(sets.codes), bool)
+            if own.has_missing:
+                present = sets.codes != own.missing_code
+            lowest, highest, nothing = sets.ends(present)
+            numbers = self.numbers[:, j]
+            # Where no value is present, the other dimension says all there is.
+            for end, ends, none in ((0, lowest, own.lowest), (1, highest, own.highest)):
+                known = own.normalized(own.positions(np.where(nothing, none, ends)))
+                boxes[:, end, j] = known[numbers]
+            if own.has_missing:
+                gone = np.zeros(len(sets.sizes), bool)
+                gone[np.repeat(np.arange(len(sets.sizes)), sets.sizes)[~present]] = True
+                beside = d + self._with_missing.index(j)
+                boxes[:, 0, beside] = np.where(nothing, own.weight, 0.0)[numbers]
+                boxes[:, 1, beside] = np.where(gone, own.weight, 0.0)[numbers]
+        return boxes
+
+    @cached_property
+    def positions(self) -> tuple[Positions, Positions]:
+        """Ends of each region on the real line, missing values where they lie there."""
+        own = self.quasi_identifiers
+        ends = [
+            np.stack([one.positions(codes[:, j]) for j, one in enumerate(own)], axis=1)
+            for codes in self._ends
+        ]
+        return ends[0], ends[1]
+
+    @cached_property
+    def _tree(self) -> tuple[npt.NDArray[Any], ...]:
+        boxes = self._boxes
+        edges = (boxes[:, 1] - boxes[:, 0]).sum(axis=1)
+        return boxes, edges, *build_box_tree(boxes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tasks make the tree anew, which takes less time than its way to them.
+        names = ("quasi_identifiers", "members", "numbers")
+        return {name: getattr(self, name) for name in names}
+
+    def assign(self, codes: Codes) -> Codes:
+        """Return the region of each record.
+
+        Parameters
+        ----------
+        codes : int64 ndarray of shape (n, d)
+
+        Returns
+        -------
+        int64 ndarray of shape (n,)
+            See :func:`anonspark.kernels.region_assignment.assign_points`.
+        """
+        d = codes.shape[1]
+        points = np.zeros((len(codes), d + len(self._with_missing)), np.float64)
+        for j, own in enumerate(self.quasi_identifiers):
+            points[:, j] = own.normalized(own.positions(codes[:, j]))
+            if own.has_missing:
+                missing = codes[:, j] == own.missing_code
+                points[missing, j] = np.nan
+                points[missing, d + self._with_missing.index(j)] = own.weight
+        found: Codes = assign_points(points, _near_each_other(points), *self._tree)
+        return found
+
+    def covered(self, regions: Codes) -> tuple[Codes, Codes]:
+        """Return codes that classes of some regions cover for certain.
+
+        Parameters
+        ----------
+        regions : int64 ndarray of shape (m,)
+
+        Returns
+        -------
+        codes : int64 ndarray of shape (more, d)
+        owners : int64 ndarray of shape (more,)
+            Places in ``regions``, ascending.
+        """
+        lengths = np.stack(
+            [sets.sizes[self.numbers[regions, j]] for j, sets in enumerate(self.members)], axis=1
+        )
+        rows = lengths.max(axis=1)
+        owners = np.repeat(np.arange(len(regions)), rows)
+        places = np.arange(len(owners)) - np.repeat(np.cumsum(rows) - rows, rows)
+        codes = np.empty((len(owners), len(self.members)), np.int64)
+        for j, sets in enumerate(self.members):
+            number = self.numbers[regions[owners], j]
+            codes[:, j] = sets.codes[sets.starts[number] + places % lengths[owners, j]]
+        return codes, owners
+
+
+def _near_each_other(points: Positions) -> Codes:
+    """Return an order of points in which those are near to each other that are so in most ways."""
+    cells = np.nan_to_num(points * _CELLS).clip(0, _CELLS - 1).astype(np.int64)
+    keys = np.zeros(len(points), np.int64)
+    for j in range(min(points.shape[1], _MOST_SORTED)):
+        keys = keys * _CELLS + cells[:, j]
+    return np.argsort(keys, kind="stable")
+
+
+def _sets(
+    own: QuasiIdentifier, attribute: PublishedAttribute, regions: Sequence[Region]
+) -> CodeSets:
+    """Return the codes that classes of regions cover for certain, none where one holds none."""
+    if own.is_category or own.hierarchy is not None:
+        return CodeSets.of([_categories(own, attribute, region) for region in regions])
+    everything = (Interval(0, 0),)
+    listed = []
+    for region in regions:
+        if not isinstance(region, OrderedRegion):
+            raise TypeError(f"a region of {own.name} is not that of a number")
+        listed.append(everything if region.intervals is None else region.intervals)
+    ends = [end for intervals in listed for one in intervals for end in (one.low, one.high)]
+    codes = _codes(own, ends)
+    missing = np.array([region.missing and own.has_missing for region in regions], bool)
+    sizes = np.array([2 * len(intervals) for intervals in listed], np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes + missing)])
+    found = np.full(int(starts[-1]), own.missing_code, np.int64)
+    # Missing ones stand behind the others of their region.
+    places = np.arange(len(codes)) + np.repeat(starts[:-1] - np.cumsum(sizes) + sizes, sizes)
+    found[places] = codes
+    for place, region in enumerate(regions):
+        if isinstance(region, OrderedRegion) and region.intervals is None:
+            found[starts[place] : starts[place] + 2] = (own.lowest, own.highest)
+    return CodeSets(found, starts.astype(np.int64))
+
+
+def _categories(own: QuasiIdentifier, attribute: PublishedAttribute, region: Region) -> Codes:
+    missing = [own.missing_code] if region.missing and own.has_missing else []
+    values = own.categories if own.kind == "category" else ("false", "true")
+    leaves = values if own.hierarchy is None else own.hierarchy.leaves
+    present = [code for code, value in enumerate(leaves) if _holds(region, value, attribute)]
+    return np.array([*present, *missing], np.int64)
+
+
+def _holds(region: Region, value: str, attribute: PublishedAttribute) -> bool:
+    """Return whether a category is in a region."""
+    if isinstance(region, CategoryRegion):
+        return region.values is None or value in region.values
+    if region.intervals is None:
+        return True
+    try:
+        point = read_label(value, attribute)
+    except UnreadableLabelError:
+        return False
+    if not isinstance(point, OrderedRegion) or not point.intervals:
+        return False
+    return any(_inside(point.intervals[0], interval) for interval in region.intervals)
+
+
+def _inside(point: Interval, interval: Interval) -> bool:
+    low, high = point.low, interval.high
+    above = low > interval.low or (low == interval.low and interval.low_included)  # type: ignore[operator]
+    below = low < high or (low == high and interval.high_included)  # type: ignore[operator]
+    return bool(above and below)

@@ -1,0 +1,259 @@
+"""The mapping of an earlier release, applied to the records of a new table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.config.models import MappingOptions
+from anonspark.core.columns import ATOM, code_column, quasi_identifier_column
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.engine.tasks import Batches
+from anonspark.errors import GuaranteeError
+from anonspark.kernels.criteria import Requirements, group_satisfies
+from anonspark.kernels.merging import name_groups
+from anonspark.kernels.paths import root_path
+from anonspark.layers.generalize.classes import ClassFigures
+from anonspark.layers.outliers.separation import OutlierSeparation
+from anonspark.layers.partition.distribution import partition_records, send_to_tasks
+from anonspark.models.atom_midpoints import MidpointAxis, back_from_midpoints, own_column
+from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
+from anonspark.models.blockwise import (
+    Block,
+    Contents,
+    FinishBlocks,
+    FormGroups,
+    GroupFormer,
+    Groups,
+)
+from anonspark.models.mapped_regions import MappedRegions
+from anonspark.models.model import RESULT, Anonymized, Round, Suppressed, Task
+from anonspark.staged.keys import is_coded
+from anonspark.staged.records import PACKED, PackRecords, Records
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _MappedForming(FormGroups):
+    """Forms classes whose labels are those of their regions."""
+
+    regions: MappedRegions
+
+    def published(
+        self, contents: Contents, order: Codes, starts: Codes
+    ) -> tuple[list[pa.Array], ClassFigures]:
+        """Generalize classes to their regions, and to what records they have outside of these."""
+        if contents.atoms is None:
+            raise ValueError("records without regions")
+        owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        # Each class and its regions, as one number.
+        pairs = np.unique(owners * self.regions.number + contents.atoms[order])
+        classes, regions = np.divmod(pairs, self.regions.number)
+        codes, places = self.regions.covered(regions)
+        every = np.concatenate([contents.codes[order], codes])
+        of_classes = np.concatenate([owners, classes[places]])
+        sorted_rows = np.argsort(of_classes, kind="stable")
+        _, beginnings = np.unique(of_classes[sorted_rows], return_index=True)
+        bounds = np.append(beginnings, len(sorted_rows))
+        columns, figures = self.generalizer.generalize(every[sorted_rows], bounds)
+        return columns, replace(figures, sizes=np.diff(starts))
+
+
+@dataclass(frozen=True)
+class _RegionGroups(AtomGroups):
+    """Merges the records of regions until all classes satisfy the criteria."""
+
+    regions: MappedRegions
+
+    def boxes(self, block: Block) -> Boxes:
+        """Return the boxes of regions, and of the records that came to them from outside."""
+        own = super().boxes(block)
+        low, high = (ends[own.names] for ends in self.regions.positions)
+        return replace(
+            own,
+            low=np.minimum(own.low, low),
+            high=np.maximum(own.high, high),
+            # As the tree was grown on the cluster, where nobody knows the records of a region.
+            middles=low + (high - low) / 2,
+        )
+
+
+@dataclass(frozen=True)
+class _WholeRegions(GroupFormer):
+    """Makes a group of the records of each region."""
+
+    def form_groups(self, block: Block) -> Groups:
+        """Return the records region by region, whether they satisfy the criteria or not."""
+        if block.atoms is None:
+            raise ValueError("records without regions")
+        order = np.argsort(block.atoms, kind="stable")
+        _, starts = np.unique(block.atoms[order], return_index=True)
+        bounds = np.append(starts, len(order)).astype(np.int64)
+        return Groups(order, bounds, name_groups(np.uint64(block.path), len(starts)))
+
+
+@dataclass(frozen=True)
+class _Fit(OutlierSeparation):
+    """Keeps the records of classes that satisfy the criteria."""
+
+    neighbors: int = 1
+    by_density: bool = False
+
+    def normal_records(
+        self,
+        codes: Codes,  # noqa: ARG002
+        normalized: npt.NDArray[np.float64],  # noqa: ARG002
+        values: Codes,
+        order: Codes,
+        starts: Codes,
+        requirements: Requirements,
+    ) -> npt.NDArray[np.bool_]:
+        """Return which records stay; see :class:`OutlierSeparation`."""
+        counts = np.zeros(requirements.shares.shape[0], np.int64)
+        present = np.empty(requirements.shares.shape[0], np.int64)
+        normal = np.zeros(len(order), bool)
+        for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            normal[start:stop] = group_satisfies(
+                requirements, values, order, start, stop, counts, present
+            )
+        return normal
+
+
+class MappedRelease(MergedAtoms):
+    """Puts each record into the region of an earlier release that holds it, or grows least for it.
+
+    Parameters
+    ----------
+    options : MappingOptions
+    regions : MappedRegions
+        Of the earlier release.
+    task : Task
+    """
+
+    options_class = MappingOptions
+
+    def __init__(self, options: MappingOptions, regions: MappedRegions, task: Task) -> None:
+        self.options = options
+        self.regions = regions
+        super().__init__(task)
+
+    @property
+    def leaves_residual(self) -> bool:
+        """Whether records of classes that violate the criteria are left out."""
+        return self.options.unfit != "merge"
+
+    def suppress(self, records: Records) -> Suppressed | None:  # noqa: ARG002 - none is published
+        """Leave the records of unfit classes out, or refuse to.
+
+        Raises
+        ------
+        GuaranteeError
+        """
+        if self.options.unfit == "refuse":
+            raise GuaranteeError(
+                "model.unfit: some regions of model.release have new records that are fewer than "
+                "k, or violate a criterion; nothing was published. Set it to merge or suppress"
+            )
+        return None
+
+    def anonymize(self, table: Round) -> Anonymized:
+        """Put records into regions; see :meth:`anonspark.models.model.Model.anonymize`.
+
+        Notes
+        -----
+        The regions travel to every task. Eager, of tables above ``task_rows``: the counting passes
+        over records that are kept at the midpoints of their regions. Lazy: one shuffle of the
+        records and one Python task a block.
+        """
+        generalizer, criteria = self.task.generalizer, self.task.criteria
+        own = generalizer.quasi_identifiers
+        table.tell("finding regions")
+        moved = _at_regions(table.records, own, self.regions)
+        moved = replace(moved, packed=moved.packed.keep())
+        axes = tuple(map(MidpointAxis.of, own))
+        try:
+            table.tell("counting")
+            partition = partition_records(
+                moved,
+                table.rows,
+                axes,
+                self.leaf_criteria,
+                self.cut_rule_of(axes),
+                path=int(root_path(self.task.seed % 2**64, table.number)),
+                largest_block=self.largest_block,
+                task_rows=self.task.task_rows,
+            )
+        except BaseException:
+            moved.packed.release()
+            raise
+        nothing = (None,) * len(own)
+        leaves = {
+            leaf.number: replace(leaf, cell_low=nothing, cell_high=nothing)
+            for leaf in partition.leaves
+        }
+        merges = self.options.unfit == "merge"
+        former: GroupFormer = (
+            _RegionGroups(self.leaf_criteria, self.regions) if merges else _WholeRegions()
+        )
+        forming = _MappedForming(leaves, former, generalizer, criteria, self.regions)
+        separation = None if merges else _Fit()
+        restore = partial(back_from_midpoints, d=len(own))
+        blocks = send_to_tasks(moved, partition, criteria)
+        table.tell("forming classes")
+        finish = FinishBlocks(forming, separation, table.number, restore)
+        return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.release)
+
+
+def _at_regions(
+    records: Records, quasi_identifiers: Sequence[QuasiIdentifier], regions: MappedRegions
+) -> Records:
+    """Return records with their regions, at the midpoints of these; lazy, no shuffle."""
+    d = len(quasi_identifiers)
+    name_of = code_column if is_coded(records.schema) else quasi_identifier_column
+    raw = {name_of(index) for index in range(d)}
+    schema = pa.schema(
+        [
+            *((quasi_identifier_column(index), pa.float64()) for index in range(d)),
+            *((own_column(index), pa.int64()) for index in range(d)),
+            *(field for field in records.schema if field.name not in raw),
+            (ATOM, pa.int64()),
+        ]
+    )
+    find = _FindRegions(tuple(quasi_identifiers), regions, schema)
+    return Records(records.map_batches(find, PACKED), schema)
+
+
+@dataclass(frozen=True)
+class _FindRegions:
+    """Finds the regions of the records of a task, and packs them."""
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    regions: MappedRegions
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        return PackRecords()(self._records(batches))
+
+    def _records(self, batches: Batches) -> Batches:
+        d = len(self.quasi_identifiers)
+        low, high = self.regions.positions
+        middles = low + (high - low) / 2
+        for batch in batches:
+            coded = is_coded(batch.schema)
+            codes = np.empty((len(batch), d), np.int64)
+            for index, own in enumerate(self.quasi_identifiers):
+                name = code_column(index) if coded else quasi_identifier_column(index)
+                column = batch.column(name)
+                codes[:, index] = column.to_numpy() if coded else own.encode(column)
+            found = self.regions.assign(codes)
+            arrays = [pa.array(middles[found, index]) for index in range(d)]
+            arrays += [pa.array(np.ascontiguousarray(codes[:, index])) for index in range(d)]
+            arrays += [batch.column(field.name) for field in list(self.schema)[2 * d : -1]]
+            arrays.append(pa.array(found))
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)

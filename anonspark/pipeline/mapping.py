@@ -1,0 +1,154 @@
+"""The release whose mapping a run applies: read, compared with the new table, made codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from anonspark.config import Configuration
+from anonspark.config.models import FullDomainOptions, MappingOptions
+from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.protocol import Engine
+from anonspark.errors import ConfigurationError
+from anonspark.models.full_domain import FullDomain
+from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
+from anonspark.models.mapping import MappedRelease
+from anonspark.pipeline.choosing import ModelMaker
+from anonspark.release.manifest import MANIFEST, Manifest, read_manifest
+from anonspark.release.region_matching import collect_classes
+from anonspark.release.regions import leaves_by_label, published_attributes
+
+_KEY = "model.release"
+
+
+@dataclass(frozen=True)
+class AppliedMapping:
+    """What a run needs of an earlier release.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+        Of the new table, whose ranges hold the regions.
+    make_model : callable
+    """
+
+    quasi_identifiers: tuple[QuasiIdentifier, ...]
+    make_model: ModelMaker
+
+
+def apply_mapping(
+    engine: Engine,
+    options: MappingOptions,
+    configuration: Configuration,
+    quasi_identifiers: tuple[QuasiIdentifier, ...],
+    hierarchies: Mapping[str, Hierarchy],
+) -> AppliedMapping:
+    """Read the release that a configuration names.
+
+    Parameters
+    ----------
+    engine : Engine
+    options : MappingOptions
+        Of the configuration.
+    configuration : Configuration
+    quasi_identifiers : tuple of QuasiIdentifier
+        Of the new table.
+    hierarchies : mapping of str to Hierarchy
+        Those that come from files.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no release, or its quasi-identifiers are others.
+    DataError
+        If it cannot be read, or has more than 1,000,000 classes.
+
+    Notes
+    -----
+    One job over the published records of the release, of which the different classes are collected.
+    """
+    path = options.release.rstrip("/")
+    if not engine.files.exists(f"{path}/{MANIFEST}"):
+        raise ConfigurationError(
+            f"{_KEY}: found no release at {path} (it has no {MANIFEST}); check the path"
+        )
+    manifest = read_manifest(engine.files, path)
+    _require_alike(manifest, quasi_identifiers)
+    if str(manifest.configuration["model"]["name"]) in ("full-domain", "rho-gain"):
+        return AppliedMapping(quasi_identifiers, _recoding(engine, manifest, options, path))
+    if manifest.style == "mean":
+        raise ConfigurationError(
+            f"{_KEY}: the release publishes means, which have no regions; name one of style "
+            "interval or bounds"
+        )
+    with engine.reading((path,), f"{_KEY}: "):
+        attributes = published_attributes(manifest)
+        classes = collect_classes(
+            engine.published(f"{path}/data", manifest.data_format), attributes
+        )
+        leaves = {name: leaves_by_label(one) for name, one in hierarchies.items()}
+        read = read_class_regions(classes, attributes, leaves)
+    configured = configuration.attributes
+    wide = tuple(
+        widened(own, regions, declared=configured[own.name].order is not None)
+        for own, regions in zip(quasi_identifiers, read.regions, strict=True)
+    )
+    regions = MappedRegions.of(read, wide)
+    if not regions.number:
+        raise ConfigurationError(
+            f"{_KEY}: no class of the release tells of anything, or none of what the new table "
+            "can hold; expected regions; name another release"
+        )
+    return AppliedMapping(wide, partial(MappedRelease, options, regions))
+
+
+def _require_alike(manifest: Manifest, quasi_identifiers: Sequence[QuasiIdentifier]) -> None:
+    """Check that release and table have the same quasi-identifiers."""
+    then = {one["name"]: one["kind"] for one in manifest.quasi_identifiers}
+    now = {one.name: one.kind for one in quasi_identifiers}
+    if list(then) != list(now):
+        raise ConfigurationError(
+            f"{_KEY}: the release has the quasi-identifiers {', '.join(then)}; the configuration "
+            f"has {', '.join(now)}; expected the same in the same order; correct attributes"
+        )
+    problems = [
+        f"{_KEY}: {name} is of kind {kind} in the release, and {now[name]} now; expected the same; "
+        f"correct attributes.{name}"
+        for name, kind in then.items()
+        if kind != now[name]
+    ]
+    with_hierarchy = {one["name"] for one in manifest.quasi_identifiers if one.get("hierarchy")}
+    problems += [
+        f"{_KEY}: {one.name} has {'a' if one.name in with_hierarchy else 'no'} hierarchy in the "
+        f"release; expected the same now; correct attributes.{one.name}.hierarchy"
+        for one in quasi_identifiers
+        if (one.hierarchy is not None) != (one.name in with_hierarchy)
+    ]
+    if problems:
+        raise ConfigurationError(*problems)
+
+
+def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path: str) -> ModelMaker:
+    """Return the maker of a model with the levels of a release by full-domain recoding."""
+    if options.unfit == "merge":
+        raise ConfigurationError(
+            "model.unfit: found 'merge', but model.release was made by full-domain recoding, whose "
+            "classes are those of levels; expected 'suppress' or 'refuse'; choose one"
+        )
+    rounds = engine.published(f"{path}/metrics/rounds", "parquet").gather().to_pylist()
+    if len(rounds) > 1 or str(manifest.configuration["model"]["name"]) == "rho-gain":
+        raise ConfigurationError(
+            f"{_KEY}: the release was made by rho-gain, each of whose rounds has levels of its "
+            "own; expected one coding; name a release by full-domain"
+        )
+    (told,) = (str(one["levels"]) for one in rounds)
+    levels: dict[str, Any] = {}
+    for part in told.split(", "):
+        name, _, level = part.rpartition("=")
+        levels[name] = int(level)
+    limit = 0.0 if options.unfit == "refuse" else 1.0
+    fixed = FullDomainOptions(name="full-domain", levels=[levels], suppression_limit=limit)
+    return partial(FullDomain, fixed)
