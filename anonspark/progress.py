@@ -151,3 +151,22 @@ class Progress:
                 self._told = None
             done = f"{told}: done in {time.monotonic() - start:.1f} s"
             self._say(done)
+
+
+@dataclass
+class InnerProgress(Progress):
+    """Progress of a run that is one of several: its stages are what the outer stage is at."""
+
+    outer: Progress = field(default_factory=Progress)
+
+    def tell(self, detail: str) -> None:
+        """Say what the run is at."""
+        self.outer.tell(detail)
+        super().tell(detail)
+
+    @contextmanager
+    def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
+        """Run a stage of the run; parameters as :meth:`Progress.stage`."""
+        self.outer.tell(name)
+        with self.timed(name):
+            yield

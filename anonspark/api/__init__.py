@@ -8,11 +8,14 @@ from typing import Any
 
 from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
+from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
 from anonspark.verification.claims import Roles
+from anonspark.verification.pair_relation import Statement
+from anonspark.verification.release_pairs import Attack, JointVerification
 from anonspark.verification.result import Verification
 
-__all__ = ["Release", "anonymize", "verify"]
+__all__ = ["Release", "anonymize", "verify", "verify_together"]
 
 
 def anonymize(
@@ -148,6 +151,75 @@ def verify(
         table, config, roles, original=original, population=population
     )
     return verification
+
+
+def verify_together(
+    releases: Sequence[str | Release[Any]],
+    *,
+    same_people: bool = False,
+    inside: bool = False,
+    joint_k: int | None = None,
+    original: str | None = None,
+) -> JointVerification:
+    """Attack releases together, from their files alone, and verify each by itself.
+
+    Parameters
+    ----------
+    releases : sequence of (str or Release)
+        At least two: directories, or what :func:`anonymize` returned.
+    same_people : bool
+        Where their manifests do not tell: whether all of them are about the same people.
+    inside : bool
+        Where their manifests do not tell: whether the people of the smaller of two releases are
+        among those of the larger.
+    joint_k : int or None
+        People that nobody should be told apart from by two releases; None for what the manifests
+        promise.
+    original : str or None
+        Path of the table that they were made of.
+
+    Returns
+    -------
+    JointVerification
+        ``holds`` and ``failures`` tell the result, ``pairs`` the figures of every two;
+        ``require()`` raises where something failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are fewer than two releases, one is named twice or publishes means.
+    DataError
+        If releases cannot be compared, or their people cannot be related as it is said.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.release_pairs.audit_releases`.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> people = pandas.DataFrame({"age": range(40), "size": [7 * n % 40 for n in range(40)]})
+    >>> def made(name):
+    ...     return anonymize(
+    ...         people, {"attributes": {name: "quasi_identifier"}, "privacy": {"k": 5}}
+    ...     )
+    >>> with made("age") as first, made("size") as second:
+    ...     proof = verify_together([first, second], same_people=True)
+    ...     proof.holds, proof.pairs[0].figures.proven
+    (True, 0)
+    """
+    if same_people and inside:
+        raise ConfigurationError(
+            "same_people, inside: found both; the people of two releases are the same, or those "
+            "of one are among those of the other: leave one of the two out"
+        )
+    said: Statement | None = "same people" if same_people else "inside" if inside else None
+    paths = [one.path if isinstance(one, Release) else one for one in releases]
+    read = (*paths, *([original] if original else []))
+    choice = choose_engine("auto", Work(read), None)
+    functions: Any = importlib.import_module(f"anonspark.api.{choice.name}")
+    found: JointVerification = functions.verify_together(paths, Attack(said, joint_k, original))
+    return found
 
 
 def _functions_for(table: object) -> Any:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ from anonspark.verification.claims import (
     claim_of_manifest,
     claim_of_roles,
 )
+from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
 from anonspark.verification.result import Verification
 
 
@@ -134,6 +135,11 @@ def verify(
         original=_optional(engine, original),
         population=_optional(engine, population),
     )
+
+
+def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
+    """Attack releases together; see :func:`anonspark.api.verify_together`."""
+    return audit_releases(LocalEngine(), paths, attack=attack)
 
 
 def _optional(engine: LocalEngine, table: Frame | None) -> Table | None:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
 from anonspark.engine.spark.reading import select_attributes
-from anonspark.engine.spark.session import require_classic
+from anonspark.engine.spark.session import open_session, require_classic
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
 from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import write_textfile
@@ -38,6 +38,7 @@ from anonspark.verification.claims import (
     claim_of_manifest,
     claim_of_roles,
 )
+from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
 from anonspark.verification.result import Verification
 
 # The settings of a session are those of all its threads.
@@ -200,6 +201,12 @@ def _open(spark: SparkSession, path: str, temporary: str | None) -> Release[Data
             shutil.rmtree(temporary, ignore_errors=True)
 
     return Release.of(path, manifest.document, read, prove, close)
+
+
+def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
+    """Attack releases together; see :func:`anonspark.api.verify_together`."""
+    with open_session() as spark, _TURN, our_settings(spark):
+        return audit_releases(SparkEngine(spark), paths, attack=attack)
 
 
 def verify(

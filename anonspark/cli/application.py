@@ -8,15 +8,16 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anonspark._version import __version__
+from anonspark.cli.ledger import ledger
 from anonspark.cli.logs import LOG_FORMATS, CommandLog, LogFormat
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import Terminal
 from anonspark.cli.working import (
     SIGNALS,
@@ -32,7 +33,6 @@ from anonspark.errors import (
     EnvironmentProblem,
     exit_code_of,
 )
-from anonspark.redaction import redact_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +46,13 @@ if TYPE_CHECKING:
     from anonspark.engine.spark.engine import SparkEngine
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
+    from anonspark.recipients.distribute import Distribution
+    from anonspark.recipients.looking import PlanLook
+    from anonspark.recipients.plan import Plan as RecipientsPlan
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.claims import Roles
+    from anonspark.verification.pair_relation import Statement
+    from anonspark.verification.release_pairs import Attack, JointVerification
     from anonspark.verification.result import Verification
 
 application = typer.Typer(
@@ -58,6 +63,7 @@ application = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+application.add_typer(ledger)
 
 _OUT = Terminal(soft_wrap=True)
 _ERR = Terminal(stderr=True, soft_wrap=True)
@@ -112,18 +118,6 @@ def _configuration(
     return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)
 
 
-def _print_json(value: object) -> None:
-    def plain(other: object) -> object:
-        if isinstance(other, Decimal):
-            return int(other)
-        if isinstance(other, (date, datetime)):
-            return other.isoformat()
-        return str(other)
-
-    told = json.loads(json.dumps(value, default=plain))
-    typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
-
-
 RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
 Resume = Annotated[
     bool,
@@ -136,7 +130,7 @@ Resume = Annotated[
 
 
 @application.command()
-def run(
+def run(  # noqa: PLR0913 - each parameter is an option of the command
     config: ConfigurationPath,
     overrides: Overrides = None,
     master: Master = None,
@@ -147,8 +141,19 @@ def run(
     report: Annotated[
         bool, typer.Option("--report", help="Write report.html into the release.")
     ] = False,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="Apply the mapping of an earlier release; as --set model.name=mapping.",
+        ),
+    ] = None,
 ) -> None:
     """Anonymize a table and publish the release with its metrics."""
+    if mapping is not None:
+        # In the place of the model that the configuration names, with its options.
+        told = json.dumps(mapping)
+        overrides = [f"model={{name: mapping, release: {told}}}", *(overrides or [])]
     progress = _LOG.get().follow(quiet=quiet, run_id=run_id)
     started = datetime.now(UTC)
     configured: list[Configuration] = []
@@ -213,7 +218,7 @@ def _show_run(release: Release, *, as_json: bool) -> None:
     from anonspark.cli.display import show_release
 
     if as_json:
-        _print_json(
+        print_json(
             {
                 "path": release.path,
                 "summary": release.summary,
@@ -247,7 +252,7 @@ def check(
         config, _configuration(config, overrides), _of_configuration, master, inspect
     )
     if as_json:
-        _print_json(
+        print_json(
             {
                 "rows": checked.rows,
                 "rows_to_drop": checked.rows_dropped,
@@ -304,34 +309,46 @@ def clean(
     run_id: Annotated[str | None, typer.Option(help="Of this run only.")] = None,
     master: Master = None,
 ) -> None:
-    """Remove what killed runs of an output left: staged raw records, half a release."""
+    """Remove what killed runs of a configuration or a plan left: raw records, half a release."""
+    from anonspark.config.yaml_reading import read_document
+    from anonspark.recipients.cleaning import is_plan
+    from anonspark.recipients.plan import Plan as RecipientsPlan
+    from anonspark.recipients.plan import load_plan
+
+    def load(read: TextReader) -> Configuration | RecipientsPlan:
+        document, _ = read_document(config, "a configuration or a plan", "a mapping", read)
+        if is_plan(document):
+            return load_plan(config, overrides or (), read=read)
+        return _configuration(config, overrides, needs_seed=False)(read)
+
+    def describe(loaded: Configuration | RecipientsPlan) -> tuple[EngineName, Work]:
+        if isinstance(loaded, RecipientsPlan):
+            return loaded.base.execution.engine, loaded.work()
+        return _of_configuration(loaded)
 
     def remove(
-        engine: Engine, configuration: Configuration
-    ) -> tuple[Configuration, list[tuple[str, bool]]]:
+        engine: Engine, loaded: Configuration | RecipientsPlan
+    ) -> tuple[str, list[tuple[str, bool]]]:
         from anonspark.layers.publish.staging import find_stagings, remove_staging
+        from anonspark.recipients.cleaning import clean_plan
 
         files = engine.files
-        staging_path = configuration.execution.staging_path
-        places = find_stagings(files, configuration.output.path, staging_path)
-        return configuration, [
+        if isinstance(loaded, RecipientsPlan):
+            return loaded.output, clean_plan(files, loaded, run_id)
+        staging_path = loaded.execution.staging_path
+        places = find_stagings(files, loaded.output.path, staging_path)
+        return loaded.output.path, [
             (place.private, remove_staging(files, place))
             for place in places
             if run_id in (None, place.run_id)
         ]
 
-    configuration, found = load_then_work(
-        config,
-        _configuration(config, overrides, needs_seed=False),
-        _of_configuration,
-        master,
-        remove,
-    )
+    output, found = load_then_work(config, load, describe, master, remove)
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
         _OUT.print(f"{what} {path}", markup=False, highlight=False)
     if not found:
-        _OUT.print(f"Nothing was left beside {configuration.output.path}")
+        _OUT.print(f"Nothing was left beside {output}")
 
 
 Original = Annotated[
@@ -347,6 +364,14 @@ Population = Annotated[
         metavar="PATH",
         help="What an attacker may have, a table of people with the quasi-identifiers: also "
         "attack by linkage with it, and measure the journalist's risk.",
+    ),
+]
+BesideReleases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="PUBLISHED",
+        help="Another release about the same people: attack both together; may be repeated.",
     ),
 ]
 NamesWithoutManifest = Annotated[
@@ -374,6 +399,37 @@ def _roles(
     return Roles(tuple(quasi_identifiers or ()), tuple(sensitive or ()), 2 if k is None else k)
 
 
+def _attack(
+    beside: Sequence[str] | None,
+    joint_k: int | None,
+    same_people: bool,
+    inside: bool,
+    original: str | None,
+    population: str | None,
+) -> Attack:
+    """Return how releases are attacked together.
+
+    Raises
+    ------
+    ConfigurationError
+        If the options contradict one another, or there is one release.
+    """
+    from anonspark.verification.release_pairs import Attack
+
+    if same_people and inside:
+        raise ConfigurationError(
+            "--same-people, --inside: found both; the people of two releases are the same, or "
+            "those of one are among those of the other: leave one of the two out"
+        )
+    if not beside and (same_people or inside or joint_k is not None):
+        raise ConfigurationError(
+            "--joint-k, --same-people, --inside: found without --with, which names the release to "
+            "attack with; add it, or leave them out"
+        )
+    said: Statement | None = "same people" if same_people else "inside" if inside else None
+    return Attack(said, joint_k, original, population)
+
+
 @application.command()
 def verify(  # noqa: PLR0913 - each parameter is an option of the command
     published: Annotated[
@@ -392,21 +448,44 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
     k: Annotated[
         int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
     ] = None,
+    beside: BesideReleases = None,
+    joint_k: Annotated[
+        int | None,
+        typer.Option(help="With --with: people whom both releases together should leave alike."),
+    ] = None,
+    same_people: Annotated[
+        bool,
+        typer.Option("--same-people", help="With --with: all releases are about the same people."),
+    ] = False,
+    inside: Annotated[
+        bool,
+        typer.Option(
+            "--inside", help="With --with: the people of the smaller are among the larger's."
+        ),
+    ] = False,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Prove a release from its files alone; exit code 4 where the proof fails."""
-    from anonspark.cli.verification_display import show_verification
+    from anonspark.cli.pairs_display import show_proof
 
     roles = _roles(quasi_identifier, sensitive, k, config)
     progress = _LOG.get().follow(quiet=quiet)
 
-    def prove(engine: Engine, configuration: Configuration | None = None) -> Verification:
+    attack = _attack(beside, joint_k, same_people, inside, original, population)
+
+    def prove(
+        engine: Engine, configuration: Configuration | None = None
+    ) -> Verification | JointVerification:
         from anonspark.verification.audit import audit_release
+        from anonspark.verification.release_pairs import audit_releases
 
         with progress.stage("verify"):
+            if beside:
+                paths = (published, *beside)
+                return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
             return audit_release(
                 engine,
                 published,
@@ -416,8 +495,8 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
                 population=population,
             )
 
-    wanted = _of_paths(engine_name, published, original, population)
-    verification = (
+    wanted = _of_paths(engine_name, published, *(beside or ()), original, population)
+    found = (
         work_with_engine(*wanted, master, prove)
         if config is None
         else load_then_work(
@@ -429,12 +508,12 @@ def verify(  # noqa: PLR0913 - each parameter is an option of the command
         )
     )
     if as_json:
-        _print_json(verification.as_dict())
+        print_json(found.as_dict())
     else:
-        show_verification(_OUT, verification)
-    for warning in verification.warnings:
+        show_proof(_OUT, found)
+    for warning in found.warnings:
         logging.getLogger("anonspark").warning("%s", warning)
-    verification.require()
+    found.require()
 
 
 @application.command()
@@ -471,7 +550,7 @@ def evaluate(
 
     utility = work_with_engine(*_of_paths(engine_name, release, original, holdout), master, measure)
     if as_json:
-        _print_json(asdict(utility))
+        print_json(asdict(utility))
     else:
         show_utility(_OUT, release, utility)
 
@@ -505,9 +584,68 @@ def compare(
         run_cells,
     )
     if as_json:
-        _print_json({"path": comparison.path, "cells": comparison.rows})
+        print_json({"path": comparison.path, "cells": comparison.rows})
     else:
         show_comparison(_OUT, wanted, comparison)
+
+
+@application.command()
+def distribute(  # noqa: PLR0913 - each parameter is an option of the command
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="YAML file, local or at any address of Hadoop.")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="This recipient alone; may be repeated."),
+    ] = None,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: RunId = None,
+    resume: Resume = False,
+    look: Annotated[
+        bool, typer.Option("--check", help="Check plan, source and ledger; anonymize nothing.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into each release.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a release for each recipient of a plan, or none if together they tell too much."""
+    from anonspark.cli.recipients_display import show_distribution, show_look
+    from anonspark.recipients.looking import PlanLook
+    from anonspark.recipients.plan import load_plan
+
+    progress = _LOG.get().follow(quiet=quiet, run_id=run_id)
+
+    def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
+        from anonspark.recipients.distribute import distribute as carry
+        from anonspark.recipients.looking import look_at_plan
+
+        if look:
+            return look_at_plan(engine, wanted, progress=progress)
+        given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
+        if report:
+            from anonspark.report.making import report_run
+
+            for one in wanted.recipients:
+                with progress.stage(f"report of {one.name}"):
+                    report_run(engine, one.configuration)
+        return given
+
+    found = load_then_work(
+        plan,
+        lambda read: load_plan(plan, overrides or (), only or (), read),
+        lambda loaded: (loaded.base.execution.engine, loaded.work()),
+        master,
+        carry_out,
+    )
+    if as_json:
+        print_json(found.as_dict())
+    elif isinstance(found, PlanLook):
+        show_look(_OUT, found)
+    else:
+        show_distribution(_OUT, found)
 
 
 @application.command("report")
@@ -636,11 +774,14 @@ def fetch(
 
 
 @application.command()
-def schema() -> None:
+def schema(
+    of_plan: Annotated[bool, typer.Option("--plan", help="Of plans, as distribute reads.")] = False,
+) -> None:
     """Print the JSON Schema of the configuration, for editors."""
     from anonspark.config import json_schema
+    from anonspark.recipients.plan_file import PlanFile
 
-    _print_json(json_schema())
+    print_json(PlanFile.model_json_schema() if of_plan else json_schema())
 
 
 @application.callback(invoke_without_command=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import Field, ValidationError
 
 from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.overrides import written_overrides
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
-from anonspark.config.reading import TextReader, is_address, read_local_text
+from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError, SparkNeededError
@@ -38,27 +37,12 @@ _FIXED = {
 
 _SEEDS = (["execution", "seed"], ["execution", "seed_file"])
 
-# What ends a YAML document that is a single value.
-_END = "...\n"
-
 _LONGEST_SETTING = 60
 _LONGEST = 10**30
 
 _STEP = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']*))\s*(?:\.|$)""")
 
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes numbers of thousands of digits, too, which Python refuses in decimal."""
-
-
-def _represent_int(dumper: yaml.SafeDumper, value: int) -> yaml.ScalarNode:
-    text = str(value) if abs(value) < _LONGEST else hex(value)
-    return dumper.represent_scalar("tag:yaml.org,2002:int", text)
-
-
-_Dumper.add_representer(int, _represent_int)
 
 
 class _GridFile(Section):
@@ -219,7 +203,7 @@ def load_grid(
     if isinstance(file.base, str):
         try:
             base, found_twice = read_document(
-                _beside(path, file.base),
+                beside(path, file.base),
                 "a configuration",
                 "a mapping with 'input', 'attributes', 'privacy' and 'output'",
                 read,
@@ -233,7 +217,7 @@ def load_grid(
         base = file.base
     if problems:
         raise ConfigurationError(*problems)
-    shared = [*_overrides(file.settings), *overrides]
+    shared = [*written_overrides(file.settings), *overrides]
     # The file of the seed is the same for all cells.
     cells, problems = _cells(base, shared, file.axes, cache(read))
     if not problems and METRICS[file.rank_by].needs == "information":
@@ -247,13 +231,6 @@ def load_grid(
         raise ConfigurationError(*problems)
     axes = dict.fromkeys(key for block in file.axes for key in block)
     return Grid(file.title, tuple(cells), tuple(axes), file.rank_by, file.output)
-
-
-def _beside(path: str | Path, base: str) -> str:
-    """Return where a file is that a grid file names."""
-    if is_address(path):
-        return base if is_address(base) else posixpath.join(posixpath.dirname(str(path)), base)
-    return str(Path(path).parent / base)
 
 
 def _steps(key: str) -> list[str]:
@@ -293,15 +270,6 @@ def _unusable_axes(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> list[str]:
     return problems
 
 
-def _overrides(settings: Mapping[str, Any]) -> list[str]:
-    """Write settings as ``--set`` takes them."""
-    written = {
-        key: yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=float("inf"))
-        for key, value in settings.items()
-    }
-    return [f"{key}={text.removesuffix(_END).strip()}" for key, text in written.items()]
-
-
 def _combinations(blocks: Sequence[Mapping[str, Sequence[Any]]]) -> Iterator[dict[str, Any]]:
     for block in blocks:
         for values in product(*block.values()):
@@ -322,7 +290,7 @@ def _cells(
         # What the base says of its own output does not matter, but for the style; cells are no
         # runs of its job.
         own = [
-            *_overrides(settings),
+            *written_overrides(settings),
             f"output.path={_NOWHERE!r}",
             "output.mode=error",
             "metrics={}",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from anonspark.comparison.cells import (
@@ -29,7 +27,7 @@ from anonspark.layers.publish.paths import require_usable_output
 from anonspark.layers.publish.staging import Staging, open_staging
 from anonspark.pipeline.preparing import prepare
 from anonspark.pipeline.run import run
-from anonspark.progress import Progress
+from anonspark.progress import InnerProgress, Progress
 from anonspark.redaction import Redacted
 from anonspark.release.layout import foreign_entries, named
 
@@ -61,25 +59,6 @@ class Comparison(Redacted):
     results: dict[str, CellResult]
     ran: int
     reused: int
-
-
-@dataclass
-class _CellProgress(Progress):
-    """Progress of a run inside a cell: its stages are what the stage of the cell is at."""
-
-    outer: Progress = field(default_factory=Progress)
-
-    def tell(self, detail: str) -> None:
-        """Say what the run is at."""
-        self.outer.tell(detail)
-        super().tell(detail)
-
-    @contextmanager
-    def stage(self, name: str, rows: int | None = None) -> Iterator[None]:  # noqa: ARG002
-        """Run a stage of the run; parameters as :meth:`Progress.stage`."""
-        self.outer.tell(name)
-        with self.timed(name):
-            yield
 
 
 def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Comparison:
@@ -196,7 +175,7 @@ def _run_cell(
     """Make a cell's release, keep its figures, and delete it."""
     # With the raw records, as it is not published.
     path = f"{staging.records}/cells/{cell.id}"
-    inner = _CellProgress(outer=progress)
+    inner = InnerProgress(outer=progress)
     summary: dict[str, Any] = {}
     rounds: Rows = []
     attributes: Rows = []

@@ -87,7 +87,7 @@ def unusable_criteria(
 
 
 def unusable_unit(attributes: Mapping[str, Attribute], privacy: PrivacyOptions) -> list[Finding]:
-    """Find units that are no attributes, or are named twice, and what does not count units yet."""
+    """Find units that are no attributes, or are named twice."""
     findings = []
     for place, name in enumerate(privacy.unit):
         where = ("privacy", "unit", place)
@@ -105,23 +105,54 @@ def unusable_unit(attributes: Mapping[str, Attribute], privacy: PrivacyOptions) 
             findings.append(
                 Finding(where, f"found {found(name)} twice; expected each name once; remove one")
             )
-    others = [key for key, asked in _what_counts_records(privacy).items() if asked]
-    if privacy.unit and others:
-        findings.append(
-            Finding(
-                ("privacy", "unit"),
-                f"found it beside privacy.{' and privacy.'.join(others)}, which count records; "
-                "expected k alone, for they would promise more than they keep where a person has "
-                "several records; remove them, or bring the table to one record a person and "
-                "remove unit",
-            )
-        )
     return findings
 
 
-def _what_counts_records(privacy: PrivacyOptions) -> dict[str, bool]:
-    keys = {str(key): True for (key, *_), _ in privacy.locations()}
-    return keys | {"delta_presence": privacy.delta_presence is not None}
+def unusable_pseudonyms(
+    attributes: Mapping[str, Attribute],
+    privacy: PrivacyOptions,
+    pseudonyms: Mapping[str, str],
+) -> list[Finding]:
+    """Find pseudonyms of what tells nobody apart, and columns that are there already."""
+    findings = []
+    names = {_folded(name): name for name in attributes}
+    for place, (name, column) in enumerate(pseudonyms.items()):
+        where = ("output", "pseudonyms", name)
+        if place:
+            findings.append(
+                Finding(
+                    where,
+                    "found a second one; expected one column, which stands for all that "
+                    "privacy.unit names together; remove it",
+                )
+            )
+        elif name not in privacy.unit:
+            findings.append(
+                Finding(
+                    where,
+                    f"found {found(name)}, which privacy.unit does not name; expected one of the "
+                    "attributes that tell people apart, for without privacy.unit the records of a "
+                    "person could be a class; set privacy.unit, or remove it",
+                )
+            )
+        elif name in attributes and attributes[name].role != "identifier":
+            findings.append(
+                Finding(
+                    where,
+                    f"found an attribute with the role '{attributes[name].role}', which is "
+                    "published itself; expected an identifier; make it one, or remove it",
+                )
+            )
+        other = names.get(_folded(column))
+        if other is not None:
+            findings.append(
+                Finding(
+                    where,
+                    f"found {found(column)}, the name of the attribute {other!r}; expected a name "
+                    "of its own; choose another",
+                )
+            )
+    return findings
 
 
 def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]:
@@ -138,9 +169,12 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]
 
 
 def generated_columns(
-    attributes: Mapping[str, Attribute], style: OutputStyle, missing: MissingPolicy
+    attributes: Mapping[str, Attribute],
+    style: OutputStyle,
+    missing: MissingPolicy,
+    pseudonyms: Mapping[str, str],
 ) -> list[Finding]:
-    """Find published attributes with the name of a column that the release generates."""
+    """Find published columns with the name of a column that the release generates."""
     suffixes = ["_min", "_max"] if style == "bounds" else []
     if missing == "category" and style != "interval":
         suffixes.append("_missing")
@@ -150,7 +184,15 @@ def generated_columns(
         if attribute.role == "quasi_identifier"
         for suffix in suffixes
     }
-    findings: list[Finding] = []
+    findings = [
+        Finding(
+            ("output", "pseudonyms", name),
+            f"found the name of a column that output.style '{style}' generates for "
+            f"{generated[_folded(column)][0]!r}; expected a name of its own; choose another",
+        )
+        for name, column in pseudonyms.items()
+        if _folded(column) in generated
+    ]
     for name, attribute in attributes.items():
         if attribute.role == "identifier" or _folded(name) not in generated:
             continue

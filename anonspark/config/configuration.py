@@ -19,6 +19,7 @@ from anonspark.config.combinations import (
     unmeasurable,
     unusable_criteria,
     unusable_names,
+    unusable_pseudonyms,
     unusable_unit,
 )
 from anonspark.config.evaluate import EvaluateOptions
@@ -53,6 +54,9 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
             del privacy[key]
     if privacy.get("unit") == []:
         del privacy["unit"]
+    output = document.get("output", {})
+    if output.get("pseudonyms") == {}:
+        del output["pseudonyms"]
     return document
 
 
@@ -131,7 +135,10 @@ class Configuration(Section):
             *unusable_names(self.attributes),
             *unusable_criteria(self.attributes, self.privacy),
             *unusable_unit(self.attributes, self.privacy),
-            *generated_columns(self.attributes, self.output.style, self.missing),
+            *unusable_pseudonyms(self.attributes, self.privacy, self.output.pseudonyms),
+            *generated_columns(
+                self.attributes, self.output.style, self.missing, self.output.pseudonyms
+            ),
             *self.model.findings(self.attributes, self.output.style),
             *unmeasurable(self.evaluate, self.output.style),
             *unusable_gates(
@@ -231,6 +238,8 @@ class Configuration(Section):
         document["attributes"] = list(document["attributes"].items())
         if self.privacy.unit:
             document["unit"] = self.privacy.unit
+        if self.output.pseudonyms:
+            document["pseudonyms"] = True
         document["seed"] = self._seed_hash()
         return _sha256(json.dumps(document, sort_keys=True, separators=(",", ":")))
 

@@ -472,11 +472,53 @@ class AutoOptions(ModelOptions):
     )
 
 
+class MappingOptions(ModelOptions):
+    """Options of the mapping of an earlier release, applied to new records.
+
+    Attributes
+    ----------
+    name : str
+    release : str
+        Directory of the earlier release.
+    unfit : str
+        What becomes of classes that violate k or a criterion.
+    """
+
+    name: Literal["mapping"] = Field(
+        description=(
+            "Which model makes the classes: mapping puts each record into the region of an earlier "
+            "release that holds it, and publishes it with that label."
+        ),
+    )
+    release: str = Field(
+        min_length=1, description="Directory of the earlier release; any Hadoop URI."
+    )
+    unfit: Literal["merge", "suppress", "refuse"] = Field(
+        default="merge",
+        description=(
+            "What becomes of regions whose new records are fewer than k or violate a criterion: "
+            "merge joins them with their nearest ones, suppress leaves their records out, refuse "
+            "publishes nothing."
+        ),
+    )
+
+    def findings(self, attributes: Mapping[str, Attribute], style: str) -> list[Finding]:  # noqa: ARG002
+        """Find a style that hides regions."""
+        if style != "mean":
+            return []
+        text = (
+            "found 'mean' with the model 'mapping', whose classes are those of regions; expected "
+            "'interval' or 'bounds'; choose one"
+        )
+        return [Finding(("output", "style"), text)]
+
+
 _OPTIONS: tuple[type[ModelOptions], ...] = (
     MondrianOptions,
     CanonOptions,
     MicroaggregationOptions,
     FullDomainOptions,
+    MappingOptions,
     AutoOptions,
 )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import yaml
 
 from anonspark.config.problems import found_at, key_path
 from anonspark.config.yaml_reading import UnreadableError, read_yaml
@@ -12,6 +14,12 @@ from anonspark.redaction import REDACTED, is_secret_option
 
 # One name of a key path, bare or in quotes, and the sign after it.
 _SEGMENT = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."'=]+))\s*([.=])""")
+
+
+# What ends a YAML document that is a single value.
+_END = "...\n"
+
+_LONGEST = 10**30
 
 
 class Assignment(NamedTuple):
@@ -99,3 +107,24 @@ def assign(document: dict[str, Any], keys: tuple[str, ...], value: Any) -> str |
         section = inner
     section[keys[-1]] = value
     return None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes numbers of thousands of digits, too, which Python refuses in decimal."""
+
+
+def _represent_int(dumper: yaml.SafeDumper, value: int) -> yaml.ScalarNode:
+    text = str(value) if abs(value) < _LONGEST else hex(value)
+    return dumper.represent_scalar("tag:yaml.org,2002:int", text)
+
+
+_Dumper.add_representer(int, _represent_int)
+
+
+def written_overrides(settings: Mapping[str, Any]) -> list[str]:
+    """Write settings as ``--set`` takes them."""
+    written = {
+        key: yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=float("inf"))
+        for key, value in settings.items()
+    }
+    return [f"{key}={text.removesuffix(_END).strip()}" for key, text in written.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -46,3 +47,10 @@ def read_local_text(path: str) -> str:
             "anonspark.engine.spark.filesystem.FileSystem(spark).read_document"
         )
     return Path(path).read_text(encoding="utf-8-sig")
+
+
+def beside(path: str | Path, named: str) -> str:
+    """Return where a file is that another file names, relative to its own directory."""
+    if is_address(path):
+        return named if is_address(named) else posixpath.join(posixpath.dirname(str(path)), named)
+    return str(Path(path).parent / named)

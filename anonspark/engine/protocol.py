@@ -357,6 +357,10 @@ class Input(Protocol):
         ...
 
 
+OpenInput = Callable[[Configuration, Mapping[str, Hierarchy]], Input]
+"""Opens a table of people, given the hierarchies that come from files."""
+
+
 @dataclass(frozen=True)
 class Staged:
     """What :meth:`Input.stage` wrote and counted.
@@ -422,6 +426,18 @@ class Engine(Protocol):
         ------
         DataError
             If there is no table, or it cannot be read.
+        """
+        ...
+
+    def open_source(self, configuration: Configuration) -> Table:
+        """Open the table that a configuration names, as it lies there.
+
+        Raises
+        ------
+        DataError
+            If there is none, it cannot be read, or a file lacks a column.
+        ConfigurationError
+            If the format is not known or refuses its options.
         """
         ...
 

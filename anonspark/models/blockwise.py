@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,19 @@ import pyarrow as pa
 
 from anonspark.config.models import RoundOptions
 from anonspark.core.columns import (
+    ATOM,
     CLASS_ID,
     PENALTY,
     Part,
 )
 from anonspark.core.criteria import Criteria
-from anonspark.core.units import numbered
+from anonspark.core.units import paired
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.paths import root_path
-from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.generalize.classes import ClassFigures, Generalizer
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.outliers.separation import (
     OutlierSeparation,
@@ -81,6 +82,8 @@ class Block:
         Bounds of the leaf's cell.
     path : int
         The leaf's name.
+    atoms : int64 ndarray of shape (n,) or None
+        The group of each record that no release divides, where there are such.
     """
 
     codes: Codes
@@ -93,6 +96,7 @@ class Block:
     cell_low: Positions
     cell_high: Positions
     path: int
+    atoms: Codes | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,7 @@ class BlockwiseModel(Model):
             blocks.release()
             raise
         separation = None if table.last else self.separation(price)
-        finish = _FinishBlocks(forming, separation, table.number)
+        finish = FinishBlocks(forming, separation, table.number)
         table.tell("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), release=blocks.release)
 
@@ -258,6 +262,7 @@ class Contents:
     hashes: Codes
     values: Codes
     requirements: Requirements
+    atoms: Codes | None = None
 
     def take(self, rows: Codes) -> Contents:
         """Return those of some records."""
@@ -268,6 +273,7 @@ class Contents:
             self.hashes[rows],
             self.values[rows],
             self.requirements,
+            None if self.atoms is None else self.atoms[rows],
         )
 
 
@@ -285,17 +291,17 @@ class FormGroups:
         quasi_identifiers = self.generalizer.quasi_identifiers
         d = len(quasi_identifiers)
         keys = key_matrix(records, quasi_identifiers, self.criteria)
-        values, units = np.ascontiguousarray(keys[:, d + 2 :]), 0
+        values, pairs = np.ascontiguousarray(keys[:, d + 2 :]), None
         if self.criteria.units is not None:
-            numbers, units = numbered(values[:, -1])
-            values[:, -1] = self.criteria.first_value[-1] + numbers
+            values, pairs = paired(values)
         contents = Contents(
             codes=np.ascontiguousarray(keys[:, :d]),
             positions=np.empty((len(keys), d), np.float64),
             normalized=np.empty((len(keys), d), np.float64),
             hashes=np.ascontiguousarray(keys[:, d]),
             values=values,
-            requirements=self.criteria.requirements_among(units),
+            requirements=self.criteria.requirements_among(pairs),
+            atoms=records.column(ATOM).to_numpy() if ATOM in records.column_names else None,
         )
         for j, quasi_identifier in enumerate(quasi_identifiers):
             positions = quasi_identifier.positions(keys[:, j])
@@ -313,6 +319,20 @@ class FormGroups:
             order = rows[groups.order]
             sort_groups(contents.codes, contents.hashes, order, groups.starts)
             yield order, groups
+
+    def published(
+        self, contents: Contents, order: Codes, starts: Codes
+    ) -> tuple[list[pa.Array], ClassFigures]:
+        """Return what is published of classes, and their figures.
+
+        Parameters
+        ----------
+        contents : Contents
+        order : int64 ndarray of shape (n,)
+            Records, class by class.
+        starts : int64 ndarray of shape (classes + 1,)
+        """
+        return self.generalizer.generalize(contents.codes[order], starts)
 
     def _groups_of(self, leaf: Leaf, rows: Codes, contents: Contents) -> Groups:
         quasi_identifiers = self.generalizer.quasi_identifiers
@@ -334,6 +354,7 @@ class FormGroups:
                 cell_low=low,
                 cell_high=high,
                 path=leaf.path,
+                atoms=None if contents.atoms is None else contents.atoms[rows],
             )
         )
 
@@ -359,17 +380,32 @@ class _MeasureGroups:
 
 
 @dataclass(frozen=True)
-class _FinishBlocks:
-    """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker."""
+class FinishBlocks:
+    """Layers 2 (the rest of the tree), 3 and 5 for all blocks of one task, in a Python worker.
+
+    Parameters
+    ----------
+    forming : FormGroups
+    separation : OutlierSeparation or None
+        None keeps all groups whole.
+    number : int
+        The round.
+    restore : callable or None
+        Gives received records their own values back, where others brought them here.
+    """
 
     forming: FormGroups
     separation: OutlierSeparation | None
     number: int
+    restore: Callable[[pa.Table], pa.Table] | None = None
 
     def __call__(self, batches: Batches) -> Batches:
+        """Yield the batches of a round's result."""
         records = received_records(batches)
         if records is None:
             return
+        if self.restore is not None:
+            records = self.restore(records)
         contents = self.forming.contents(records)
         generalizer = self.forming.generalizer
         blocks = records.column(BLOCK).to_numpy()
@@ -395,15 +431,21 @@ class _FinishBlocks:
         records = records.drop_columns(BLOCK)
         packer = Packer()
         order, sizes = np.concatenate(kept), np.concatenate(classes)
+        # A group of which nothing stays is no class.
+        stays = sizes > 0
+        sizes = sizes[stays]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        published, figures = generalizer.generalize(contents.codes[order], starts)
-        paths = np.concatenate([groups.paths for groups in groups_of])
+        paths = np.concatenate([groups.paths for groups in groups_of])[stays]
+        if not len(order):
+            yield from self._packed(packer, Part.LEFT_OVER, records, np.concatenate(left_over))
+            return
+        published, figures = self.forming.published(contents, order, starts)
         own = [name for name in finished_schema(records.schema).names if name != CLASS_ID]
         names = np.repeat(paths.view(np.int64), sizes)
         yield from self._packed(packer, Part.FINISHED, records.select(own), order, names)
         whole = WholeGroups(
-            np.concatenate([np.diff(groups.starts) for groups in groups_of]),
-            np.concatenate(penalties),
+            np.concatenate([np.diff(groups.starts) for groups in groups_of])[stays],
+            np.concatenate(penalties)[stays],
         )
         weights = [one.weight for one in generalizer.quasi_identifiers]
         identifiers = pa.array(paths.view(np.int64))

@@ -19,6 +19,7 @@ from anonspark.core.columns import (
     PART,
     PAYLOAD_HASH,
     PENALTY,
+    SUBJECT,
     UNIT,
     WHOLE_PENALTY,
     WHOLE_SQUARES,
@@ -214,10 +215,11 @@ def finished_schema(records: pa.Schema) -> pa.Schema:
         The name of the record's class and the payload's keyed hash, which decide where in the
         release it stands and tell nothing of it that is not published (see
         :mod:`anonspark.layers.publish.division`); the payload; and whom it is about, where people
-        are counted, which is not published. In any order. What a class has in common is staged
-        with the class.
+        are counted or a ledger is kept, which is not published. In any order. What a class has in
+        common is staged with the class.
     """
-    own = (field for field in records if is_payload(field.name) or field.name == UNIT)
+    kept = (UNIT, SUBJECT)
+    own = (field for field in records if is_payload(field.name) or field.name in kept)
     return pa.schema([(CLASS_ID, pa.int64()), (PAYLOAD_HASH, pa.int64()), *own])
 
 

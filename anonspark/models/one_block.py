@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.criteria import Criteria
+from anonspark.kernels.criteria import group_satisfies
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
 from anonspark.layers.partition.growing import Leaf
@@ -74,7 +74,7 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
             contents.requirements,
         )
         rows = np.sort(groups.order[~normal])
-        if not _may_have_a_round(model.task.criteria, contents.values[rows]):
+        if not _may_have_a_round(contents, rows):
             break
         sizes = np.add.reduceat(normal, groups.starts[:-1], dtype=np.int64)
         kept = Classes(groups.order[normal], np.concatenate([[0], np.cumsum(sizes)]))
@@ -95,16 +95,15 @@ def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number:
     return Classes(rows[order], groups.starts)
 
 
-def _may_have_a_round(criteria: Criteria, values: Codes) -> bool:
+def _may_have_a_round(contents: Contents, rows: Codes) -> bool:
     """Return whether records left over could be a class."""
-    first = criteria.first_value
-    counts = [
-        np.bincount(values[:, place] - first[place], minlength=int(first[place + 1] - first[place]))
-        for place in range(len(criteria.sensitive))
-    ]
-    if criteria.units is not None and len(np.unique(values[:, -1])) < criteria.k:
-        return False
-    return criteria.satisfied_by(len(values), counts)
+    requirements = contents.requirements
+    counts = np.zeros(len(requirements.shares), np.int64)
+    return bool(
+        group_satisfies(
+            requirements, contents.values, rows, 0, len(rows), counts, np.empty_like(counts)
+        )
+    )
 
 
 def _penalty(model: BlockwiseModel, contents: Contents, classes: Classes) -> Decimal:

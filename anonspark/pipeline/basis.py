@@ -154,8 +154,8 @@ def _may_be_told(residual: Residual, criteria: Criteria) -> bool:
     distances, whose attacker knows the distribution of the whole input anyway (Li et al. 2007).
     """
     others = tuple(one for one in criteria.criteria if not one.is_distance)
-    enough = replace(criteria, criteria=others).satisfied_by(residual.rows, residual.counts)
-    return enough and residual.has_k_units
+    others_hold = residual.violates(replace(criteria, criteria=others)) is None
+    return residual.rows >= criteria.k and others_hold and residual.has_k_units
 
 
 def _without_values(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from anonspark.config.models import AutoOptions
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.choosing import Choice, choose_model
-from anonspark.models.model import Model
+from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.tasks import task_of
@@ -32,7 +33,16 @@ class ChosenModel:
     choice: Choice | None
 
 
-def choose(context: RunContext, snapshot: Snapshot, generalizer: Generalizer) -> ChosenModel:
+ModelMaker = Callable[[Task], Model]
+"""Makes a model that no configuration names."""
+
+
+def choose(
+    context: RunContext,
+    snapshot: Snapshot,
+    generalizer: Generalizer,
+    make_model: ModelMaker | None = None,
+) -> ChosenModel:
     """Return the model of a run; ``auto`` costs what choosing one does.
 
     Parameters
@@ -40,6 +50,8 @@ def choose(context: RunContext, snapshot: Snapshot, generalizer: Generalizer) ->
     context : RunContext
     snapshot : Snapshot
     generalizer : Generalizer
+    make_model : callable or None
+        Makes the model, whatever the configuration names.
 
     Raises
     ------
@@ -48,6 +60,8 @@ def choose(context: RunContext, snapshot: Snapshot, generalizer: Generalizer) ->
     """
     options = context.configuration.model
     task = task_of(context.configuration, generalizer, snapshot.criteria)
+    if make_model is not None:
+        return ChosenModel(make_model(task), None)
     if not isinstance(options, AutoOptions):
         return ChosenModel(create_model(options, task), None)
     with context.progress.stage("choose a model", rows=snapshot.rows):

@@ -9,6 +9,7 @@ from typing import Literal
 from anonspark.config import Configuration
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
+from anonspark.pipeline.request import Request
 from anonspark.progress import Progress
 
 Purpose = Literal["release", "demonstration", "comparison"]
@@ -29,6 +30,8 @@ class RunContext:
     progress : Progress
         Where to tell what is going on.
     purpose : str
+    request : Request or None
+        Of the recipient, where the release is one of a plan.
     """
 
     engine: Engine
@@ -37,6 +40,7 @@ class RunContext:
     started: datetime
     progress: Progress
     purpose: Purpose
+    request: Request | None = None
 
     @property
     def files(self) -> Files:

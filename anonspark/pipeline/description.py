@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -148,6 +149,12 @@ def release_manifest(
     units = findings.figures.units
     if units is not None:
         manifest["published"]["units"] = [list(pair) for pair in sorted(units.items())]
+    if context.request is not None:
+        manifest["recipient"] = context.request.entry(context.configuration.privacy.k)
+    of_people = findings.figures.of_people
+    if of_people is not None:
+        finite = [one if math.isfinite(one) else None for one in of_people]
+        manifest["published"]["criteria_of_people"] = finite
     if findings.version:
         manifest["input_version"] = dict(findings.version)
     if findings.choice is not None:

@@ -17,6 +17,7 @@ from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
+from anonspark.pipeline.request import Request
 from anonspark.redaction import Redacted
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
@@ -44,6 +45,8 @@ class Measured:
         None where the configuration does not ask for it.
     units : mapping of int to int or None
         Classes of each number of people whom their records are about; None where records count.
+    of_people : bool
+        Whether the criteria beyond k count people.
     """
 
     published: PublishedClasses
@@ -51,6 +54,7 @@ class Measured:
     presence: Presence | None = None
     information: Information | None = None
     units: Mapping[int, int] | None = None
+    of_people: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +71,9 @@ class Figures(Redacted):
         for the gates alone, never written.
     units : mapping of int to int or None
         Classes of each number of people; None where records count.
+    of_people : list of float or None
+        Figures of the criteria that count people, in the order of the configuration; None where
+        they count records.
     """
 
     summary: Row
@@ -76,6 +83,7 @@ class Figures(Redacted):
     risk: list[Row]
     counted: dict[str, int]
     units: Mapping[int, int] | None = None
+    of_people: list[float] | None = None
 
 
 def make_figures(
@@ -87,6 +95,7 @@ def make_figures(
     *,
     run_id: str,
     started: datetime,
+    request: Request | None = None,
 ) -> Figures:
     """Return the figures of a run.
 
@@ -101,6 +110,8 @@ def make_figures(
     run_id : str
     started : datetime
         With a time zone.
+    request : Request or None
+        Of the recipient, where the release is one of a plan.
     """
     dropped = snapshot.rows_read - snapshot.rows
     counts = {
@@ -114,6 +125,8 @@ def make_figures(
         "run_id": run_id,
         "started": started,
     }
+    if request is not None:
+        summary |= request.figures(configuration.privacy.k)
     if snapshot.units is not None and measured.units is not None:
         summary["smallest_units"] = min(measured.units)
         # Of records left out nothing may be told, nor whether somebody has no others.
@@ -132,6 +145,7 @@ def make_figures(
         risk=[row | own for row in risk],
         counted=counts | _missing_by_gate(basis),
         units=measured.units,
+        of_people=[one.measured for one in measured.criteria] if measured.of_people else None,
     )
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anonspark.config import Configuration
+from anonspark.config.models import MappingOptions
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.protocol import Engine
 from anonspark.layers.generalize.classes import Generalizer
+from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.snapshot import Inspection, inspect_input
 from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.model import Model
-from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values
+from anonspark.pipeline.mapping import apply_mapping
+from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.redaction import Redacted
@@ -147,7 +150,16 @@ def _look(engine: Engine, configuration: Configuration) -> tuple[Inspection, Gen
     with engine.reading(configuration.input.paths):
         inspection = inspect_input(engine, configuration)
     require_replaceable_output(files, configuration)
+    criteria = Criteria(configuration.privacy.k)
+    options = configuration.model
+    if isinstance(options, MappingOptions):
+        hierarchies = read_hierarchies(files, configuration)
+        mapping = apply_mapping(
+            engine, options, configuration, inspection.quasi_identifiers, hierarchies
+        )
+        generalizer = generalizer_of(configuration, mapping.quasi_identifiers)
+        task = task_of(configuration, generalizer, criteria)
+        return inspection, generalizer, mapping.make_model(task)
     generalizer = generalizer_of(configuration, inspection.quasi_identifiers)
     # A model may refuse what only the data show, such as levels that a hierarchy has not.
-    model = first_model(configuration, generalizer, Criteria(configuration.privacy.k))
-    return inspection, generalizer, model
+    return inspection, generalizer, first_model(configuration, generalizer, criteria)

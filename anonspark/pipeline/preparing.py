@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from anonspark.config import Configuration
-from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.protocol import Engine, OpenInput, Table
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
 from anonspark.pipeline.context import RunContext
@@ -43,8 +44,7 @@ def prepare(
     engine: Engine,
     configuration: Configuration,
     directory: str,
-    *,
-    table: Table | None = None,
+    open_input: OpenInput | None = None,
 ) -> Snapshot:
     """Read the input once and stage it, for one run or several.
 
@@ -55,8 +55,8 @@ def prepare(
         Of it count input, attributes, policy for missing values and seed.
     directory : str
         Where to stage; holds raw values, so it has to be private and removed afterwards.
-    table : Table or None
-        The input; None opens what the configuration names.
+    open_input : callable or None
+        Opens the input; None opens what the configuration names.
 
     Returns
     -------
@@ -71,9 +71,9 @@ def prepare(
     One pass over the input that writes Parquet, and a narrow one over what was written where text
     quasi-identifiers need their categories.
     """
-    paths = configuration.input.paths if table is None else ("the given DataFrame",)
+    paths = configuration.input.paths if open_input is None else ("the given DataFrame",)
     with engine.reading(paths):
-        return take_snapshot(engine, configuration, f"{directory}/snapshot", table)
+        return take_snapshot(engine, configuration, f"{directory}/snapshot", open_input)
 
 
 def prepare_run(
@@ -102,7 +102,8 @@ def prepare_run(
                 told = json.dumps(dict(context.engine.input_version(configuration)))
                 version = json.loads(staging.state.first_told("input-version", told))
             read = configuration.with_input(version)
-            snapshot = prepare(context.engine, read, staging.records, table=table)
+            given = None if table is None else partial(context.engine.open_input, given=table)
+            snapshot = prepare(context.engine, read, staging.records, given)
             # Whatever version it has, it is the input that the configuration names.
             snapshot = replace(snapshot, origin=configuration.input_fingerprint())
         # Before anything that another input would fail in.

@@ -13,11 +13,14 @@ import pyarrow as pa
 
 from anonspark.core.columns import PART, PENALTY, WHOLE_PENALTY, WHOLE_SQUARES, Part
 from anonspark.core.criteria import Criteria
+from anonspark.core.criterion import Criterion
+from anonspark.core.units import PeopleOfGroup
 from anonspark.engine.files import Files
 from anonspark.errors import GuaranteeError
 from anonspark.layers.evaluate.metrics import RoundResult
 from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.generalize.figures import class_schema
+from anonspark.layers.prepare.people import count_people, satisfied_by_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.prepare.units import has_units
@@ -47,6 +50,8 @@ class Residual:
         How often each value of each sensitive attribute of a criterion occurs among them.
     has_k_units : bool
         Whether they are about k people at least, where people are counted.
+    people : PeopleOfGroup or None
+        Where criteria count people.
     labels : pyarrow.Table or None
         The class that they are published as, of :attr:`anonspark.models.model.Suppressed.labels`;
         None where they are not published.
@@ -56,12 +61,19 @@ class Residual:
     rows: int
     counts: list[npt.NDArray[np.int64]]
     has_k_units: bool = True
+    people: PeopleOfGroup | None = None
     labels: pa.Table | None = None
 
     @property
     def published(self) -> bool:
         """Whether they are published, all their quasi-identifiers suppressed."""
         return self.labels is not None
+
+    def violates(self, criteria: Criteria) -> Criterion | None:
+        """Return the first criterion beyond k that they violate together, if any."""
+        if self.people is not None:
+            return criteria.violated_by_people(self.people)
+        return criteria.violated_by(self.rows, self.counts)
 
 
 @dataclass(frozen=True)
@@ -232,6 +244,8 @@ class _Rounds:
             if without - result.penalty_if_last < least:
                 return True
         left_over = self._left_over(path)
+        if self.criteria.counts_people:
+            return not satisfied_by_people(left_over, result.left_over, self.criteria)
         counts = count_values(left_over, self.criteria)
         return not (
             self.criteria.satisfied_by(result.left_over, counts)
@@ -350,12 +364,14 @@ def _stage_residual(
     model: Model, records: Records, rows: int, criteria: Criteria, path: str
 ) -> Residual:
     counts = count_values(records, criteria)
-    has_k = has_units(records, rows, criteria)
+    has_k = rows >= criteria.k and has_units(records, rows, criteria)
+    people = count_people(records, criteria) if criteria.counts_people else None
+    residual = Residual(records, rows, counts, has_k, people)
     suppressed = model.suppress(records)
     if suppressed is None:
-        return Residual(records, rows, counts, has_k)
-    if not (has_k and criteria.satisfied_by(rows, counts)):
-        violated = criteria.violated_by(rows, counts) if rows >= criteria.k else None
+        return residual
+    violated = residual.violates(criteria) if rows >= criteria.k else None
+    if not has_k or violated is not None:
         if violated is not None:
             what = f"violate {violated.describe()} on attribute {violated.attribute!r}"
         elif rows < criteria.k:
@@ -368,4 +384,4 @@ def _stage_residual(
             "set it to drop, or weaken the criteria; nothing was published"
         )
     suppressed.records.packed.stage(path)
-    return Residual(records, rows, counts, has_k, suppressed.labels)
+    return replace(residual, labels=suppressed.labels)

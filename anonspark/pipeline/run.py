@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.execution import ExecutionOptions
 from anonspark.config.metrics import MetricsOptions
+from anonspark.config.models import MappingOptions
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
@@ -29,16 +31,18 @@ from anonspark.layers.publish.staging import (
     remove_staging,
 )
 from anonspark.pipeline.basis import basis_of_figures
-from anonspark.pipeline.choosing import choose
+from anonspark.pipeline.choosing import ModelMaker, choose
 from anonspark.pipeline.context import Purpose, RunContext
-from anonspark.pipeline.description import Findings, published_form
+from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
 from anonspark.pipeline.judging import require_gates, require_little_drift
+from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
-from anonspark.pipeline.rounds import run_rounds
+from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import warn_of_staged
 from anonspark.pipeline.verifying import measure_information_kept, verify_staged
+from anonspark.pipeline.warnings.earlier_releases import earlier_release_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
@@ -47,6 +51,43 @@ from anonspark.verification.population import require_population
 
 # It names the staging directory.
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True)
+class StagedRelease:
+    """A release that is complete and proven, and not published yet.
+
+    Parameters
+    ----------
+    context : RunContext
+    staging : Staging
+        Holds it.
+    release : Release
+        What is said of it.
+    rounds : StagedRounds
+        The finished records and classes that it was written from.
+    form : PublishedForm
+    hierarchies : mapping of str to Hierarchy
+        Those that come from files.
+    """
+
+    context: RunContext
+    staging: Staging
+    release: Release
+    rounds: StagedRounds
+    form: PublishedForm
+    hierarchies: Mapping[str, Hierarchy]
+
+    def publish(self) -> Release:
+        """Put it in its place.
+
+        Raises
+        ------
+        ConfigurationError, PublishingError
+        """
+        output = self.context.configuration.output
+        commit(self.context.files, self.staging, overwrite=output.mode == "overwrite")
+        return self.release
 
 
 def run(
@@ -104,29 +145,87 @@ def run(
     identifiers of the input and one over the published columns that are as they were, each with a
     shuffle of hashes.
     """
-    files = engine.files
-    run_id = _name_of_run(files, configuration, run_id, resume=resume)
+    run_id = _name_of_run(engine.files, configuration, run_id, resume=resume)
     progress = progress or Progress()
     progress.run_id = run_id
-    started = datetime.now(UTC)
-    context = RunContext(engine, configuration, run_id, started, progress, purpose)
+    context = RunContext(engine, configuration, run_id, datetime.now(UTC), progress, purpose)
     release = released_before(engine, configuration, run_id)
     if release is not None:
-        # Of a process that was killed between its last steps.
-        place = place_of(
-            files, configuration.output.path, run_id, configuration.execution.staging_path
-        )
-        remove_staging(files, place)
+        forget_staging(context)
     else:
-        _require_usable_places(context, resume=resume)
-        warnings = seed_warnings(configuration) if purpose == "release" else []
-        tell_warnings(warnings)
-        with _staged(context, resume=resume) as staging:
-            prepared = prepare_run(context, staging, table=table, snapshot=snapshot)
-            release = _anonymize_and_publish(context, staging, prepared, warnings)
-    if configuration.metrics.append_to is not None:
-        append_to_history(files, configuration, release.summary, release.rounds)
+        with staged_release(context, table=table, snapshot=snapshot, resume=resume) as staged:
+            release = staged.publish()
+    append_figures(context, release)
     return release
+
+
+def forget_staging(context: RunContext) -> None:
+    """Remove what a process left that was killed between the last steps of a run.
+
+    Raises
+    ------
+    PublishingError
+    """
+    configuration = context.configuration
+    place = place_of(
+        context.files,
+        configuration.output.path,
+        context.run_id,
+        configuration.execution.staging_path,
+    )
+    remove_staging(context.files, place)
+
+
+def append_figures(context: RunContext, release: Release) -> None:
+    """Append the figures of a release to the tables of all runs, where the configuration says so.
+
+    Raises
+    ------
+    PublishingError
+    """
+    if context.configuration.metrics.append_to is not None:
+        append_to_history(context.files, context.configuration, release.summary, release.rounds)
+
+
+@contextmanager
+def staged_release(
+    context: RunContext,
+    *,
+    table: Table | None = None,
+    snapshot: Snapshot | None = None,
+    resume: bool = False,
+    make_model: ModelMaker | None = None,
+) -> Iterator[StagedRelease]:
+    """Make a release, prove it, judge it by the gates, and have it ready to be published.
+
+    Parameters
+    ----------
+    context : RunContext
+    table, snapshot, resume
+        As of :func:`run`.
+    make_model : callable or None
+        Makes the model; None takes the one that the configuration names.
+
+    Yields
+    ------
+    StagedRelease
+        What is staged is removed when the ``with`` block is left, however it is left; but see
+        ``resume``.
+
+    Raises
+    ------
+    ConfigurationError, DataError, GuaranteeError, PublishingError
+    """
+    _require_usable_places(context, resume=resume)
+    warnings = seed_warnings(context.configuration) if context.purpose == "release" else []
+    if context.request is None:
+        # A plan has told them once for all of its releases, and knows of those before.
+        if context.purpose == "release":
+            warnings += earlier_release_warnings(context.files, context.configuration)
+        tell_warnings(warnings)
+    with _staged(context, resume=resume) as staging:
+        prepared = prepare_run(context, staging, table=table, snapshot=snapshot)
+        yield _anonymize(context, staging, prepared, warnings, make_model)
 
 
 def _name_of_run(
@@ -143,7 +242,17 @@ def _name_of_run(
         run_id = find_resumable(
             files, configuration.output.path, configuration.execution.staging_path
         )
-    run_id = run_id or uuid.uuid4().hex[:12]
+    return require_run_id(run_id or uuid.uuid4().hex[:12])
+
+
+def require_run_id(run_id: str) -> str:
+    """Check an id of a run, which names a directory, and return it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot.
+    """
     if not _RUN_ID.fullmatch(run_id):
         raise ConfigurationError(
             "run id: expected at most 100 letters, digits, dots, hyphens and underscores, the "
@@ -202,15 +311,30 @@ def _identity(configuration: Configuration) -> str:
     return configuration.model_copy(update=alike).fingerprint()
 
 
-def _anonymize_and_publish(
-    context: RunContext, staging: Staging, prepared: Prepared, warnings: list[ReleaseWarning]
-) -> Release:
-    """Anonymize the prepared input, prove the staged release, and put it in its place."""
+def _anonymize(
+    context: RunContext,
+    staging: Staging,
+    prepared: Prepared,
+    warnings: list[ReleaseWarning],
+    make_model: ModelMaker | None,
+) -> StagedRelease:
+    """Anonymize the prepared input, and prove the staged release."""
     configuration, files, progress = context.configuration, context.files, context.progress
     snapshot = prepared.snapshot
     require_replaceable_output(files, configuration)
+    if isinstance(configuration.model, MappingOptions):
+        with progress.stage("read the mapping"):
+            mapping = apply_mapping(
+                context.engine,
+                configuration.model,
+                configuration,
+                snapshot.quasi_identifiers,
+                snapshot.hierarchies,
+            )
+        snapshot = replace(snapshot, quasi_identifiers=mapping.quasi_identifiers)
+        make_model = mapping.make_model
     form = published_form(configuration, snapshot.quasi_identifiers)
-    chosen = choose(context, snapshot, form.generalizer)
+    chosen = choose(context, snapshot, form.generalizer, make_model)
     if configuration.privacy.delta_presence is not None:
         # Before the work, for what can be known before.
         require_population(context.engine, configuration.privacy.delta_presence, form.attributes)
@@ -228,7 +352,7 @@ def _anonymize_and_publish(
         form = published_form(configuration, basis.quasi_identifiers)
     begin(files, staging)
     with progress.stage("publish", rows=snapshot.rows):
-        written = stage_records(context, staging, basis, form)
+        written = stage_records(context, staging, snapshot, basis, form)
     verified = verify_staged(context, staging, snapshot, chosen.model, basis, form)
     measured = verified.measured
     warnings = warnings + warn_of_staged(
@@ -243,6 +367,7 @@ def _anonymize_and_publish(
         replace(measured, information=information),
         run_id=context.run_id,
         started=context.started,
+        request=context.request,
     )
     gates = require_gates(context, figures)
     drifts = require_little_drift(context, figures)
@@ -250,8 +375,7 @@ def _anonymize_and_publish(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
-    commit(files, staging, overwrite=configuration.output.mode == "overwrite")
-    return Release(
+    release = Release(
         configuration.output.path,
         figures.summary,
         figures.rounds,
@@ -261,3 +385,4 @@ def _anonymize_and_publish(
         progress.seconds,
         warnings,
     )
+    return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

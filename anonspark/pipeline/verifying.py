@@ -18,6 +18,12 @@ from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
 from anonspark.pipeline.figures import Measured
 from anonspark.pipeline.left_out import write_left_out
+from anonspark.pipeline.people import (
+    measure_people_of_classes,
+    require_people,
+    require_whole_order,
+    with_told_shares,
+)
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.units import require_units
 from anonspark.release.regions import leaves_by_label
@@ -80,22 +86,32 @@ def verify_staged(
         data_format = context.configuration.output.format
         table = context.engine.published(f"{staging.release}/data", data_format)
         published = count_published_classes(table, form.columns)
-        criteria = measure_criteria(
-            table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
-        )
-        _require_promises(
-            published,
-            context.configuration.privacy.k,
-            [one for one in criteria if model.keeps(one.criterion)],
-            snapshot.rows - basis.left_out,
-        )
-        k = context.configuration.privacy.k
+        k, rows = context.configuration.privacy.k, snapshot.rows - basis.left_out
+        if snapshot.criteria.counts_people:
+            _require_promises(published, k, [], rows)
+            require_whole_order(snapshot.criteria, basis.left_out)
+            criteria = measure_people_of_classes(basis.rounds, snapshot.criteria, rows)
+            require_people([one for one in criteria if model.keeps(one.criterion)])
+            criteria = with_told_shares(criteria, basis, snapshot.criteria, rows)
+        else:
+            criteria = measure_criteria(
+                table, form.columns, snapshot.criteria.criteria, sensitive_values(snapshot.criteria)
+            )
+            kept = [one for one in criteria if model.keeps(one.criterion)]
+            _require_promises(published, k, kept, rows)
+            criteria = _with_told_distances(table, form.columns, criteria, basis)
         units = require_units(basis.rounds.finished, snapshot, published, k)
-        criteria = _with_told_distances(table, form.columns, criteria, basis)
         files = write_left_out(basis, snapshot.criteria, staging)
         _warn_of_violations(criteria, published)
         presence = _require_presence(context, table, snapshot, form)
-    return VerifiedRelease(table, Measured(published, criteria, presence, units=units), files)
+        measured = Measured(
+            published,
+            criteria,
+            presence,
+            units=units,
+            of_people=snapshot.criteria.counts_people,
+        )
+    return VerifiedRelease(table, measured, files)
 
 
 def _require_promises(

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from anonspark.config import Configuration
 from anonspark.core.columns import CLASS_ID
 from anonspark.core.figures import TABLES, arrow_schema
+from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
+from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
 from anonspark.layers.publish.division import divide
 from anonspark.layers.publish.staging import Staging
@@ -23,7 +26,7 @@ from anonspark.staged.records import bytes_of
 
 
 def stage_records(
-    context: RunContext, staging: Staging, basis: Basis, form: PublishedForm
+    context: RunContext, staging: Staging, snapshot: Snapshot, basis: Basis, form: PublishedForm
 ) -> list[PublishedFile]:
     """Write the records of a release; costs as :func:`divide` and :func:`write_records`.
 
@@ -50,7 +53,16 @@ def stage_records(
         configuration,
         form.generalizer,
         staging,
+        _pseudonym_key(configuration, snapshot),
     )
+
+
+def _pseudonym_key(configuration: Configuration, snapshot: Snapshot) -> bytes | None:
+    """Return the key of the pseudonyms, if there are any: of what makes a release what it is."""
+    if not configuration.output.pseudonyms:
+        return None
+    facts = snapshot.content_fingerprint(), configuration.settings_fingerprint()
+    return release_key(configuration.execution.seed, *facts)
 
 
 def stage_findings(

@@ -110,6 +110,11 @@ class Manifest(Redacted):
         return bool(self.configuration.get("missing", "drop") == "drop")
 
     @property
+    def recipient(self) -> Mapping[str, Any]:
+        """Who it was made for, and of which people; empty for a release of a single run."""
+        return self.document.get("recipient") or {}
+
+    @property
     def attributes(self) -> dict[str, Mapping[str, Any]]:
         """The configuration of each attribute, by name."""
         return dict(self.configuration.get("attributes", {}))

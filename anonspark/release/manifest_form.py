@@ -55,6 +55,8 @@ class _Published(_Part):
     left_out_values: Literal["told", "withheld"] = "told"
     sensitive_values: dict[str, Count] = {}
     units: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
+    # Null where it is infinite.
+    criteria_of_people: list[float | None] = []
     columns: list[str] = []
     quasi_identifier_columns: list[str]
     quasi_identifiers: list[_QuasiIdentifier]
@@ -151,6 +153,7 @@ class _Manifest(_Part):
     drift: list[_Drift] = []
     attempt: Count = 1
     chosen_model: dict[str, Any] = {}
+    recipient: dict[str, Any] = {}
     warnings: list[_Warning] = []
     files: list[_File] = []
 
@@ -159,9 +162,9 @@ class _Manifest(_Part):
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
     "_Attribute": {"order", "weight"},
-    "_Manifest": {"chosen_model", "input_version"},
+    "_Manifest": {"chosen_model", "input_version", "recipient"},
     # Of releases that count people.
-    "_Published": {"units"},
+    "_Published": {"units", "criteria_of_people"},
     # Of releases that Spark has made.
     "_Versions": {"spark", "pyspark", "pandas"},
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,10 @@ class ReadRecords:
         Key of the hashes; None where nothing is hashed.
     unit : tuple of str
         The columns that tell people apart.
+    companions : mapping of str to str
+        Staged names of columns that travel beside the records, unhashed, and their own.
+    pseudonymous : bool
+        Whether whom a record is about is published by a pseudonym, beside what is as it came.
     """
 
     plans: tuple[PlannedColumn, ...]
@@ -53,6 +58,8 @@ class ReadRecords:
     drops: bool
     seed: int | None = None
     unit: tuple[str, ...] = ()
+    companions: Mapping[str, str] = field(default_factory=dict)
+    pseudonymous: bool = False
 
     @classmethod
     def of(
@@ -62,6 +69,7 @@ class ReadRecords:
         *,
         identifiers: bool = False,
         seed: int | None = None,
+        companions: Mapping[str, str] = MappingProxyType({}),
     ) -> ReadRecords:
         """Return what reads a configuration's attributes, the identifiers if they are wanted."""
         payload = configuration.published_as_is
@@ -76,6 +84,8 @@ class ReadRecords:
             configuration.missing == "drop",
             seed,
             tuple(configuration.privacy.unit),
+            dict(companions),
+            bool(configuration.output.pseudonyms),
         )
 
     @property
@@ -83,7 +93,8 @@ class ReadRecords:
         """The columns of the input that are read, each once."""
         names = [plan.column.name for plan in self.plans]
         # A column may have two roles.
-        return list(dict.fromkeys([*names, *self.carried.values(), *self.unit]))
+        others = (*self.carried.values(), *self.unit, *self.companions.values())
+        return list(dict.fromkeys([*names, *others]))
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the records.
@@ -102,6 +113,7 @@ class ReadRecords:
         if self.seed is not None:
             fields += [pa.field(name, pa.int64()) for name in (RECORD_HASH, PAYLOAD_HASH)]
         fields += [pa.field(UNIT, pa.int64())] * bool(self.unit)
+        fields += [pa.field(name, given.field(own).type) for name, own in self.companions.items()]
         return pa.schema(fields)
 
     def records(self, batches: Batches, found: Found) -> Batches:
@@ -122,14 +134,17 @@ class ReadRecords:
                 quasi_identifier_column(i): one.values for i, one in enumerate(judged)
             }
             columns |= {name: batch.column(own) for name, own in self.carried.items()}
-            units = self._units(batch)
+            beside = self._units(batch)
+            beside |= {name: batch.column(own) for name, own in self.companions.items()}
             records = pa.RecordBatch.from_pydict(columns)
             if not kept.all():
                 records = records.filter(pa.array(kept))
-                units = [one.filter(pa.array(kept)) for one in units]
-            records = records if self.seed is None else self._hashed(records, found)
-            for own in units:
-                records = records.append_column(UNIT, own)
+                beside = {name: one.filter(pa.array(kept)) for name, one in beside.items()}
+            if self.seed is not None:
+                people = [beside[UNIT]] if self.pseudonymous else []
+                records = self._hashed(records, people, found)
+            for name, own in beside.items():
+                records = records.append_column(name, own)
             yield records
 
     def _kept(self, judged: Sequence[Judged], rows: int) -> np.ndarray:
@@ -138,10 +153,10 @@ class ReadRecords:
             kept &= ~one.missing
         return kept
 
-    def _units(self, batch: pa.RecordBatch) -> list[pa.Array]:
+    def _units(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         """Return who each record is about, one column or none."""
         if not self.unit:
-            return []
+            return {}
         reading = Reading(UNIT, UNIT, None, ("", *self.markers))
         values, gone = [], np.zeros(len(batch), bool)
         for name in self.unit:
@@ -149,12 +164,14 @@ class ReadRecords:
             # Two spellings of a number would be two people.
             values.append(pc.ascii_trim(own, " ") if is_text(own.type) else own)
             gone |= np.asarray(missing.to_numpy(zero_copy_only=False), bool)
-        return [pa.array(content_hash(values, self.seed), mask=gone)]
+        return {UNIT: pa.array(content_hash(values, self.seed), mask=gone)}
 
-    def _hashed(self, records: pa.RecordBatch, found: Found) -> pa.RecordBatch:
+    def _hashed(
+        self, records: pa.RecordBatch, people: Sequence[pa.Array], found: Found
+    ) -> pa.RecordBatch:
         names = [name for name in records.schema.names if is_payload(name)]
         hashes = content_hash(records.columns, self.seed)
-        payload = [records.column(name) for name in names]
+        payload = [*(records.column(name) for name in names), *people]
         own = content_hash(payload, self.seed, rows=len(records))
         found.add_hashes(hashes)
         return pa.RecordBatch.from_arrays(

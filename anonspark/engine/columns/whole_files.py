@@ -38,16 +38,14 @@ _MOST_DISTINCT = 4096
 
 
 @dataclass(frozen=True)
-class PrepareFiles:
-    """Reads the records of whole files, packs them, and tells what was found in them.
+class PrepareRecords:
+    """Reads records, packs them, and tells what was found in them.
 
     What was found is written beside what was packed, by the same attempt of a task, so that it is
     counted once however often tasks run.
 
     Parameters
     ----------
-    columns : pyarrow.Schema
-        The columns of the input that are read.
     reader : ReadRecords
     pack : callable
         Takes a task's records, yields batches.
@@ -55,7 +53,6 @@ class PrepareFiles:
         Of these batches.
     """
 
-    columns: pa.Schema
     reader: ReadRecords
     pack: OnBatches
     packed: pa.Schema
@@ -65,26 +62,51 @@ class PrepareFiles:
         """Of the rows: those of the batches, with a part and a text for what was found."""
         return pa.schema([*self.packed, (FOUND_TEXT, pa.string()), (PART, pa.string())])
 
-    def __call__(self, files: Batches) -> Batches:
+    def __call__(self, rows: Batches) -> Batches:
         """Yield the rows of a task, the last of which tells what was found.
+
+        Parameters
+        ----------
+        rows : iterator of pyarrow.RecordBatch
+            Of the input; see :attr:`ReadRecords.columns`.
+        """
+        found = Found(most_distinct=_MOST_DISTINCT)
+        for batch in self.pack(self.reader.records(rows, found)):
+            told = [pa.nulls(len(batch), pa.string()), pa.repeat(BATCHES, len(batch))]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
+        nothing = [pa.nulls(1, field.type) for field in self.packed]
+        told = [pa.array([found.to_text()]), pa.array([FOUND])]
+        yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
+
+
+@dataclass(frozen=True)
+class PrepareFiles:
+    """Reads the records of whole files, packs them, and tells what was found in them.
+
+    Parameters
+    ----------
+    columns : pyarrow.Schema
+        The columns of the input that are read.
+    prepare : PrepareRecords
+    """
+
+    columns: pa.Schema
+    prepare: PrepareRecords
+
+    def __call__(self, files: Batches) -> Batches:
+        """Yield the rows of a task; see :class:`PrepareRecords`.
 
         Parameters
         ----------
         files : iterator of pyarrow.RecordBatch
             With one column, of the bytes of files.
         """
-        found = Found(most_distinct=_MOST_DISTINCT)
         contents = (
             value.as_buffer() for batch in files for value in batch.column(0) if value.is_valid
         )
-        decoded = (one for content in contents for one in decode_file(content, self.columns))
-        for batch in self.pack(self.reader.records(decoded, found)):
-            rows = len(batch)
-            told = [pa.nulls(rows, pa.string()), pa.repeat(BATCHES, rows)]
-            yield pa.RecordBatch.from_arrays([*batch.columns, *told], schema=self.schema)
-        nothing = [pa.nulls(1, field.type) for field in self.packed]
-        told = [pa.array([found.to_text()]), pa.array([FOUND])]
-        yield pa.RecordBatch.from_arrays([*nothing, *told], schema=self.schema)
+        return self.prepare(
+            one for content in contents for one in decode_file(content, self.columns)
+        )
 
 
 def decode_file(

@@ -71,6 +71,23 @@ class LocalEngine:
         """Return no options: the formats of local files keep no versions."""
         return {}
 
+    def open_source(self, configuration: Configuration) -> LocalTable:
+        """Open the table that a configuration names, as it lies there."""
+        options = configuration.input
+        wanted = WantedColumns(
+            {name: one.role != "identifier" for name, one in configuration.attributes.items()},
+            options.missing_columns,
+            "input.missing_columns",
+        )
+        return self.open_table(
+            options.paths,
+            options.format,
+            options.options,
+            key="input.path",
+            section="input",
+            wanted=wanted,
+        )
+
     def open_input(
         self,
         configuration: Configuration,
@@ -78,22 +95,8 @@ class LocalEngine:
         given: Table | None = None,
     ) -> LocalInput:
         """Open a table of people."""
-        if given is None:
-            options = configuration.input
-            wanted = WantedColumns(
-                {name: one.role != "identifier" for name, one in configuration.attributes.items()},
-                options.missing_columns,
-                "input.missing_columns",
-            )
-            given = self.open_table(
-                options.paths,
-                options.format,
-                options.options,
-                key="input.path",
-                section="input",
-                wanted=wanted,
-            )
-        return LocalInput.of(given, configuration, hierarchies)
+        table = self.open_source(configuration) if given is None else given
+        return LocalInput.of(table, configuration, hierarchies)
 
     def reading(
         self, paths: tuple[str, ...], key: str = "input.path: "

@@ -35,7 +35,7 @@ from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
-from anonspark.engine.spark.tables import open_table
+from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 
@@ -75,6 +75,15 @@ class SparkEngine:
         with opening_table(options.paths, options.format, "input.path", "input"):
             return current_version(self.session, options.paths, options.format, options.options)
 
+    def open_source(self, configuration: Configuration) -> SparkTable:
+        """Open the table that a configuration names, as it lies there."""
+        return self.wrap(self._opened(configuration).frame)
+
+    def _opened(self, configuration: Configuration) -> OpenedTable:
+        # Of a look at the input that no run came of.
+        self._close_snapshots()
+        return open_input(self.session, configuration, self._held)
+
     def open_input(
         self,
         configuration: Configuration,
@@ -83,9 +92,7 @@ class SparkEngine:
     ) -> SparkInput:
         """Open a table of people."""
         if given is None:
-            # Of a look at the input that no run came of.
-            self._close_snapshots()
-            opened = open_input(self.session, configuration, self._held)
+            opened = self._opened(configuration)
             return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)
 

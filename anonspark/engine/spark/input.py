@@ -26,7 +26,14 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.columns.judging import Found
 from anonspark.engine.columns.planning import plan_columns as plan_columns_of_files
 from anonspark.engine.columns.reading import ReadRecords
-from anonspark.engine.columns.whole_files import BATCHES, FOUND, FOUND_TEXT, PART, PrepareFiles
+from anonspark.engine.columns.whole_files import (
+    BATCHES,
+    FOUND,
+    FOUND_TEXT,
+    PART,
+    PrepareFiles,
+    PrepareRecords,
+)
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
@@ -135,12 +142,13 @@ class SparkInput:
         if isinstance(whole, str):
             _LOGGER.info("the input is handed over row by row, because of %s", whole)
             return self._stage_rows(path, pack, schema, seed)
-        return self._stage_files(path, PrepareFiles(whole.columns, reader, pack, schema), whole)
+        return self._stage_files(path, PrepareRecords(reader, pack, schema), whole)
 
-    def _stage_files(self, path: str, prepare: PrepareFiles, whole: WholeFiles) -> Staged:
+    def _stage_files(self, path: str, prepare: PrepareRecords, whole: WholeFiles) -> Staged:
         session = self.table.sparkSession
         with one_row_at_a_time(session):
-            rows = map_batches(whole.contents(session), prepare, spark_schema(prepare.schema))
+            from_files = PrepareFiles(whole.columns, prepare)
+            rows = map_batches(whole.contents(session), from_files, spark_schema(prepare.schema))
             write_parts(rows, path, PART)
         told = session.read.schema(f"{FOUND_TEXT} string").parquet(f"{path}/{PART}={FOUND}")
         total = Found()
@@ -161,7 +169,9 @@ class SparkInput:
         keyed = with_units(keyed, self.configuration, key)
         units = [UNIT] * bool(self.configuration.privacy.unit)
         content = [sf.col(name) for name in self.content]
-        payload = [sf.col(name) for name in self.content if is_payload(name)]
+        published = [name for name in self.content if is_payload(name)]
+        people = [UNIT] * bool(self.configuration.output.pseudonyms)
+        payload = [sf.col(name) for name in (*published, *people)]
         hashed = keyed.withColumn(RECORD_HASH, content_hash(content, key)).withColumn(
             PAYLOAD_HASH, content_hash(payload, key)
         )

@@ -286,6 +286,9 @@ class SparkTable:
         self, path: str, part: str, parts: Sequence[str], sums: Sequence[str]
     ) -> Mapping[str, Mapping[str, Any]]:
         """Write the rows to a new directory, each part to a directory of its own."""
+        if not sums:
+            write_parts(self.frame, path, part)
+            return {one: {} for one in parts}
         observation = Observation("staged")
         figures = [
             sf.sum(sf.when(sf.col(part) == one, sf.col(name))).alias(f"{one} {name}")

@@ -6,6 +6,7 @@
     state/attempt-1.ended           it has ended by itself
     state/identity-input.txt, ...   fingerprints that the attempts have to agree in
     state/input-version.txt         options that read the version of the input
+    state/kept-frozen.json, ...     what else is whole that all attempts share
     state/round-1.json              the round's result and where it is staged
 """
 
@@ -19,10 +20,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from anonspark.engine.files import Files
+from anonspark.engine.processes import process_identity
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.layers.evaluate.metrics import RoundResult
 
@@ -165,6 +166,35 @@ class RunState:
         self.files.write_atomically(path, value)
         return value
 
+    def kept(self, name: str) -> str | None:
+        """Return what an attempt told of a directory that all share; None where none is whole."""
+        path = self._kept_file(name)
+        return self.files.read_text(path) if self.files.exists(path) else None
+
+    def keep(self, name: str, told: str) -> None:
+        """Note that a directory that all attempts share is whole.
+
+        Parameters
+        ----------
+        name : str
+        told : str
+            What another attempt has to know of it.
+
+        Raises
+        ------
+        PublishingError
+            If another process has taken the run over.
+        """
+        self.require_newest()
+        self.files.write_atomically(self._kept_file(name), told)
+
+    def forget(self, name: str) -> None:
+        """Make a directory that all attempts share again, which nobody relies on meanwhile."""
+        self.files.delete(self._kept_file(name))
+
+    def _kept_file(self, name: str) -> str:
+        return f"{self.directory}/kept-{name}.json"
+
     def finished_round(self, number: int) -> FinishedRound | None:
         """Return a round that an attempt has finished, None where none has."""
         path = self._round_file(number)
@@ -243,20 +273,3 @@ def is_at_work(files: Files, directory: str) -> bool:
     if identity is None or known["host"] != socket.gethostname():
         return False
     return process_identity(int(identity.split()[1])) == identity
-
-
-def process_identity(process: int) -> str | None:
-    """Return what no other process of any machine has, now or later; None where it is not known.
-
-    Process ids come again after a restart, so the start of machine and process belong to it.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name in parentheses may hold blanks; the start is the 22nd field, the 20th behind it.
-    fields = status.rpartition(")")[2].split()
-    if fields[0] in "ZX":  # ended, and nobody has asked how
-        return None
-    return f"{boot} {process} {fields[19]}"

@@ -37,7 +37,7 @@ _PRIVATE = "raw-records-at.txt"
 # All that runs make in their staging directories; attempts are numbered. Hadoop's local file system
 # adds checksums, and half-written files have the name of the whole one.
 _STAGED = re.compile(
-    r"state|rounds|(?:records|release|written|manifest)-\d+|"
+    r"state|rounds|kept|(?:records|release|written|manifest)-\d+|"
     rf"\.?(?:{'|'.join(map(re.escape, (_REPLACED, _NAMES, _PRIVATE)))})(?:\.writing)?(?:\.crc)?|"
     rf"\.\.{re.escape(_PRIVATE)}\.writing\.crc"
 )
@@ -92,6 +92,11 @@ class Place:
     def rounds(self) -> str:
         """Directory of the rounds of all attempts; raw records, never published."""
         return f"{self.private}/rounds"
+
+    @property
+    def kept(self) -> str:
+        """Directory of what else all attempts share; raw records, never published."""
+        return f"{self.private}/kept"
 
 
 @dataclass(frozen=True)
@@ -477,6 +482,9 @@ def _remove_unfinished(files: Files, staging: Staging) -> None:
                 break
             finished[f"round={number}"] = one.path
             number += 1
+        for directory in files.children(place.kept):
+            if state.kept(directory.rpartition("/")[2]) is None:
+                files.delete(directory)
         for directory in files.children(place.rounds):
             kept = finished.get(directory.rpartition("/")[2])
             if kept is None:
@@ -495,7 +503,8 @@ def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) ->
             # It belongs to another process.
             return
         finished = state.rounds_finished if keep and state is not None else 0
-        if state is None or not finished:
+        shared = len(files.children(place.kept)) if keep else 0
+        if state is None or not finished + shared:
             _delete(files, place)
             return
         staging = Staging(place, state)
@@ -503,10 +512,11 @@ def _close(files: Files, place: Place, state: RunState | None, *, keep: bool) ->
             files.delete(path)
         state.end()
         _LOGGER.warning(
-            "%s is kept, with raw records: %d finished rounds. Continue with --resume --run-id %s, "
-            "or remove it with anonspark clean",
+            "%s is kept, with raw records: %d finished %s. Continue with --resume --run-id %s, or "
+            "remove it with anonspark clean",
             place.private,
-            finished,
+            finished or shared,
+            "rounds" if finished else "steps",
             place.run_id,
         )
         restore_output(files, place)

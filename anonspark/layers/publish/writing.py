@@ -14,10 +14,12 @@ from anonspark.config import Configuration
 from anonspark.core.columns import (
     CLASS_ID,
     PAYLOAD_HASH,
+    UNIT,
     is_published,
     payload_column,
     published_column,
 )
+from anonspark.core.pseudonyms import PSEUDONYM, pseudonyms_of
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.classes import Generalizer
@@ -59,6 +61,8 @@ def _published_columns(
         elif name in configuration.published_as_is:
             place = configuration.published_as_is.index(name)
             columns.append((name, payload_column(place)))
+        elif name in configuration.output.pseudonyms:
+            columns.append((configuration.output.pseudonyms[name], UNIT))
     return columns
 
 
@@ -107,11 +111,14 @@ class _InOrder:
         A class that is not among those sent.
     most_bytes : int
         What the records take that are handed over together.
+    key : bytes or None
+        Of the pseudonyms, where there are some.
     """
 
     columns: Mapping[str, str]
     suppressed: pa.Table | None
     most_bytes: int
+    key: bytes | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         received = list(received_tables(batches))
@@ -128,6 +135,8 @@ class _InOrder:
         step = max(self.most_bytes * len(records) // self._bytes(records, classes, owners), 1)
         for start in range(0, len(records), step):
             own = without_dictionaries(records.take(pa.array(order[start : start + step])))
+            if self.key is not None:
+                own = _with_pseudonyms(own, self.key)
             common = classes.take(pa.array(owners[start : start + step]))
             arrays = [
                 (common if is_published(staged) else own).column(staged)
@@ -142,6 +151,13 @@ class _InOrder:
         for name in filter(is_published, classes.column_names):
             total += int(bytes_of_each(classes.column(name).chunk(0))[owners].sum())
         return total
+
+
+def _with_pseudonyms(records: pa.Table, key: bytes) -> pa.Table:
+    """Return records with pseudonyms in place of what tells people apart."""
+    place = records.schema.get_field_index(UNIT)
+    pseudonyms = pseudonyms_of(records.column(UNIT).to_numpy(), key)
+    return records.set_column(place, UNIT, pseudonyms)
 
 
 def _places_of(names: npt.NDArray[np.int64], known: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -169,6 +185,7 @@ def write_records(
     configuration: Configuration,
     generalizer: Generalizer,
     staging: Staging,
+    key: bytes | None = None,
 ) -> list[PublishedFile]:
     """Write the records of all finished classes to the directory ``data`` of a release.
 
@@ -186,6 +203,8 @@ def write_records(
     generalizer : Generalizer
     staging : Staging
         Of the release.
+    key : bytes or None
+        Of the pseudonyms, see :func:`anonspark.core.pseudonyms.release_key`.
 
     Returns
     -------
@@ -198,9 +217,9 @@ def write_records(
     the engine's own writer writes is read once more, in two jobs.
     """
     columns = dict(_published_columns(configuration, generalizer))
+    fields = {UNIT: pa.field(UNIT, PSEUDONYM)}
     schema = pa.schema(
-        (classes if is_published(staged) else finished)
-        .schema.field(staged)
+        fields.get(staged, (classes if is_published(staged) else finished).schema.field(staged))
         .with_name(name)
         .with_nullable(True)
         for name, staged in columns.items()
@@ -208,7 +227,7 @@ def write_records(
     labels = [CLASS_ID, *(name for name in classes.schema.names if is_published(name))]
     packed = finished.packed.union(classes.packed)
     sent = packed.send(_SendToFiles(division, labels), SENT, division.files)
-    table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES), schema)
+    table = sent.map_batches(_InOrder(columns, suppressed, _ROW_GROUP_BYTES, key), schema)
     data_format = configuration.output.format
     published = table.publish(data_format, staging.release, "data", staging.written)
     if published.slowly_because_of is not None:

@@ -65,6 +65,60 @@ CASES: dict[str, dict[str, Any]] = {
         "attributes": {**ATTRIBUTES, "city": "insensitive"},
         "privacy": {"k": 5, "unit": "city"},
     },
+    "criteria of units": {
+        "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
+        "attributes": {
+            **ATTRIBUTES,
+            "city": "insensitive",
+            "sex": "insensitive",
+            "income": "sensitive",
+        },
+        "privacy": {
+            "k": 4,
+            "unit": ["city", "sex"],
+            "l_diversity": [
+                {"attribute": "diagnosis", "l": 3},
+                {"attribute": "diagnosis", "l": 1.5, "kind": "entropy"},
+            ],
+            "t_closeness": {"attribute": "income", "t": 0.7, "distance": "ordered"},
+        },
+    },
+    "shares of units": {
+        "model": {"name": "canon"},
+        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
+        "privacy": {
+            "k": 4,
+            "unit": ["city", "sex"],
+            "alpha_k_anonymity": {"attribute": "diagnosis", "alpha": 0.9},
+            "beta_likeness": {"attribute": "diagnosis", "beta": 3.0},
+            # Met by any class: its figure is measured all the same.
+            "t_closeness": {"attribute": "diagnosis", "t": 1.0},
+        },
+    },
+    "pseudonyms": {
+        "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
+        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
+        "privacy": {
+            "k": 4,
+            "unit": ["city", "sex"],
+            "l_diversity": {"attribute": "diagnosis", "l": 3},
+        },
+        "output": {"pseudonyms": {"city": "person"}},
+    },
+    "full-domain of units": {
+        "model": {"name": "full-domain", "driver_tuples": 1000},
+        "attributes": {
+            "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
+            "diagnosis": "sensitive",
+            "city": "insensitive",
+            "sex": "insensitive",
+        },
+        "privacy": {
+            "k": 4,
+            "unit": ["city", "sex"],
+            "l_diversity": {"attribute": "diagnosis", "l": 3},
+        },
+    },
     "diverse": {"model": {"name": "smondrian"}, "privacy": DIVERSE},
     "close": {
         "model": {"name": "su-mondrian", "rho": 2},
