@@ -23,7 +23,7 @@ from anonspark.engine.spark.session import open_session
 from anonspark.models import blockwise
 
 
-class FailingFinish(blockwise._FinishBlocks):
+class FailingFinish(blockwise.FinishBlocks):
     """A kernel that quotes records in its error."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -34,7 +34,7 @@ class FailingFinish(blockwise._FinishBlocks):
 
 def run_case(case: dict[str, Any], folder: Path) -> None:
     fails = case.get("fails", False)
-    patched = mock.patch.object(blockwise, "_FinishBlocks", FailingFinish)
+    patched = mock.patch.object(blockwise, "FinishBlocks", FailingFinish)
     with (
         (folder / f"{case['name']}.out").open("w") as out,
         (folder / f"{case['name']}.err").open("w") as err,

@@ -49,13 +49,13 @@ import sys
 from anonspark.cli.application import main
 from anonspark.models import blockwise
 
-class Failing(blockwise._FinishBlocks):
+class Failing(blockwise.FinishBlocks):
     def __call__(self, batches):
         for batch in batches:
             raise ValueError(f"Kryptonitis {batch.column(0)[0]}")
         yield from super().__call__([])
 
-blockwise._FinishBlocks = Failing
+blockwise.FinishBlocks = Failing
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 
