@@ -12,14 +12,29 @@ from typing import TYPE_CHECKING, Any
 from anonspark._version import __version__
 
 if TYPE_CHECKING:
-    from anonspark.api import Release, anonymize, verify, verify_together
+    from anonspark.api import (
+        Distribution,
+        Release,
+        anonymize,
+        distribute,
+        verify,
+        verify_together,
+    )
 
-__all__ = ["Release", "__version__", "anonymize", "verify", "verify_together"]
+__all__ = [
+    "Distribution",
+    "Release",
+    "__version__",
+    "anonymize",
+    "distribute",
+    "verify",
+    "verify_together",
+]
 
 
 def __getattr__(name: str) -> Any:
     # Late: Spark and Numba take a second, which a mistake on the command line need not wait for.
-    if name in ("Release", "anonymize", "verify", "verify_together"):
+    if name in __all__:
         from anonspark import api
 
         return getattr(api, name)

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from anonspark.api.distribution import Distribution
 from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
 from anonspark.engine.choice import Work, choose_engine
@@ -15,7 +16,7 @@ from anonspark.verification.pair_relation import Statement
 from anonspark.verification.release_pairs import Attack, JointVerification
 from anonspark.verification.result import Verification
 
-__all__ = ["Release", "anonymize", "verify", "verify_together"]
+__all__ = ["Distribution", "Release", "anonymize", "distribute", "verify", "verify_together"]
 
 
 def anonymize(
@@ -85,6 +86,75 @@ def anonymize(
     """
     release: Release[Frame] = _functions_for(table).anonymize(table, config, staging)
     return release
+
+
+def distribute(
+    table: Frame,
+    plan: Mapping[str, Any],
+    *,
+    staging: str | None = None,
+    run_id: str | None = None,
+) -> Distribution[Frame]:
+    """Make a release for each recipient of a plan, or none if together they tell too much.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of the kinds that :func:`anonymize` takes.
+    plan : mapping
+        As in the YAML file of a plan; ``base.input.path`` and ``output`` are not needed.
+    staging : str or None
+        Private directory that all executors reach, as of :func:`anonymize`; the releases are in it
+        afterwards.
+    run_id : str or None
+        Name of the run, which a ledger is told; None makes a random one.
+
+    Returns
+    -------
+    Distribution
+        The releases by recipient, and what the joint check found.
+
+    Raises
+    ------
+    ConfigurationError
+        If plan or base are wrong, or the table is of another kind.
+    EnvironmentProblem
+        If the DataFrame is one of Spark Connect, or memory runs out.
+    DataError
+        If the table does not fit the plan.
+    GuaranteeError
+        If a criterion does not hold, of a release or of several together; nothing is left.
+    PublishingError
+        If staging or ledger cannot be written.
+
+    Notes
+    -----
+    The work of ``anonspark distribute``: see :func:`anonspark.recipients.distribute.distribute`.
+    A DataFrame of Spark is computed once, of its columns those alone that the plan names; where
+    its session's settings mean something else than ours, it is kept in the memory and on the disks
+    of the executors.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> people = pandas.DataFrame(
+    ...     {"name": range(40), "age": range(40), "size": [7 * n % 40 for n in range(40)]}
+    ... )
+    >>> roles = {"name": "identifier", "age": "quasi_identifier", "size": "quasi_identifier"}
+    >>> plan = {
+    ...     "base": {"attributes": roles, "privacy": {"k": 5}},
+    ...     "subject": "name",
+    ...     "recipients": {
+    ...         "office": {"approved": "yes", "columns": ["age", "size"]},
+    ...         "press": {"approved": "yes", "columns": ["age"], "where": {"size": {"min": 10}}},
+    ...     },
+    ... }
+    >>> with distribute(people, plan) as given:
+    ...     sorted(given.releases), min(given.coalitions["smallest"]) >= 5
+    (['office', 'press'], True)
+    """
+    given: Distribution[Frame] = _functions_for(table).distribute(table, plan, staging, run_id)
+    return given
 
 
 def verify(

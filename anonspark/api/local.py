@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
 from anonspark.api.release import DATA, GIVEN, Frame, Release, given_configuration
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
@@ -21,6 +22,8 @@ from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
+from anonspark.recipients.distribute import distribute as carry_out
+from anonspark.recipients.plan import parse_plan
 from anonspark.release.manifest import read_manifest
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
@@ -46,11 +49,7 @@ def anonymize(
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
         configuration = given_configuration(config, path, engine.files.read_document)
-        if configuration.execution.engine == "spark":
-            raise ConfigurationError(
-                "execution.engine: found spark, but the given table is none of Spark's; give "
-                "spark.createDataFrame(table), or leave the key out"
-            )
+        _require_engine(configuration)
         _run(engine, configuration, given)
         return _open(engine, path, temporary, table)
     except BaseException:
@@ -108,6 +107,47 @@ def _open(engine: LocalEngine, path: str, temporary: str | None, like: Frame) ->
             shutil.rmtree(temporary, ignore_errors=True)
 
     return Release.of(path, manifest.document, read, prove, close)
+
+
+def distribute(
+    table: Frame, plan: Mapping[str, Any], staging: str | None, run_id: str | None
+) -> Distribution[Frame]:
+    """Carry a plan out; see :func:`anonspark.api.distribute`."""
+    engine = LocalEngine()
+    given = _table(engine, table)
+    temporary = None
+    if staging is None:
+        temporary = staging = tempfile.mkdtemp(prefix="anonspark-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    directory = new_directory(staging)
+
+    def close() -> None:
+        engine.files.delete(directory)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    try:
+        parsed = parse_plan(given_plan(plan, directory), engine.files.read_document)
+        _require_engine(parsed.base)
+        made = carry_out(engine, parsed, run_id=run_id, table=given)
+        releases = {
+            name: _open(engine, one.path, None, table) for name, one in made.releases.items()
+        }
+        coalitions: Frame = _as_given(
+            pa.Table.from_pylist(made.coalitions, schema=COALITIONS), table
+        )
+        return Distribution(releases, coalitions, made.other_strategy, close)
+    except BaseException:
+        close()
+        raise
+
+
+def _require_engine(configuration: Configuration) -> None:
+    if configuration.execution.engine == "spark":
+        raise ConfigurationError(
+            "execution.engine: found spark, but the given table is none of Spark's; give "
+            "spark.createDataFrame(table), or leave the key out"
+        )
 
 
 def verify(

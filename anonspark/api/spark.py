@@ -15,14 +15,17 @@ from typing import Any, TypeVar, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
+from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
 from anonspark.api.release import DATA, GIVEN, Release, given_configuration
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Table
+from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
+from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import open_session, require_classic
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
@@ -30,6 +33,8 @@ from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
+from anonspark.recipients.distribute import distribute as carry_out
+from anonspark.recipients.plan import Plan, parse_plan
 from anonspark.release.manifest import read_manifest
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
@@ -51,18 +56,7 @@ def anonymize(
     """Anonymize a DataFrame; see :func:`anonspark.api.anonymize`."""
     spark = table.sparkSession
     require_classic(spark)
-    if staging is None and not str(spark.sparkContext.master).startswith("local"):
-        raise ConfigurationError(
-            "staging: none is given, and Spark runs on a cluster; expected a private directory "
-            "that all executors reach, such as hdfs:///tmp/anonspark"
-        )
-    temporary = None
-    if staging is None:
-        temporary = tempfile.mkdtemp(prefix="anonspark-")
-        # Not before: DataFrames that were made from the release may outlive it.
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        # With its scheme, for Spark may take other paths for those of another file system.
-        staging = Path(temporary).as_uri()
+    staging, temporary = _staging(spark, staging)
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
         configuration = given_configuration(config, path, FileSystem(spark).read_document)
@@ -74,6 +68,66 @@ def anonymize(
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _staging(spark: SparkSession, staging: str | None) -> tuple[str, str | None]:
+    """Return where to work, and the temporary directory that this is, or None.
+
+    Raises
+    ------
+    ConfigurationError
+        If no directory is given, and Spark runs on a cluster.
+    """
+    if staging is not None:
+        return staging, None
+    if not str(spark.sparkContext.master).startswith("local"):
+        raise ConfigurationError(
+            "staging: none is given, and Spark runs on a cluster; expected a private directory "
+            "that all executors reach, such as hdfs:///tmp/anonspark"
+        )
+    temporary = tempfile.mkdtemp(prefix="anonspark-")
+    # Not before: DataFrames that were made from the release may outlive it.
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    # With its scheme, for Spark may take other paths for those of another file system.
+    return Path(temporary).as_uri(), temporary
+
+
+def distribute(
+    table: DataFrame, plan: Mapping[str, Any], staging: str | None, run_id: str | None
+) -> Distribution[DataFrame]:
+    """Carry a plan out; see :func:`anonspark.api.distribute`."""
+    spark = table.sparkSession
+    require_classic(spark)
+    staging, temporary = _staging(spark, staging)
+    directory = new_directory(staging)
+
+    def close() -> None:
+        FileSystem(spark).delete(directory)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    try:
+        parsed = parse_plan(given_plan(plan, directory), FileSystem(spark).read_document)
+        with _TURN:
+            given = _computed(_asked_for(table, parsed))
+            with our_settings(spark):
+                made = carry_out(SparkEngine(spark), parsed, run_id=run_id, table=_table(given))
+                releases = {
+                    name: _open(spark, one.path, None) for name, one in made.releases.items()
+                }
+        rows = [tuple(row[name] for name in COALITIONS.names) for row in made.coalitions]
+        coalitions = spark.createDataFrame(rows, spark_schema(COALITIONS))
+        return Distribution(releases, coalitions, made.other_strategy, close)
+    except BaseException:
+        close()
+        raise
+
+
+def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:
+    """Return those columns of a table that a plan names, all others being nobody's business."""
+    conditions = [one.column for recipient in plan.recipients for one in recipient.conditions]
+    names = {*plan.source.attributes, *plan.subject, *conditions}
+    return table.select(*(quoted(name) for name in table.columns if name in names))
 
 
 @contextmanager

@@ -337,7 +337,9 @@ class _Reading:
     def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
         near = nearest(name, known)
         hint = f"did you mean {near!r}?" if near else "add it to the base, or remove it here"
-        self.problems.append(f"{where}: the base has no attribute {found(name)}; {hint}")
+        self.problems.append(
+            f"{where}: found {found(name)}; expected an attribute of the base; {hint}"
+        )
 
     def _recipient(self, name: str, base: Configuration) -> Recipient | None:
         request = self.file.recipients[name]

@@ -49,7 +49,7 @@ def test_the_example_of_the_documentation(
 ) -> None:
     page = (REPOSITORY / "docs" / "python.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     monkeypatch.chdir(REPOSITORY)
     # The session of the tests goes on.
     code = "".join(blocks).replace("opening.__exit__(None, None, None)", "")
@@ -60,7 +60,7 @@ def test_the_example_of_the_documentation(
 
 def test_the_examples_of_the_docstrings(spark: SparkSession, temporary: Path) -> None:
     result = doctest.testmod(anonspark.api, extraglobs={"spark": spark})
-    assert (result.failed, result.attempted) == (0, 14)
+    assert (result.failed, result.attempted) == (0, 19)
     assert list(temporary.iterdir()) == []
 
 

@@ -9,8 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 from recipients import with_ledger
 
+import anonspark
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.engine.spark.engine import SparkEngine
@@ -91,3 +94,31 @@ def test_two_months(engine: SparkEngine, tmp_path: Path) -> None:
     local = two_months(LocalEngine(), tmp_path / "local")
     assert two_months(engine, tmp_path / "spark") == local
     assert local[-1] == []
+
+
+def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    pq.write_table(people(), tmp_path / "people.parquet")
+    written = parse_plan(plan | {"output": str(tmp_path / "releases")})
+    of_files = distribute(LocalEngine(), written)
+    columns = people().to_pandas().to_dict("list")
+    rows = list(zip(*columns.values(), strict=True))
+    frame = spark.createDataFrame(rows, list(columns)).withColumn("more", sf.lit("never asked for"))
+    # So that the table has to be computed before our settings hold.
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        with anonspark.distribute(frame, plan, staging=(tmp_path / "work").as_uri()) as given:
+            assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+            found = {
+                name: one.summary.first()["output_fingerprint"]
+                for name, one in given.releases.items()
+            }
+            told = [row.asDict() for row in given.coalitions.collect()]
+            assert given.releases["press"].data.count() == ROWS
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    assert found == {
+        name: one.summary["output_fingerprint"] for name, one in of_files.releases.items()
+    }
+    assert [row["smallest"] for row in told] == [row["smallest"] for row in of_files.coalitions]
+    assert list((tmp_path / "work").iterdir()) == []

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from anonspark.api import anonymize, verify
+from anonspark.api import anonymize, distribute, verify
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 
 CONFIGURATION: dict[str, Any] = {
@@ -118,3 +118,55 @@ def test_a_proof_without_a_configuration() -> None:
     proof = verify(ages, quasi_identifiers=["age"], k=2)
     assert not proof.holds
     assert proof.published.smallest == 1
+
+
+PLAN: dict[str, Any] = {
+    "base": {
+        "attributes": {
+            "person": "identifier",
+            "city": "insensitive",
+            "age": "quasi_identifier",
+            "born": "quasi_identifier",
+            "illness": "sensitive",
+        },
+        "privacy": {"k": 5},
+    },
+    "subject": "person",
+    "recipients": {
+        "office": {"approved": "yes", "columns": ["age", "illness"], "where": {"city": "A"}},
+        "press": {"approved": "yes", "columns": ["age", "born"]},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_a_plan(kind: str, tmp_path: Path) -> None:
+    table = people().rename_columns(["age", "city", "born", "illness", "person"])
+    given = KINDS[kind](table)
+    with distribute(given, PLAN, staging=str(tmp_path)) as made:
+        assert list(made.releases) == ["office", "press"]
+        assert type(made.coalitions) is type(given)
+        told = rows_of(made.coalitions)
+        assert [list(row["recipients"]) for row in told] == [["office", "press"]]
+        assert told[0]["smallest"] >= 5
+        assert told[0]["holds"]
+        office = made.releases["office"]
+        assert set(office.data.columns if kind != "arrow" else office.data.column_names) >= {
+            "age",
+            "illness",
+        }
+        assert office.verify().holds
+        assert "born" not in office.manifest["configuration"]["attributes"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    table = people().rename_columns(["age", "city", "born", "illness", "person"])
+    apart = PLAN | {"strategy": "independent"}
+    with pytest.raises(GuaranteeError, match="office, press"):
+        distribute(table, apart, staging=str(tmp_path))
+    with pytest.raises(ConfigurationError, match=r"execution\.engine: found spark"):
+        distribute(table, PLAN | {"set": {"execution.engine": "spark"}}, staging=str(tmp_path))
+    with pytest.raises(ConfigurationError, match="recipients"):
+        distribute(table, {}, staging=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,8 @@ WRONG = {
     "no day": (changed(LABOUR + "until", "soon"), "recipients.labour.until: found the text"),
     "not in the base": (
         changed(LABOUR + "columns", ["aeg"]),
-        "labour.columns[0]: the base has no attribute the text 'aeg'; did you mean 'age'",
+        "labour.columns[0]: found the text 'aeg'; expected an attribute of the base; did you mean "
+        "'age'",
     ),
     "identifier": (
         changed(LABOUR + "columns", ["age", "person"]),
@@ -154,7 +155,7 @@ WRONG = {
     ),
     "condition on nothing": (
         changed(LABOUR + "where", {"aeg": 3}),
-        "recipients.labour.where.aeg: the base has no attribute",
+        "recipients.labour.where.aeg: found the text 'aeg'; expected an attribute",
     ),
     "condition on an identifier": (
         changed(LABOUR + "where", {"person": 3}),

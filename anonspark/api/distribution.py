@@ -1,0 +1,92 @@
+"""What carrying out a plan for a table in memory returns."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic
+
+import pyarrow as pa
+
+from anonspark.api.release import GIVEN, Frame, Release
+from anonspark.redaction import Redacted
+
+COALITIONS = pa.schema(
+    [
+        ("recipients", pa.list_(pa.string())),
+        ("releases", pa.list_(pa.string())),
+        ("persons", pa.int64()),
+        ("joint_classes", pa.int64()),
+        ("smallest", pa.int64()),
+        ("required", pa.int64()),
+        ("persons_below", pa.int64()),
+        ("persons_alone", pa.int64()),
+        ("attribute", pa.string()),
+        ("required_l", pa.int64()),
+        ("smallest_l", pa.int64()),
+        ("holds", pa.bool_()),
+    ]
+)
+"""Columns of the table of coalitions, which docs/recipients.md explains."""
+
+
+@dataclass(frozen=True, repr=False)
+class Distribution(Redacted, Generic[Frame]):
+    """The releases of a plan, over private files.
+
+    It is a context manager: at its end, or with :meth:`close`, the files of all releases are
+    removed; those in a temporary directory of this machine also when the interpreter ends.
+
+    Parameters
+    ----------
+    releases : dict of str to Release
+        By recipient.
+    coalitions : DataFrame
+        What the joint check found, of the kind that was given: for each coalition a row about
+        numbers of people, and one for each sensitive attribute of which several values are
+        demanded.
+    other_strategy : dict of str to float or None
+        By recipient, ``gcp`` of its release made the other way, None where it cannot be; empty
+        where the plan does not ask for it.
+    """
+
+    releases: dict[str, Release[Frame]]
+    coalitions: Frame
+    other_strategy: dict[str, float | None]
+    _close: Callable[[], None] = field(repr=False)
+
+    def close(self) -> None:
+        """Remove the files of all releases; the ledger keeps what it was told."""
+        self._close()
+
+    def __enter__(self) -> Distribution[Frame]:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def new_directory(staging: str) -> str:
+    """Return the path of a directory for the releases of a plan."""
+    return f"{staging.rstrip('/')}/releases-{uuid.uuid4().hex[:12]}"
+
+
+def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return a plan that writes to a directory and reads what it is given.
+
+    Parameters
+    ----------
+    plan : mapping
+        As in the YAML file; input and output need not be there.
+    path : str
+        The directory.
+    """
+    settings = plan.get("set", {})
+    return {**plan, "output": path, "set": {**settings, "input.path": GIVEN}}
