@@ -41,6 +41,13 @@ def _with_engine(path: str, master: str | None, function: Callable[[Engine], Res
     return work_with_engine("auto", Work((), (path,)), master, function)
 
 
+def _names(option: str, text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ConfigurationError(f"{option}: found an empty name; expected columns; correct it")
+    return names
+
+
 @ledger.command()
 def init(
     path: Path,
@@ -54,6 +61,13 @@ def init(
     subject: Annotated[
         str, typer.Option(metavar="COLUMN[,COLUMN...]", help="What tells people apart.")
     ],
+    record: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN[,COLUMN...]",
+            help="What tells the records of a person apart, where somebody has several.",
+        ),
+    ] = "",
     master: Master = None,
 ) -> None:
     """Make a ledger in an empty directory."""
@@ -62,14 +76,13 @@ def init(
     from anonspark.ledger.key import make_key, read_key
     from anonspark.ledger.ledger import init_ledger
 
-    columns = [name.strip() for name in subject.split(",")]
-    if not all(columns):
-        raise ConfigurationError("--subject: found an empty name; expected columns; correct it")
+    columns = _names("--subject", subject)
+    records = _names("--record", record) if record else []
     made = not LocalPath(key_file).exists()
     key = make_key(key_file) if made else read_key(key_file, "--key-file")
 
     def make(engine: Engine) -> Ledger:
-        return init_ledger(engine.files, path, key, columns)
+        return init_ledger(engine.files, path, key, columns, records)
 
     ledger_made = _with_engine(path, master, make)
     told = f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"

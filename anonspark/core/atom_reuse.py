@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from anonspark.core.strata import Soundness, Stratum, join_strata, reading_order
+from anonspark.core.strata import PEOPLE, Soundness, Stratum, join_strata, reading_order
 
 Integers = npt.NDArray[np.int64]
 
@@ -44,6 +44,7 @@ def divide_atom(
     keys: Sequence[bytes],
     values: Mapping[str, Sequence[int | None]],
     demand: AtomDemand,
+    people: Sequence[bytes] | None = None,
 ) -> Integers:
     """Return who may have each person of an atom in a new plan.
 
@@ -57,6 +58,9 @@ def divide_atom(
         Numbers of the sensitive values, by the names of ``demand``; None where a person is not in
         that release.
     demand : AtomDemand
+    people : sequence of bytes or None
+        Whom each record is about, where somebody may have several; ``keys`` are of records then,
+        and what is demanded of persons is demanded of both. None where each person has one record.
 
     Returns
     -------
@@ -74,6 +78,10 @@ def divide_atom(
         return new
     # An atom is in an earlier release as a whole or not at all.
     then = {name: own for name, own in demand.then.items() if values[name][0] is not None}
+    numbers: dict[bytes, int] = {}
+    if people is not None:
+        then = {**then, PEOPLE: demand.k}
+        values = {**values, PEOPLE: [numbers.setdefault(one, len(numbers)) for one in people]}
     inside = Soundness(demand.k, {**then, **demand.now})
     outside = Soundness(demand.k, then)
 
@@ -84,6 +92,17 @@ def divide_atom(
             for name in names
         }
         return Stratum(len(own), found)
+
+    def enough_of(gone: Integers, own: Integers) -> int:
+        """Return how many of some persons make k with those who are gone, one at least."""
+        if people is None:
+            return max(1, demand.k - len(gone))
+        known = {people[one] for one in gone.tolist()}
+        for number, one in enumerate(own.tolist(), start=1):
+            known.add(people[one])
+            if len(known) >= demand.k:
+                return number
+        return len(own)
 
     parts = {
         int(pattern): stratum(np.flatnonzero(patterns == pattern), inside.diversity)
@@ -100,8 +119,8 @@ def divide_atom(
         sizes = {one: int((new == one).sum()) for one in left}
         largest = min(left, key=lambda one: (-sizes[one], reading_order(one, demand.recipients)))
         own = np.flatnonzero(new == largest)
-        need = max(1, demand.k - len(gone))
         own = np.array(sorted(own.tolist(), key=lambda one: keys[one]), np.int64)
+        need = enough_of(gone, own)
         taken, others = own[:need], own[need:]
         enough = outside.holds(stratum(np.concatenate([gone, taken]), then))
         if enough and inside.holds(stratum(others, inside.diversity)):

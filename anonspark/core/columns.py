@@ -18,8 +18,9 @@ UNIT = "unit"
 it, if anything, is a pseudonym (:mod:`anonspark.core.pseudonyms`)."""
 
 SUBJECT = "subject_key"
-"""16-byte keyed hash of who a record is about, for a ledger. Like other companions of a record it
-takes part in no hash, no order and no fingerprint, and is never published."""
+"""Keyed hash of who a record is about, for a ledger: 16 bytes, and 16 more of the record where
+people have several. Like other companions of a record it takes part in no hash, no order and no
+fingerprint, and is never published."""
 
 ATOM = "atom"
 """64-bit name of the group of records that no release of a plan divides; a companion."""

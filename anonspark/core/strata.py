@@ -9,6 +9,10 @@ Values = Mapping[str, frozenset[int]]
 """The different values of sensitive attributes, as numbers that tell them apart."""
 
 
+PEOPLE = "people"
+"""What whom records are about is called among values, where somebody has several records."""
+
+
 @dataclass(frozen=True)
 class Stratum:
     """Records of one pattern.
@@ -16,9 +20,9 @@ class Stratum:
     Parameters
     ----------
     persons : int
-        Whom the records are about.
+        Whom the records are about; where somebody has several, the number of the records.
     values : mapping of str to frozenset of int
-        Of the attributes of which several values are demanded.
+        Of the attributes of which several values are demanded, and :data:`PEOPLE`.
     """
 
     persons: int
@@ -42,7 +46,7 @@ class Soundness:
     k : int
         Persons at least.
     diversity : mapping of str to int
-        Different values of sensitive attributes at least.
+        Different values of sensitive attributes at least, and different :data:`PEOPLE`.
     """
 
     k: int

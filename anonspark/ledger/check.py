@@ -123,7 +123,9 @@ def check_ledger(
     if found.problems or not ledger.counted:
         return found
     signatures = Signatures.of(
-        [members_of(engine, ledger, one) for one in ledger.counted], list(demand.diversity)
+        [members_of(engine, ledger, one) for one in ledger.counted],
+        list(demand.diversity),
+        repeated=bool(ledger.record),
     )
     try:
         for coalition in coalitions:

@@ -75,14 +75,19 @@ class Signatures:
         A row for each person, kept on the cluster until :meth:`release`.
     attributes : sequence of str
         The sensitive attributes whose values are there, too.
+    repeated : bool
+        Whether the rows are records, of which somebody may have several.
     """
 
     releases: Sequence[MembersOf]
     table: Table
     attributes: Sequence[str]
+    repeated: bool = False
 
     @classmethod
-    def of(cls, releases: Sequence[MembersOf], attributes: Sequence[str]) -> Signatures:
+    def of(
+        cls, releases: Sequence[MembersOf], attributes: Sequence[str], *, repeated: bool = False
+    ) -> Signatures:
         """Bring together what all releases tell of each person; one shuffle of all members.
 
         Parameters
@@ -91,6 +96,9 @@ class Signatures:
             At least one.
         attributes : sequence of str
             Of the criteria of :class:`Demand`.
+        repeated : bool
+            Whether somebody may have several records. People are counted then: a person once in
+            each joint class.
         """
         columns = [_class_of(place) for place in range(len(releases))]
         columns += [
@@ -111,7 +119,8 @@ class Signatures:
             wide = own if wide is None else wide.union(own)
         if wide is None:
             raise ValueError("joint classes of no release")
-        return cls(releases, wide.add_up([SUBJECT], most=columns).keep(), tuple(attributes))
+        known = wide.add_up([SUBJECT], most=columns).keep()
+        return cls(releases, known, tuple(attributes), repeated)
 
     def release(self) -> None:
         """Free what is kept on the cluster."""
@@ -174,7 +183,13 @@ class Signatures:
 
     def _sizes(self, columns: Sequence[str]) -> dict[int, int]:
         """Return the number of joint classes of each size."""
-        groups = self.table.add_up(columns, count=_PERSONS)
+        if self.repeated:
+            schema = pa.schema([(PERSON, pa.int64()), *((name, pa.int64()) for name in columns)])
+            tell = TellPeople(schema)
+            found = self.table.select([SUBJECT, *columns]).map_batches(tell, schema)
+            groups = found.add_up([*columns, PERSON]).add_up(columns, count=_PERSONS)
+        else:
+            groups = self.table.add_up(columns, count=_PERSONS)
         numbers = groups.map_batches(_Present(list(columns), (_PERSONS,)), _NUMBERS)
         found = numbers.add_up([_PERSONS], count=_CLASSES).gather()
         return dict(zip(found[_PERSONS].to_pylist(), found[_CLASSES].to_pylist(), strict=True))
@@ -207,6 +222,40 @@ class Signatures:
         return min((row[_VALUES] for row in found), default=None), below
 
 
+def people_of(subjects: pa.Array) -> pa.Array:
+    """Return whom keys are about, as 64 bits: few people may be taken for one, and none for two."""
+    first = b"".join(one[:_BYTES] for one in subjects.to_pylist())
+    return pa.array(np.frombuffer(first, "<i8"))
+
+
+@dataclass(frozen=True)
+class TellPeople:
+    """Yields whom records are about, in place of their keys.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        With :data:`PERSON`.
+    """
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield a record for each that is given."""
+        for batch in batches:
+            arrays = [
+                people_of(batch.column(SUBJECT))
+                if field.name == PERSON
+                else batch.column(field.name).cast(field.type)
+                for field in self.schema
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+PERSON = "person"
+"""64-bit name of a person, of the first bytes of the key."""
+
+_BYTES = 8
 _PLACE = "place"
 _NUMBERS = pa.schema([(_PERSONS, pa.int64())])
 _VALUES_AND_PERSONS = pa.schema([(_VALUES, pa.int64()), (_PERSONS, pa.int64())])

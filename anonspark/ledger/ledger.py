@@ -40,6 +40,11 @@ class Ledger:
         return list(self.head["subject"])
 
     @property
+    def record(self) -> list[str]:
+        """The columns that tell the records of a person apart; empty where everybody has one."""
+        return list(self.head.get("record", []))
+
+    @property
     def releases(self) -> dict[str, LedgerRelease]:
         """All releases by name, in the order of their events."""
         return releases_of(self.events.events)
@@ -62,7 +67,9 @@ class Ledger:
         return max(numbers, default=0)
 
 
-def init_ledger(files: Files, path: str, key: Key, subject: Sequence[str]) -> Ledger:
+def init_ledger(
+    files: Files, path: str, key: Key, subject: Sequence[str], record: Sequence[str] = ()
+) -> Ledger:
     """Make a ledger in an empty directory, or in one that is not there.
 
     Parameters
@@ -72,6 +79,8 @@ def init_ledger(files: Files, path: str, key: Key, subject: Sequence[str]) -> Le
     key : Key
     subject : sequence of str
         The columns that tell people apart.
+    record : sequence of str
+        The columns that tell the records of a person apart; empty where everybody has one.
 
     Raises
     ------
@@ -89,15 +98,16 @@ def init_ledger(files: Files, path: str, key: Key, subject: Sequence[str]) -> Le
     files.make_private_directory(layout.path)
     for directory in ("events", "members", "classes", "base"):
         files.make_private_directory(f"{layout.path}/{directory}")
+    identity = {"subject": list(subject)} | ({"record": list(record)} if record else {})
     head = {
         "format": FORMAT,
-        "subject": list(subject),
+        **identity,
         "key": key.fingerprint,
         "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
     }
     files.write_atomically(layout.head, json.dumps(head, ensure_ascii=False, indent=1) + "\n")
     events = Events.read(files, layout)
-    events.append(CREATED, {"subject": list(subject)})
+    events.append(CREATED, identity)
     return Ledger(files, layout, head, events)
 
 
@@ -144,6 +154,8 @@ def _read_head(files: Files, layout: Layout) -> Mapping[str, Any]:
                 f"{FORMAT}; use the version of anonspark that wrote it, or a later one"
             )
         if not isinstance(head["key"], str) or not isinstance(head["subject"], list):
+            raise TypeError
+        if not isinstance(head.get("record", []), list):
             raise TypeError
     except (ValueError, TypeError, KeyError) as error:
         raise DataError(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.config import Configuration
 from anonspark.core.columns import ATOM, CLASS_ID, SUBJECT
-from anonspark.core.strata import Soundness, Stratum
+from anonspark.core.strata import PEOPLE, Soundness, Stratum
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
-from anonspark.kernels.paths import child_path
+from anonspark.kernels.paths import child_path, root_path
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria
 from anonspark.layers.publish.run_state import RunState
 from anonspark.layers.publish.staging import Staging
+from anonspark.ledger.joint_classes import PERSON, TellPeople
 from anonspark.models.model import Model
 from anonspark.models.registry import create_model
 from anonspark.pipeline.preparing import prepare
@@ -44,16 +46,22 @@ def strata_of(
     ----------
     frozen : FrozenSource
     demand : Soundness
+        With :data:`PEOPLE` where somebody may have several records.
     counts : mapping of int to int
         Records of each pattern.
 
     Notes
     -----
     One job with a shuffle for each attribute of which several values are demanded; the different
-    values of each stratum are collected, as hashes.
+    values of each stratum are collected, as hashes. Two jobs and shuffles for people, of whom
+    fewer than are demanded are collected for each stratum.
     """
     values: dict[int, dict[str, set[int]]] = {pattern: {} for pattern in counts}
-    for name in demand.diversity:
+    for name, number in demand.diversity.items():
+        if name == PEOPLE:
+            for pattern, people in _few_people(frozen, number, counts).items():
+                values[pattern][PEOPLE] = people
+            continue
         column = column_of(frozen.columns.index(name))
         hashed = frozen.fresh(PATTERN, column).with_hashes({"value": [column]})
         for row in hashed.add_up([PATTERN, "value"]).gather().to_pylist():
@@ -63,6 +71,36 @@ def strata_of(
         for pattern, number in counts.items()
         if pattern
     }
+
+
+def _few_people(frozen: FrozenSource, number: int, patterns: Iterable[int]) -> dict[int, set[int]]:
+    """Return the people of each stratum that has too few; of others as many as are enough."""
+    schema = pa.schema([(PATTERN, pa.int64()), (PERSON, pa.int64())])
+    people = frozen.fresh(SUBJECT, PATTERN).map_batches(TellPeople(schema), schema)
+    people = people.add_up([PATTERN, PERSON]).keep()
+    try:
+        counted = people.add_up([PATTERN], count="people").gather().to_pylist()
+        few = frozenset(row[PATTERN] for row in counted if row["people"] < number)
+        found = people.select([PATTERN, PERSON]).map_batches(_OfPatterns(few), schema).gather()
+    finally:
+        people.release()
+    told: dict[int, set[int]] = {pattern: set(range(number)) for pattern in patterns}
+    told |= {pattern: set() for pattern in few}
+    for row in found.to_pylist():
+        told[row[PATTERN]].add(row[PERSON])
+    return told
+
+
+@dataclass(frozen=True)
+class _OfPatterns:
+    """Yields the rows of some patterns."""
+
+    patterns: frozenset[int]
+
+    def __call__(self, batches: Batches) -> Batches:
+        wanted = pa.array(sorted(self.patterns), pa.int64())
+        for batch in batches:
+            yield batch.filter(pc.is_in(batch.column(PATTERN), value_set=wanted))
 
 
 @dataclass(frozen=True)
@@ -232,7 +270,8 @@ class NameAtoms:
             for pattern in np.unique(patterns).tolist():
                 own = patterns == pattern
                 names, places = np.unique(classes[own], return_inverse=True)
-                salt = child_path(np.uint64(self.generation), np.uint64(pattern))
+                # Mixed twice: a sum of the two would be that of another generation and pattern.
+                salt = root_path(np.uint64(pattern), self.generation)
                 called = [child_path(name, salt) for name in names.view(np.uint64)]
                 atoms[own] = np.array(called, np.uint64).view(np.int64)[places]
             arrays = [batch.column(SUBJECT), pa.array(atoms), pa.array(patterns)]

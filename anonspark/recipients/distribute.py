@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -190,12 +190,29 @@ def _key_of(plan: Plan, run_id: str) -> Key:
 
 
 def _require_subject(plan: Plan, ledger: Ledger) -> None:
-    """Check that plan and ledger tell people apart by the same columns."""
-    if list(plan.subject) != ledger.subject:
-        raise ConfigurationError(
-            f"subject: found {', '.join(plan.subject)}; the ledger knows people by "
-            f"{', '.join(ledger.subject)}; expected the same columns in the same order; correct it"
-        )
+    """Check that plan and ledger tell people, and records, apart by the same columns."""
+    for key, names, known in (
+        ("subject", plan.subject, ledger.subject),
+        ("record", plan.record, ledger.record),
+    ):
+        if list(names) != known:
+            raise ConfigurationError(
+                f"{key}: found {', '.join(names) or 'none'}; the ledger has "
+                f"{', '.join(known) or 'none'}; expected the same columns in the same order; "
+                "correct it"
+            )
+
+
+@contextmanager
+def _about(recipient: Recipient) -> Iterator[None]:
+    """Say of errors whose release they are about."""
+    where = f"recipients.{recipient.name}"
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(*(f"{where}: {one}" for one in error.problems)) from error
+    except GuaranteeError as error:
+        raise GuaranteeError(f"{where}: {error}") from error
 
 
 @dataclass
@@ -294,28 +311,22 @@ class _Carrying:
         number = f"{place + 1} of {len(self.plan.recipients)}"
         with self.progress.stage(f"release {number}: {recipient.name}", rows=making.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"
-            snapshot = prepare_making(self.engine, configuration, directory, making)
-            staged = self._staged(context, snapshot, making)
+            with _about(recipient):
+                snapshot = prepare_making(self.engine, configuration, directory, making)
+                staged = self._staged(context, snapshot, making)
             require_presence(staged, recipient, self.frozen)
             kept = self._keep_members(staged, recipient, name)
         return _Made(recipient, making, kept.members(self.engine), staged, kept, staged.release)
 
     def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:
-        try:
-            return self.stack.enter_context(
-                staged_release(
-                    context,
-                    snapshot=snapshot,
-                    resume=self.resume,
-                    make_model=making.make_model,
-                )
+        return self.stack.enter_context(
+            staged_release(
+                context,
+                snapshot=snapshot,
+                resume=self.resume,
+                make_model=making.make_model,
             )
-        except (ConfigurationError, DataError) as error:
-            name = context.request.told["name"] if context.request else ""
-            raise type(error)(*(f"recipients.{name}: {one}" for one in error.problems)) from error
-        except GuaranteeError as error:
-            name = context.request.told["name"] if context.request else ""
-            raise GuaranteeError(f"recipients.{name}: {error}") from error
+        )
 
     def _keep_members(
         self, staged: StagedRelease, recipient: Recipient, name: str

@@ -67,6 +67,8 @@ class FreezeRows:
     subject : tuple of str
         Columns that tell people apart; empty where records do.
     key : Key
+    record : tuple of str
+        Columns that tell the records of a person apart; empty where everybody has one.
     """
 
     columns: tuple[str, ...]
@@ -75,11 +77,12 @@ class FreezeRows:
     requests: tuple[RowsOf, ...]
     subject: tuple[str, ...]
     key: Key = field(repr=False)
+    record: tuple[str, ...] = ()
 
     def schema(self, given: pa.Schema) -> pa.Schema:
         """Return the schema of the frozen source, given that of the input."""
         own = [
-            pa.field(column_of(index), given.field(name).type)
+            pa.field(column_of(index), pa.string() if self._hides(name) else given.field(name).type)
             for index, name in enumerate(self.columns)
         ]
         return pa.schema([*own, (SUBJECT, pa.binary()), (PATTERN, pa.int64())])
@@ -90,7 +93,10 @@ class FreezeRows:
         for batch in batches:
             subjects = self._subjects(batch, first)
             first += len(batch)
-            columns = [batch.column(name) for name in self.columns]
+            columns = [
+                self._hidden(batch, name) if self._hides(name) else batch.column(name)
+                for name in self.columns
+            ]
             arrays = [*columns, subjects, pa.array(self._patterns(batch))]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema(batch.schema))
 
@@ -122,19 +128,39 @@ class FreezeRows:
         plan = self.plans.get(name)
         return None if plan is None else plan.read_as
 
+    def _hides(self, name: str) -> bool:
+        """Return whether a column is staged as keyed hashes: people are counted, not named."""
+        return name in self.subject
+
+    def _hidden(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        told = self._digests(batch, [name])
+        return pa.array([None if one is None else one.hex() for one in told], pa.string())
+
     def _subjects(self, batch: pa.RecordBatch, first: int) -> pa.Array:
         if not self.subject:
             numbers = range(first, first + len(batch))
             return pa.array([one.to_bytes(SUBJECT_BYTES, "big") for one in numbers], pa.binary())
+        people = self._digests(batch, self.subject)
+        if not self.record:
+            return pa.array(people, pa.binary())
+        records = self._digests(batch, self.record)
+        both = [
+            None if one is None or other is None else one + other
+            for one, other in zip(people, records, strict=True)
+        ]
+        return pa.array(both, pa.binary())
+
+    def _digests(self, batch: pa.RecordBatch, names: Sequence[str]) -> list[bytes | None]:
+        """Return the keyed hash of some columns of each record; None where one is missing."""
         texts = []
-        for name in self.subject:
+        for name in names:
             reading = Reading(name, name, None, ("", *self.markers))
             values, missing = read_values(reading, plain(batch.column(name)))
             told = write(values).to_pylist()
             gone = missing.to_pylist()
             texts.append([None if no else one for one, no in zip(told, gone, strict=True)])
         secret = self.key.secret
-        return pa.array([_digest(parts, secret) for parts in zip(*texts, strict=True)], pa.binary())
+        return [_digest(parts, secret) for parts in zip(*texts, strict=True)]
 
 
 def _digest(parts: Sequence[str | None], secret: bytes) -> bytes | None:
@@ -157,6 +183,7 @@ def plan_freezing(
     names: Sequence[str],
     subject: Sequence[str],
     key: Key,
+    record: Sequence[str] = (),
 ) -> FreezeRows:
     """Check the columns of the input, and decide how they are read.
 
@@ -173,6 +200,7 @@ def plan_freezing(
         Of the recipients, for messages.
     subject : sequence of str
     key : Key
+    record : sequence of str
 
     Raises
     ------
@@ -182,7 +210,9 @@ def plan_freezing(
     conditioned = [one.column for request in requests for one in request.conditions]
     own = [*configuration.attributes, *conditioned]
     columns = tuple(dict.fromkeys(own))
-    missing = [name for name in dict.fromkeys([*columns, *subject]) if name not in schema.names]
+    missing = [
+        name for name in dict.fromkeys([*columns, *subject, *record]) if name not in schema.names
+    ]
     if missing:
         raise DataError(
             *(
@@ -194,7 +224,9 @@ def plan_freezing(
     require_types(schema, configuration)
     plans = {one.column.name: one for one in plan_columns(schema, configuration, hierarchies)}
     markers = tuple(configuration.input.missing_markers)
-    freezing = FreezeRows(columns, plans, markers, tuple(requests), tuple(subject), key)
+    freezing = FreezeRows(
+        columns, plans, markers, tuple(requests), tuple(subject), key, tuple(record)
+    )
     problems = []
     for name, request in zip(names, requests, strict=True):
         for condition in request.conditions:

@@ -116,7 +116,7 @@ def freeze(engine: Engine, table: Table, freezing: FreezeRows, path: str) -> Fro
     One pass over the input that writes Parquet.
     """
     schema = freezing.schema(table.schema)
-    names = list(dict.fromkeys([*freezing.columns, *freezing.subject]))
+    names = list(dict.fromkeys([*freezing.columns, *freezing.subject, *freezing.record]))
     frozen = table.select(names).map_batches(freezing, schema)
     frozen.map_batches(PackRecords(), PACKED).stage(path)
     return FrozenSource(Records(engine.staged([path], PACKED), schema), freezing.columns)
@@ -175,14 +175,18 @@ class _CountRepeated:
             )
 
 
-def require_subjects(frozen: FrozenSource, subject: Sequence[str]) -> None:
-    """Check that every record tells whom it is about, and nobody has two.
+def require_subjects(
+    frozen: FrozenSource, subject: Sequence[str], record: Sequence[str] = ()
+) -> None:
+    """Check that every record tells whom it is about, and nobody has two that are the same.
 
     Parameters
     ----------
     frozen : FrozenSource
     subject : sequence of str
         The columns that tell people apart.
+    record : sequence of str
+        The columns that tell the records of a person apart; empty where everybody has one.
 
     Raises
     ------
@@ -195,17 +199,22 @@ def require_subjects(frozen: FrozenSource, subject: Sequence[str]) -> None:
     counted = frozen.records.rows(SUBJECT).add_up([SUBJECT], count="records")
     found = counted.map_batches(_CountRepeated(), _COUNTS).add_up(["records"], sums=["subjects"])
     numbers = {row["records"]: row["subjects"] for row in found.gather().to_pylist()}
-    told = ", ".join(subject)
+    told = ", ".join([*subject, *record])
     if numbers.get(0):
         raise DataError(
             f"subject: {numbers[0]:,} records do not tell whom they are about, for {told} is "
             "missing; expected it in every record; complete them, or leave them out of the input"
         )
+    if numbers.get(2) and record:
+        raise DataError(
+            f"record: {numbers[2]:,} records are there several times, told apart by {told}; "
+            "expected each once; name the columns that tell the records of a person apart"
+        )
     if numbers.get(2):
         raise DataError(
             f"subject: {numbers[2]:,} people have several records, told apart by {told}; expected "
-            "one record a person, for the records of a person cannot be told apart from one plan "
-            "to the next; bring the table to one record each"
+            "one record a person; name the columns that tell records apart as record, so that "
+            "people are counted, or bring the table to one record each"
         )
 
 

@@ -75,7 +75,8 @@ def check_jointly(
     """
     if plan.demand.k == 1 and not plan.demand.diversity:
         return []
-    signatures = Signatures.of(releases, list(plan.demand.diversity))
+    repeated = bool(plan.record)
+    signatures = Signatures.of(releases, list(plan.demand.diversity), repeated=repeated)
     try:
         return [row for one in coalitions for row in signatures.check(sorted(one), plan.demand)]
     finally:

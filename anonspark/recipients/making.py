@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine
+from anonspark.errors import DataError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.pipeline.preparing import prepare
 from anonspark.recipients.strategy import Making
@@ -25,10 +26,22 @@ def prepare_making(
         Private; for raw values.
     making : Making
 
+    Raises
+    ------
+    DataError
+        If so many records are withheld that fewer than k are left.
+
     Notes
     -----
     As :func:`anonspark.pipeline.preparing.prepare`, over the private copy of the source.
     """
+    given, k = making.rows_requested - making.rows_withheld, configuration.privacy.k
+    if making.rows_withheld and given < k:
+        raise DataError(
+            f"{making.rows_withheld:,} of {making.rows_requested:,} records are withheld, so that "
+            f"nobody's coming or going is told; expected at least privacy.k = {k} that are left; "
+            "ask for more records, or withdraw releases that nobody has any more"
+        )
     snapshot = prepare(engine, configuration, directory, making.open_input)
     if making.described is None:
         return snapshot

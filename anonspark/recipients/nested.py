@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from anonspark.config.models import FullDomainOptions
 from anonspark.core.columns import ATOM, SUBJECT
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.core.strata import Soundness, join_strata
+from anonspark.core.strata import PEOPLE, Soundness, join_strata
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -137,6 +137,8 @@ class NestedMaker:
     def _group(self, frozen: FrozenSource, maker: PartitionMaker) -> Snapshot:
         """Stage the atoms, and the records with their atoms."""
         demand = Soundness(self.plan.demand.k, self.plan.demand.diversity)
+        people = {PEOPLE: demand.k} if self.plan.record else {}
+        of_strata = Soundness(demand.k, {**demand.diversity, **people})
         place, files = self.staging.place.kept, self.engine.files
         reused = self._reused(frozen, demand)
         tagged = frozen
@@ -150,8 +152,8 @@ class NestedMaker:
                 )
         counts = tagged.strata(without_atom=True)
         with self.progress.stage("strata"):
-            strata = strata_of(tagged, demand, counts)
-            becomes = join_strata(strata, demand, len(self.plan.recipients))
+            strata = strata_of(tagged, of_strata, counts)
+            becomes = join_strata(strata, of_strata, len(self.plan.recipients))
         snapshot = maker.snapshot(tagged)
         levels: Mapping[str, int] = {}
         options = self.plan.base.model
@@ -182,7 +184,13 @@ class NestedMaker:
             return None
         recipients = len(self.plan.recipients)
         return reused_atoms(
-            self.engine, self.ledger, frozen, demand, recipients, self.key.of_values
+            self.engine,
+            self.ledger,
+            frozen,
+            demand,
+            recipients,
+            self.key.of_values,
+            repeated=bool(self.plan.record),
         )
 
 

@@ -83,6 +83,8 @@ class Plan(Redacted):
         missing values as a category, and what is demanded of joint classes.
     subject : tuple of str
         The columns that tell people apart; empty where records do.
+    record : tuple of str
+        The columns that tell records apart, where people have several; else empty.
     strategy : str
     collusion : CollusionFile
     demand : Demand
@@ -101,6 +103,7 @@ class Plan(Redacted):
     source: Configuration
     partition: Configuration
     subject: tuple[str, ...]
+    record: tuple[str, ...]
     strategy: Literal["nested", "independent"]
     collusion: CollusionFile
     demand: Demand
@@ -128,6 +131,7 @@ class Plan(Redacted):
         document = {
             "base": self.base.fingerprint(),
             "subject": self.subject,
+            **({"record": self.record} if self.record else {}),
             "strategy": self.strategy,
             "collusion": self.collusion.model_dump(mode="json"),
             "reuse": self.reuse,
@@ -226,6 +230,10 @@ def _base_document(
         problem = assign(base, keys, value)
         if problem is not None:
             problems.append(f"set.{shown_override(override)}: {problem}")
+    privacy = base.get("privacy")
+    if file.record and file.subject and isinstance(privacy, dict):
+        # All that is counted are people.
+        base["privacy"] = {"unit": list(file.subject), **privacy}
     if file.strategy == "nested" and "model" not in base:
         base["model"] = {"name": _NESTED_MODEL}
     output = base.get("output") if isinstance(base.get("output"), dict) else {}
@@ -266,6 +274,7 @@ class _Reading:
             source,
             partition,
             tuple(file.subject),
+            tuple(file.record),
             file.strategy,
             file.collusion,
             demand,
@@ -287,14 +296,16 @@ class _Reading:
 
     def _check_base(self, base: Configuration) -> None:
         file, attributes = self.file, base.attributes
-        for name in file.subject:
-            if name not in attributes:
-                self._unknown("subject", name, list(attributes))
-            elif attributes[name].role != "identifier":
-                self.problems.append(
-                    f"subject: {name!r} has the role {attributes[name].role} in the base; expected "
-                    "identifier, for it is never published; correct base.attributes"
-                )
+        for key, names in (("subject", file.subject), ("record", file.record)):
+            for name in names:
+                if name not in attributes:
+                    self._unknown(key, name, list(attributes))
+                elif attributes[name].role != "identifier":
+                    self.problems.append(
+                        f"{key}: {name!r} has the role {attributes[name].role} in the base; "
+                        "expected identifier, for it is never published; correct base.attributes"
+                    )
+        self._check_record()
         unit = base.privacy.unit
         if unit and sorted(unit) != sorted(file.subject):
             self.problems.append(
@@ -333,6 +344,33 @@ class _Reading:
                         "each name once; put those who are one into one list"
                     )
                 seen[name] = place
+
+    def _check_record(self) -> None:
+        """Check what is asked for beside people with several records."""
+        file = self.file
+        if not file.record:
+            return
+        if not file.subject:
+            self.problems.append(
+                "record: found without subject; expected the column, or columns, that tell people "
+                "apart, too; add subject"
+            )
+        if set(file.record) <= set(file.subject):
+            self.problems.append(
+                "record: found columns of subject alone, of whom somebody would have one record; "
+                "expected what tells the records of a person apart; correct it, or remove it"
+            )
+        if file.collusion.l_diversity:
+            self.problems.append(
+                "collusion.l_diversity: found beside record; expected one of the two, for values "
+                "of joint classes are counted by records; remove one"
+            )
+        self.problems += [
+            f"recipients.{name}.presence: found beside record; expected one of the two, for "
+            "presence is counted by records; remove one"
+            for name, request in file.recipients.items()
+            if request.presence is not None
+        ]
 
     def _unknown(self, where: str, name: str, known: Sequence[str]) -> None:
         near = nearest(name, known)

@@ -184,6 +184,13 @@ class PlanFile(Section):
     subject: Annotated[list[NonEmptyText], BeforeValidator(_name_or_names)] = Field(
         default=[], description="The identifier, or identifiers, that tell people apart."
     )
+    record: Annotated[list[NonEmptyText], BeforeValidator(_name_or_names)] = Field(
+        default=[],
+        description=(
+            "The identifier, or identifiers, that tell records apart, where somebody has several: "
+            "people are counted then, not records."
+        ),
+    )
     strategy: Literal["nested", "independent"] = Field(
         default="nested",
         description=(

@@ -16,6 +16,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.kernels.paths import child_path
 from anonspark.ledger.check import members_of
 from anonspark.ledger.joint_classes import Signatures, value_column
+from anonspark.ledger.key import SUBJECT_BYTES
 from anonspark.ledger.ledger import Ledger
 from anonspark.ledger.members import kept
 from anonspark.recipients.base_partition import ATOMS
@@ -33,6 +34,8 @@ def reused_atoms(
     demand: Soundness,
     recipients: int,
     hash_key: int,
+    *,
+    repeated: bool = False,
 ) -> Table | None:
     """Return the atoms of a ledger as they are in a new plan; None where it has none.
 
@@ -48,6 +51,8 @@ def reused_atoms(
         Of the new plan.
     hash_key : int
         Of the hashes of sensitive values.
+    repeated : bool
+        Whether somebody may have several records.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def reused_atoms(
     for name, column in zip(now, columns, strict=True):
         source = source.with_hashes({name: [column]}, hash_key)
     people = people.join(source.select([SUBJECT, PATTERN, *now]), [SUBJECT], small=False)
-    divide = _DivideAtoms(AtomDemand(demand.k, recipients, then, now))
+    divide = _DivideAtoms(AtomDemand(demand.k, recipients, then, now), repeated)
     return people.group([ATOM], _TASKS).map_batches(divide, ATOMS)
 
 
@@ -102,6 +107,7 @@ class _DivideAtoms:
     """Divides the atoms of one task."""
 
     demand: AtomDemand
+    repeated: bool
 
     def __call__(self, batches: Batches) -> Batches:
         tables = [pa.Table.from_batches([batch]) for batch in batches if len(batch)]
@@ -134,7 +140,7 @@ class _DivideAtoms:
         if (patterns == OUTSIDE).all():
             return True
         whole = (patterns == patterns[0]).all() and len(patterns) >= self.demand.k
-        return bool(whole) and not self.demand.now and not self.demand.then
+        return bool(whole) and not (self.demand.now or self.demand.then or self.repeated)
 
     def _divided(self, rows: pa.Table, patterns: np.ndarray) -> np.ndarray:
         names: Mapping[str, int] = {**self.demand.then, **self.demand.now}
@@ -142,7 +148,8 @@ class _DivideAtoms:
             name: rows.column(name).to_pylist() for name in names
         }
         keys = rows.column(SUBJECT).to_pylist()
-        return divide_atom(patterns, keys, values, self.demand)
+        people = [key[:SUBJECT_BYTES] for key in keys] if self.repeated else None
+        return divide_atom(patterns, keys, values, self.demand, people)
 
 
 def _names(atom: int, patterns: np.ndarray) -> np.ndarray:

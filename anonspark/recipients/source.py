@@ -24,7 +24,7 @@ class Source:
     ----------
     frozen : FrozenSource
     subject_types : list of str
-        Families of the types of the columns that tell people apart.
+        Families of the types of the columns that tell people, and records, apart.
     """
 
     frozen: FrozenSource
@@ -77,11 +77,13 @@ def read_source(
             plan.names,
             plan.subject,
             key,
+            plan.record,
         )
-        types = [type_family(opened.schema.field(name).type) for name in plan.subject]
+        names = (*plan.subject, *plan.record)
+        types = [type_family(opened.schema.field(name).type) for name in names]
         frozen = freeze(engine, opened, freezing, path)
     if plan.subject:
-        require_subjects(frozen, plan.subject)
+        require_subjects(frozen, plan.subject, plan.record)
     return Source(frozen, types)
 
 

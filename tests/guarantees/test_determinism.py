@@ -232,7 +232,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
         "layers.partition.distribution._CountRecords": False,
         "layers.partition.distribution.CountForest": False,
         "layers.partition.distribution._SendRecords": False,
-        "models.blockwise._FinishBlocks": True,
+        "models.blockwise.FinishBlocks": True,
         "layers.prepare.sensitive._CountValues": False,
         "layers.publish.writing._InOrder": True,
         "verification.criteria._MeasureClasses": False,
@@ -252,7 +252,7 @@ def test_any_number_of_cores_and_tasks_that_fail_and_are_run_again(
     assert_same_release(
         read_release(tmp_path / "with-criteria" / "release"), expected_with_criteria
     )
-    of_both = {"CountForest", "_SendRecords", "_FinishBlocks", "_InOrder"}
+    of_both = {"CountForest", "_SendRecords", "FinishBlocks", "_InOrder"}
     assert failing == of_both
     assert with_criteria == of_both | {"_CountRecords", "_CountValues", "_MeasureClasses"}
 

@@ -69,7 +69,7 @@ def test_message(
 ) -> None:
     fail = reason_to_fail(reason)
 
-    class Failing(blockwise._FinishBlocks):
+    class Failing(blockwise.FinishBlocks):
         """Sent to the workers as it is, for it has no module that they could import."""
 
         def __call__(self, batches: Any) -> Any:
@@ -77,7 +77,7 @@ def test_message(
                 fail()
                 yield batch
 
-    monkeypatch.setattr(blockwise, "_FinishBlocks", Failing)
+    monkeypatch.setattr(blockwise, "FinishBlocks", Failing)
     random = np.random.default_rng(7)
     write_table(
         tmp_path / "input.parquet",

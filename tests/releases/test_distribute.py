@@ -229,7 +229,7 @@ def test_places_lie_apart(tmp_path: Path) -> None:
 def test_the_same_people_in_ledger_and_plan(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     with_ledger(plan, tmp_path, subject=("number",))
-    with pytest.raises(ConfigurationError, match="the ledger knows people by number"):
+    with pytest.raises(ConfigurationError, match="the ledger has number"):
         carry_out(plan)
 
 

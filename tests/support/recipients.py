@@ -82,13 +82,18 @@ def plan_of(
     }
 
 
-def with_ledger(plan: dict[str, Any], folder: Path, subject: Sequence[str] = ("person",)) -> Ledger:
+def with_ledger(
+    plan: dict[str, Any],
+    folder: Path,
+    subject: Sequence[str] = ("person",),
+    record: Sequence[str] = (),
+) -> Ledger:
     """Give a plan a ledger, made where none is, and return it as it is now."""
     engine = LocalEngine()
     path, key_file = folder / "ledger", folder / "ledger.key"
     plan["ledger"] = {"path": str(path), "key_file": str(key_file)}
     if not key_file.exists():
-        init_ledger(engine.files, str(path), make_key(str(key_file)), list(subject))
+        init_ledger(engine.files, str(path), make_key(str(key_file)), list(subject), record)
     return open_ledger(engine.files, str(path), read_key(str(key_file)))
 
 

@@ -11,13 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonspark.core.atom_reuse import OUTSIDE, AtomDemand, divide_atom
-from anonspark.core.strata import Soundness, Stratum, join_strata
+from anonspark.core.strata import PEOPLE, Soundness, Stratum, join_strata
 
 RECIPIENTS = 3
 
 
 def key(person: int) -> bytes:
     return person.to_bytes(16, "big")
+
+
+def whose(records: list[int], owners: int) -> list[bytes]:
+    """Return whom records are about."""
+    return [key(one % owners) for one in records]
 
 
 def divided(patterns: list[int], k: int = 5, recipients: int = 2) -> list[int]:
@@ -47,6 +52,23 @@ def test_parts_of_the_same_size_leave_in_the_order_of_names() -> None:
     assert divided([1] * 5 + [2] * 5 + [OUTSIDE]) == [1] * 5 + [OUTSIDE] * 6
 
 
+def test_so_many_records_leave_that_k_people_do() -> None:
+    patterns = np.array([1] * 14 + [OUTSIDE], np.int64)
+    keys = [key(record) for record in range(15)]
+    # The first three records are of the person who has left with one.
+    people = [key(max(record, 2)) for record in range(14)] + [key(2)]
+    new = divide_atom(patterns, keys, {}, AtomDemand(5, 1), people)
+    assert new.tolist() == [OUTSIDE] * 7 + [1] * 7 + [OUTSIDE]
+
+
+def test_records_of_too_few_people_leave_as_a_whole() -> None:
+    patterns = np.array([1] * 9 + [OUTSIDE], np.int64)
+    keys = [key(record) for record in range(10)]
+    new = divide_atom(patterns, keys, {}, AtomDemand(5, 1), whose(list(range(10)), 9))
+    # Four people would be left.
+    assert new.tolist() == [OUTSIDE] * 10
+
+
 @dataclass
 class Release:
     """Class and sensitive value of each person in it."""
@@ -58,12 +80,16 @@ class Release:
 
 @dataclass
 class History:
-    """Plans of one ledger, about people who come, change, leave and come back."""
+    """Plans of one ledger, about people who come, change, leave and come back.
+
+    Where there are owners, persons are records, of which each owner has several.
+    """
 
     draw: np.random.Generator
     k: int
     least: int
     persons: int
+    owners: int | None = None
     atoms: dict[int, int] = field(default_factory=dict)
     counted: list[Release] = field(default_factory=list)
     names: int = 0
@@ -103,7 +129,9 @@ class History:
             told["now"] = [int(values[one]) if asked[one] else None for one in persons]
             then = {name: self.least for name in told if name != "now"}
             demand = AtomDemand(self.k, RECIPIENTS, then, {"now": self.least})
-            new = divide_atom(asked[persons], [key(one) for one in persons], told, demand)
+            keys = [key(one) for one in persons]
+            people = None if self.owners is None else whose(persons, self.owners)
+            new = divide_atom(asked[persons], keys, told, demand, people)
             for pattern in np.unique(new):
                 self.names += 1
                 for one in np.array(persons)[new == pattern].tolist():
@@ -115,7 +143,8 @@ class History:
         """Make atoms of those who have none; return who may have whom."""
         fresh = [one for one in np.flatnonzero(asked).tolist() if one not in self.atoms]
         patterns = {one: int(asked[one]) for one in fresh}
-        soundness = Soundness(self.k, {"s": self.least})
+        people = {} if self.owners is None else {PEOPLE: self.k}
+        soundness = Soundness(self.k, {"s": self.least, **people})
         strata = {
             pattern: self.stratum(own, values) for pattern, own in self.grouped(patterns).items()
         }
@@ -143,7 +172,10 @@ class History:
             del self.counted[self.draw.integers(len(self.counted))]
 
     def stratum(self, persons: list[int], values: np.ndarray) -> Stratum:
-        return Stratum(len(persons), {"s": frozenset(int(values[one]) for one in persons)})
+        told = {"s": frozenset(int(values[one]) for one in persons)}
+        if self.owners is not None:
+            told[PEOPLE] = frozenset(one % self.owners for one in persons)
+        return Stratum(len(persons), told)
 
     @staticmethod
     def grouped(of: dict[int, int]) -> dict[int, list[int]]:
@@ -164,8 +196,9 @@ class History:
                     if any(place is not None for place in signature):
                         joint[signature].append(person)
                 for signature, persons in joint.items():
-                    if len(persons) < self.k:
-                        found.append(f"{coalition}: {len(persons)} persons")
+                    owners = {one % (self.owners or self.persons) for one in persons}
+                    if len(owners) < self.k:
+                        found.append(f"{coalition}: {len(owners)} persons")
                     for place, release in zip(signature, known, strict=True):
                         if place is None:
                             continue
@@ -175,10 +208,19 @@ class History:
         return found
 
 
-@settings(max_examples=150)
-@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 2), st.integers(10, 90))
-def test_every_coalition_holds_over_all_plans(seed: int, k: int, least: int, persons: int) -> None:
-    history = History(np.random.default_rng(seed), k, least, persons)
+@settings(max_examples=300)
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 6),
+    st.integers(1, 2),
+    st.integers(10, 90),
+    st.sampled_from([None, 2, 3]),
+)
+def test_every_coalition_holds_over_all_plans(
+    seed: int, k: int, least: int, persons: int, each: int | None
+) -> None:
+    owners = None if each is None else -(-persons // each)
+    history = History(np.random.default_rng(seed), k, least, persons, owners)
     for _ in range(4):
         history.plan()
         assert history.violations() == []
