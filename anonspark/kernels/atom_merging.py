@@ -269,3 +269,47 @@ def merge_atoms(low, high, units, order, starts, values, requirements):
                 owner[atom] = clusters[i]
                 atom = following[atom]
     return owner
+
+
+@kernel(
+    int64[::1](
+        float64[:, ::1],
+        float64[:, ::1],
+        float64[::1],
+        int64[::1],
+        int64[::1],
+        int64[::1],
+        int64[:, ::1],
+        REQUIREMENTS,
+    )
+)
+def merge_atoms_of_leaves(low, high, units, order, starts, leaves, values, requirements):
+    """Merge the atoms of each leaf of a tree; see :func:`merge_atoms`.
+
+    Parameters
+    ----------
+    low, high, units, order, starts, values, requirements
+        Of :func:`merge_atoms`, leaf by leaf.
+    leaves : int64 ndarray of shape (leaves + 1,)
+        Where the atoms of each leaf begin.
+
+    Returns
+    -------
+    int64 ndarray of shape (a,)
+        The cluster of each atom: the smallest of the indices of its atoms.
+    """
+    owner = np.empty(starts.shape[0] - 1, np.int64)
+    for leaf in range(leaves.shape[0] - 1):
+        first, end = leaves[leaf], leaves[leaf + 1]
+        found = merge_atoms(
+            low[first:end],
+            high[first:end],
+            units,
+            order[starts[first] : starts[end]],
+            starts[first : end + 1] - starts[first],
+            values,
+            requirements,
+        )
+        for atom in range(end - first):
+            owner[first + atom] = first + found[atom]
+    return owner

@@ -131,6 +131,18 @@ def name_groups(path, groups):
     return names
 
 
+@kernel(uint64[::1](uint64[::1], int64[::1]))
+def name_groups_of_leaves(paths, groups):
+    """Return the names of the groups of several nodes, node by node; see :func:`name_groups`."""
+    names = np.empty(groups.sum(), np.uint64)
+    filled = 0
+    for leaf in range(paths.shape[0]):
+        for g in range(groups[leaf]):
+            names[filled] = child_path(paths[leaf], uint64(_FIRST_GROUP_SIDE + g))
+            filled += 1
+    return names
+
+
 @kernel(float64(float64[:, ::1], int64[::1], int64[::1]))
 def total_penalty(normalized, order, starts):
     """Return the sum over groups of records times box edges, ``gcp_total`` but for hierarchies."""

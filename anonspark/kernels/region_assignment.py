@@ -86,10 +86,18 @@ def build_box_tree(boxes):
     return members, nodes[:count].copy(), node_boxes[:count].copy()
 
 
-@kernel(float64(float64[:, ::1], int64, _BOXES, int64))
-def _growth(points, point, boxes, box):
-    """Return how much longer the edges of a box have to be to hold a point, without noise."""
+# A growth that is greater than another by this factor is so in its first 33 bits, too.
+_CERTAINLY = 1 + 1e-9
+
+
+@kernel(float64(float64[:, ::1], int64, _BOXES, int64, float64))
+def _growth(points, point, boxes, box, most):
+    """Return how much longer the edges of a box have to be to hold a point, without noise.
+
+    Infinity where that is certainly more than ``most``.
+    """
     total = 0.0
+    limit = most * _CERTAINLY
     for j in range(points.shape[1]):
         position = points[point, j]
         below = boxes[box, 0, j] - position
@@ -99,6 +107,8 @@ def _growth(points, point, boxes, box):
             total += below
         elif above > 0.0:
             total += above
+        if total > limit:
+            return np.inf
     return without_noise(total)
 
 
@@ -115,6 +125,7 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
     order : int64 ndarray of shape (n,)
         In which points are looked at: neighbours one after the other take least time.
     boxes : float64 ndarray of shape (regions, 2, d)
+        In the order of ``members``, as are ``edges``.
     edges : float64 ndarray of shape (regions,)
         What a record of each loses.
     members, nodes, node_boxes
@@ -134,12 +145,12 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
     stack = np.empty(130, np.int64)
     bounds = np.empty(130, np.float64)
     best = -1
-    for place in range(order.shape[0]):
-        point = order[place]
+    for turn in range(order.shape[0]):
+        point = order[turn]
         least, lost = np.inf, np.inf
         if best >= 0:
             # The region of the neighbour is near the best.
-            least, lost = _growth(points, point, boxes, best), without_noise(edges[best])
+            least, lost = _growth(points, point, boxes, best, np.inf), without_noise(edges[best])
         stack[0], bounds[0] = 0, 0.0
         depth = 1
         while depth > 0:
@@ -150,24 +161,26 @@ def assign_points(points, order, boxes, edges, members, nodes, node_boxes):
             right = nodes[node, 2]
             if right >= 0:
                 left = node + 1
-                on_left = _growth(points, point, node_boxes, left)
-                on_right = _growth(points, point, node_boxes, right)
-                # The nearer one is looked at first.
+                on_left = _growth(points, point, node_boxes, left, least)
+                on_right = _growth(points, point, node_boxes, right, least)
+                # The nearer one is looked at first, and is put on the stack last.
                 if on_left <= on_right:
-                    stack[depth], bounds[depth] = right, on_right
-                    stack[depth + 1], bounds[depth + 1] = left, on_left
+                    nearer, farther, near, far = left, right, on_left, on_right
                 else:
-                    stack[depth], bounds[depth] = left, on_left
-                    stack[depth + 1], bounds[depth + 1] = right, on_right
-                depth += 2
+                    nearer, farther, near, far = right, left, on_right, on_left
+                if far <= least:
+                    stack[depth], bounds[depth] = farther, far
+                    depth += 1
+                if near <= least:
+                    stack[depth], bounds[depth] = nearer, near
+                    depth += 1
                 continue
-            for member in range(nodes[node, 0], nodes[node, 1]):
-                region = members[member]
-                growth = _growth(points, point, boxes, region)
+            for place in range(nodes[node, 0], nodes[node, 1]):
+                growth = _growth(points, point, boxes, place, least)
                 if growth > least:
                     continue
-                own = without_noise(edges[region])
-                if growth < least or own < lost or (own == lost and region < best):
-                    best, least, lost = region, growth, own
-        found[point] = best
+                own = without_noise(edges[place])
+                if growth < least or own < lost or (own == lost and members[place] < members[best]):
+                    best, least, lost = place, growth, own
+        found[point] = members[best]
     return found

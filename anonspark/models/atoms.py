@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.kernels.atom_merging import merge_atoms
+from anonspark.kernels.atom_merging import merge_atoms_of_leaves
 from anonspark.kernels.criteria import Requirements
-from anonspark.kernels.merging import name_groups
+from anonspark.kernels.merging import name_groups_of_leaves
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
 from anonspark.layers.partition.distribution import partition_records, send_to_tasks
@@ -103,15 +103,12 @@ class AtomGroups(GroupFormer):
             raise ValueError("records without atoms")
         boxes = self.boxes(block)
         order, starts, paths = self._leaves(block, boxes)
-        found_order, found_sizes, found_paths = [], [], []
-        for leaf, path in enumerate(paths):
-            rows = order[starts[leaf] : starts[leaf + 1]]
-            own, sizes = _clusters(block, boxes, rows)
-            found_order.append(own)
-            found_sizes.append(sizes)
-            found_paths.append(name_groups(path, len(sizes)))
-        ends = np.concatenate([[0], np.cumsum(np.concatenate(found_sizes))])
-        return Groups(np.concatenate(found_order), ends, np.concatenate(found_paths))
+        of_records = np.repeat(np.arange(len(paths)), np.diff(starts))
+        leaves = np.empty(len(boxes.names), np.int64)
+        leaves[boxes.of_records[order]] = of_records
+        own, sizes, clusters = _clusters(block, boxes, order, leaves)
+        names = name_groups_of_leaves(paths, np.bincount(clusters, minlength=len(paths)))
+        return Groups(own, np.concatenate([[0], np.cumsum(sizes)]), names)
 
     def _of_leaves(self, requirements: Requirements) -> Requirements:
         """Return what the tree asks for, given what classes have to satisfy."""
@@ -131,10 +128,12 @@ class AtomGroups(GroupFormer):
         return Boxes.of(block.atoms, block.positions)
 
     def _leaves(self, block: Block, boxes: Boxes) -> tuple[Codes, Codes, npt.NDArray[np.uint64]]:
-        midpoints = boxes.midpoints[boxes.of_records]
-        ranks = np.empty(midpoints.shape, np.int64)
-        for j in range(midpoints.shape[1]):
-            ranks[:, j] = np.unique(midpoints[:, j], return_inverse=True)[1]
+        of_boxes = boxes.midpoints
+        ranks = np.empty((len(boxes.of_records), of_boxes.shape[1]), np.int64)
+        for j in range(of_boxes.shape[1]):
+            # Every atom has records, so that the ranks of atoms are those of records.
+            ranks[:, j] = np.unique(of_boxes[:, j], return_inverse=True)[1][boxes.of_records]
+        midpoints = of_boxes[boxes.of_records]
         requirements = self._of_leaves(block.requirements)
         found: tuple[Codes, Codes, npt.NDArray[np.uint64]] = cut_into_groups(
             ranks,
@@ -153,31 +152,40 @@ class AtomGroups(GroupFormer):
         return found
 
 
-def _clusters(block: Block, boxes: Boxes, rows: Codes) -> tuple[Codes, Codes]:
-    """Return the records of a leaf, class by class, and the sizes of the classes."""
-    own = boxes.of_records[rows]
-    atoms = np.unique(own)
-    low, high = boxes.low[atoms], boxes.high[atoms]
-    d = low.shape[1]
-    bounds = [*(high[:, j] for j in reversed(range(d))), *(low[:, j] for j in reversed(range(d)))]
-    atoms = atoms[np.lexsort([boxes.names[atoms], boxes.sizes[atoms], *bounds])]
-    place = np.empty(len(boxes.names), np.int64)
+def _clusters(
+    block: Block, boxes: Boxes, order: Codes, leaves: Codes
+) -> tuple[Codes, Codes, Codes]:
+    """Return the records of a block, class by class, sizes of the classes, and their leaves.
+
+    Parameters
+    ----------
+    block : Block
+    boxes : Boxes
+    order : int64 ndarray of shape (n,)
+        Records, leaf by leaf.
+    leaves : int64 ndarray of shape (a,)
+        Of the atoms.
+    """
+    d = boxes.low.shape[1]
+    bounds = [ends[:, j] for ends in (boxes.high, boxes.low) for j in reversed(range(d))]
+    atoms = np.lexsort([boxes.names, boxes.sizes, *bounds, leaves])
+    place = np.empty(len(atoms), np.int64)
     place[atoms] = np.arange(len(atoms))
-    places = place[own]
-    order = rows[np.argsort(places, kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(boxes.sizes[atoms])]).astype(np.int64)
-    clusters = merge_atoms(
+    order = order[np.argsort(place[boxes.of_records[order]], kind="stable")]
+    sizes, of_atoms = boxes.sizes[atoms], leaves[atoms]
+    clusters = merge_atoms_of_leaves(
         np.ascontiguousarray(boxes.low[atoms]),
         np.ascontiguousarray(boxes.high[atoms]),
         block.units,
         order,
-        starts,
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.searchsorted(of_atoms, np.arange(leaves.max() + 2)).astype(np.int64),
         block.values,
         block.requirements,
     )
-    of_records = np.repeat(clusters, boxes.sizes[atoms])
-    _, sizes = np.unique(of_records, return_counts=True)
-    return order[np.argsort(of_records, kind="stable")], sizes
+    of_records = np.repeat(clusters, sizes)
+    found, own_sizes = np.unique(of_records, return_counts=True)
+    return order[np.argsort(of_records, kind="stable")], own_sizes, of_atoms[found]
 
 
 class MergedAtoms(BlockwiseModel):

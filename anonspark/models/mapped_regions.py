@@ -331,9 +331,10 @@ class MappedRegions:
 
     @cached_property
     def _tree(self) -> tuple[npt.NDArray[Any], ...]:
-        boxes = self._boxes
+        members, nodes, node_boxes = build_box_tree(self._boxes)
+        boxes = self._boxes[members]
         edges = (boxes[:, 1] - boxes[:, 0]).sum(axis=1)
-        return boxes, edges, *build_box_tree(boxes)
+        return boxes, edges, members, nodes, node_boxes
 
     def __getstate__(self) -> dict[str, Any]:
         # Tasks make the tree anew, which takes less time than its way to them.

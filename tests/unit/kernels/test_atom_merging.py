@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anonspark.core.criteria import Criteria
 from anonspark.core.criterion import Criterion
 from anonspark.core.sensitive import SensitiveAttribute
-from anonspark.kernels.atom_merging import merge_atoms
+from anonspark.kernels.atom_merging import merge_atoms, merge_atoms_of_leaves
 from anonspark.kernels.separation import without_noise
 
 # Powers of two: sums of edges are exact.
@@ -137,6 +137,30 @@ def test_clusters_are_those_of_lists(
     for one in set(clusters):
         own = [place for place, cluster in enumerate(clusters) if cluster == one]
         assert satisfies(atoms, own, k, least)
+
+
+@given(st.lists(drawn, min_size=1, max_size=4), st.integers(1, 4))
+def test_leaves_are_merged_each_by_itself(
+    found: list[list[tuple[tuple[int, int], tuple[int, int], list[int]]]], k: int
+) -> None:
+    of_leaves = [atoms_of(own) for own in found]
+    expected, first = [], 0
+    for atoms in of_leaves:
+        expected += [first + one for one in by_kernel(atoms, k, 1)]
+        first += len(atoms)
+    every = [one for atoms in of_leaves for one in atoms]
+    starts = np.cumsum([0, *(len(values) for _, _, values in every)]).astype(np.int64)
+    merged_together = merge_atoms_of_leaves(
+        np.array([low for low, _, _ in every], np.float64),
+        np.array([high for _, high, _ in every], np.float64),
+        np.array(UNITS),
+        np.arange(starts[-1]),
+        starts,
+        np.cumsum([0, *map(len, of_leaves)]).astype(np.int64),
+        np.zeros((starts[-1], 1), np.int64),
+        criteria_of(k, 1).requirements,
+    )
+    assert merged_together.tolist() == expected
 
 
 def test_atoms_that_satisfy_stay() -> None:
