@@ -11,6 +11,7 @@ import pyarrow as pa
 from anonspark.core.columns import ATOM, code_column, quasi_identifier_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.distribution import Addressed, received_records, send_records
 from anonspark.staged.keys import is_coded
 from anonspark.staged.records import PACKED, PackRecords, Records
 
@@ -47,17 +48,9 @@ def own_column(index: int) -> str:
     return f"own_{index}"
 
 
-def _codes(batch: pa.RecordBatch, quasi_identifiers: Sequence[QuasiIdentifier]) -> list[np.ndarray]:
-    """Return the codes of records, as the quasi-identifiers have them."""
-    if is_coded(batch.schema):
-        return [batch.column(code_column(i)).to_numpy() for i in range(len(quasi_identifiers))]
-    return [
-        one.encode(batch.column(quasi_identifier_column(index)))
-        for index, one in enumerate(quasi_identifiers)
-    ]
-
-
-def at_midpoints(records: Records, quasi_identifiers: Sequence[QuasiIdentifier]) -> Records:
+def at_midpoints(
+    records: Records, quasi_identifiers: Sequence[QuasiIdentifier], tasks: int
+) -> Records:
     """Return records whose quasi-identifiers are the midpoints of their atoms' boxes.
 
     Parameters
@@ -65,6 +58,8 @@ def at_midpoints(records: Records, quasi_identifiers: Sequence[QuasiIdentifier])
     records : Records
         With :data:`~anonspark.core.columns.ATOM`.
     quasi_identifiers : sequence of QuasiIdentifier
+    tasks : int
+        Number of tasks that the atoms are shared out to.
 
     Returns
     -------
@@ -73,28 +68,11 @@ def at_midpoints(records: Records, quasi_identifiers: Sequence[QuasiIdentifier])
 
     Notes
     -----
-    Lazy; one shuffle of the boxes that tasks find, and one of the records.
+    Lazy; one shuffle of the whole records.
     """
     d = len(quasi_identifiers)
-    bounds = pa.schema(
-        [
-            (ATOM, pa.int64()),
-            *((f"low_{index}", pa.int64()) for index in range(d)),
-            *((f"high_{index}", pa.int64()) for index in range(d)),
-        ]
-    )
-    middles = pa.schema(
-        [(ATOM, pa.int64()), *((f"middle_{index}", pa.float64()) for index in range(d))]
-    )
-    raw = [*map(code_column if is_coded(records.schema) else quasi_identifier_column, range(d))]
-    find = _FindBoxes(tuple(quasi_identifiers), bounds)
-    boxes = records.map_batches(find, bounds, [ATOM, *raw]).add_up(
-        [ATOM],
-        least=[f"low_{index}" for index in range(d)],
-        most=[f"high_{index}" for index in range(d)],
-    )
-    found = boxes.map_batches(_Middles(tuple(quasi_identifiers), middles), middles)
-    rows = records.rows().join(found, [ATOM], small=False)
+    name_of = code_column if is_coded(records.schema) else quasi_identifier_column
+    raw = {name_of(index) for index in range(d)}
     others = [field for field in records.schema if field.name not in raw]
     schema = pa.schema(
         [
@@ -103,8 +81,8 @@ def at_midpoints(records: Records, quasi_identifiers: Sequence[QuasiIdentifier])
             *others,
         ]
     )
-    moved = rows.map_batches(_Move(tuple(quasi_identifiers), schema), schema)
-    return Records(moved.map_batches(PackRecords(), PACKED), schema)
+    sent = send_records(records, _AtomTasks(tasks), tasks)
+    return Records(sent.map_batches(_Move(tuple(quasi_identifiers), schema), PACKED), schema)
 
 
 def back_from_midpoints(records: pa.Table, d: int) -> pa.Table:
@@ -115,57 +93,53 @@ def back_from_midpoints(records: pa.Table, d: int) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _FindBoxes:
-    """Finds the box of each atom, batch by batch."""
+class _AtomTasks:
+    """Sends all records of an atom to one task; names of atoms are mixed, so that all get some."""
 
-    quasi_identifiers: tuple[QuasiIdentifier, ...]
-    schema: pa.Schema
+    tasks: int
 
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            atoms = batch.column(ATOM).to_numpy()
-            order = np.argsort(atoms, kind="stable")
-            names, starts = np.unique(atoms[order], return_index=True)
-            if not len(names):
-                continue
-            codes = [one[order] for one in _codes(batch, self.quasi_identifiers)]
-            low = [np.minimum.reduceat(one, starts) for one in codes]
-            high = [np.maximum.reduceat(one, starts) for one in codes]
-            arrays = [pa.array(one) for one in (names, *low, *high)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-@dataclass(frozen=True)
-class _Middles:
-    """Yields the midpoint of each atom."""
-
-    quasi_identifiers: tuple[QuasiIdentifier, ...]
-    schema: pa.Schema
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            arrays = [batch.column(ATOM)]
-            for index, one in enumerate(self.quasi_identifiers):
-                low, high = (
-                    one.positions(batch.column(f"{name}_{index}").to_numpy(zero_copy_only=False))
-                    for name in ("low", "high")
-                )
-                arrays.append(pa.array(low + (high - low) / 2))
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def __call__(self, records: pa.Table, first: int) -> Addressed:  # noqa: ARG002 - not by place
+        atoms = records.column(ATOM).to_numpy().view(np.uint64)
+        return Addressed(records, (atoms % np.uint64(self.tasks)).astype(np.int64))
 
 
 @dataclass(frozen=True)
 class _Move:
-    """Yields records with their midpoints, and the codes of their own values."""
+    """Packs a task's records with the midpoints of their atoms, and the codes of their own values.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    schema : pyarrow.Schema
+        Of the records.
+    """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     schema: pa.Schema
 
     def __call__(self, batches: Batches) -> Batches:
-        d = len(self.quasi_identifiers)
-        for batch in batches:
-            own = _codes(batch, self.quasi_identifiers)
-            arrays = [batch.column(f"middle_{index}") for index in range(d)]
-            arrays += [pa.array(one) for one in own]
-            arrays += [batch.column(field.name) for field in list(self.schema)[2 * d :]]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return PackRecords()(self._moved(batches))
+
+    def _moved(self, batches: Batches) -> Batches:
+        records = received_records(batches)
+        if records is None:
+            return
+        coded = is_coded(records.schema)
+        _, of_records, sizes = np.unique(
+            records.column(ATOM).to_numpy(), return_inverse=True, return_counts=True
+        )
+        order = np.argsort(of_records, kind="stable")
+        starts = np.cumsum(sizes) - sizes
+        middles, codes = [], []
+        for index, one in enumerate(self.quasi_identifiers):
+            name = code_column(index) if coded else quasi_identifier_column(index)
+            column = records.column(name).combine_chunks()
+            own = column.to_numpy() if coded else one.encode(column)
+            in_order = own[order]
+            low = one.positions(np.minimum.reduceat(in_order, starts))
+            high = one.positions(np.maximum.reduceat(in_order, starts))
+            codes.append(pa.array(own))
+            middles.append(pa.array((low + (high - low) / 2)[of_records]))
+        others = [records.column(field.name) for field in list(self.schema)[2 * len(codes) :]]
+        moved = pa.Table.from_arrays([*middles, *codes, *others], schema=self.schema)
+        yield from moved.combine_chunks().to_batches()

@@ -215,7 +215,8 @@ class MergedAtoms(BlockwiseModel):
         own = generalizer.quasi_identifiers
         axes = tuple(map(MidpointAxis.of, own))
         table.tell("boxes of atoms")
-        moved = at_midpoints(table.records, own)
+        tasks = -(-table.rows // self.task.task_rows)
+        moved = at_midpoints(table.records, own, tasks)
         moved = replace(moved, packed=moved.packed.keep())
         try:
             table.tell("counting")

@@ -18,7 +18,7 @@ from anonspark.ledger.members import CLASS, RECORDS, members_schema, sensitive_c
 from anonspark.pipeline.rounds import StagedRounds
 
 # More classes than these are brought to the records by a shuffle.
-_FEW_CLASSES = 100_000
+_FEW_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,82 @@
+"""Association with a target: how much of its uncertainty somebody removes who believes a release.
+
+For each attribute, by itself: the share of the target's entropy that its values remove, taken from
+the original, and as a release tells it. By Gibbs' inequality the second is not above the first, but
+for the smoothing; below 0 it is where the release misleads. The formulas are in docs/algorithms.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+QUANTILES = 20
+"""Into so many parts the present values of numbers and times are divided."""
+
+MOST_VALUES = 100
+"""So many of the most frequent categories have a bin of their own."""
+
+LEAST_ASSOCIATION = 0.001
+"""Below this sum over all attributes nothing can be said to be lost."""
+
+
+def removed_uncertainty(original: Integers, released: Figures, classes: Integers) -> float | None:
+    """Return the share of a target's uncertainty that is removed by who believes a table.
+
+    Parameters
+    ----------
+    original : int64 ndarray of shape (bins, c)
+        Records of the original, by value and class.
+    released : float64 ndarray of shape (bins, c)
+        The same as the table tells it.
+    classes : int64 ndarray of shape (c,)
+        Records of the table, by class.
+
+    Returns
+    -------
+    float or None
+        At most 1; 0 where the table tells nothing. None where the target is constant.
+    """
+    of_target = original.sum(axis=0)
+    uncertainty = entropy(of_target)
+    if uncertainty <= 0:
+        return None
+    records = int(of_target.sum())
+    share = (classes + 1) / (classes.sum() + len(classes))
+    told = (released + share) / (released.sum(axis=1, keepdims=True) + 1)
+    some = original > 0
+    # Exactly rounded sums: the order of bins decides no digit.
+    terms = (original[some] / records) * np.log2(told[some])
+    return 1 + math.fsum(terms.tolist()) / uncertainty
+
+
+def entropy(counts: Integers) -> float:
+    """Return the entropy of counts, in bits."""
+    shares = counts[counts > 0] / counts.sum()
+    return -math.fsum((shares * np.log2(shares)).tolist())
+
+
+def association_loss(before: Sequence[float | None], after: Sequence[float | None]) -> float | None:
+    """Return what a release loses of the association of all attributes.
+
+    Parameters
+    ----------
+    before, after : sequence of float or None
+        Of each attribute, as the original and as the release tell it.
+
+    Returns
+    -------
+    float or None
+        0 for a release that is its original, about 1 where nothing is told; more where it misleads.
+        None where the original tells nothing, or the target is constant.
+    """
+    total = math.fsum(one for one in before if one is not None)
+    if total <= LEAST_ASSOCIATION:
+        return None
+    return 1 - math.fsum(one for one in after if one is not None) / total
