@@ -40,7 +40,12 @@ from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.progress import InnerProgress, Progress
 from anonspark.recipients.conditions import told_conditions
 from anonspark.recipients.frozen_source import FrozenSource, rows_of, source_fingerprint
-from anonspark.recipients.joint_check import check_jointly, coalitions_of, require_joint_classes
+from anonspark.recipients.joint_check import (
+    check_jointly,
+    coalitions_of,
+    require_joint_classes,
+    requires_check,
+)
 from anonspark.recipients.making import prepare_making
 from anonspark.recipients.members import StagedMembers, stage_members
 from anonspark.recipients.nested import NestedMaker
@@ -96,9 +101,12 @@ class _Made:
 
     Parameters
     ----------
+    name : str
+        The release's name in the ledger.
     recipient : Recipient
     making : Making
-    members : MembersOf
+    members : MembersOf or None
+        None where nobody asks who is in which class.
     staged : StagedRelease or None
         None where it is published.
     kept : StagedMembers or None
@@ -106,17 +114,13 @@ class _Made:
     release : Release
     """
 
+    name: str
     recipient: Recipient
     making: Making
-    members: MembersOf
+    members: MembersOf | None
     staged: StagedRelease | None
     kept: StagedMembers | None
     release: Release
-
-    @property
-    def name(self) -> str:
-        """The release's name in the ledger."""
-        return self.members.release
 
 
 def distribute(
@@ -307,7 +311,8 @@ class _Carrying:
         )
         if before is not None:
             forget_staging(context)
-            return _Made(recipient, making, self._members_before(name), None, None, before)
+            members = self._members_before(name) if self._asks_for_members else None
+            return _Made(name, recipient, making, members, None, None, before)
         number = f"{place + 1} of {len(self.plan.recipients)}"
         with self.progress.stage(f"release {number}: {recipient.name}", rows=making.rows_requested):
             directory = f"{self.staging.records}/{recipient.name}"
@@ -315,8 +320,16 @@ class _Carrying:
                 snapshot = prepare_making(self.engine, configuration, directory, making)
                 staged = self._staged(context, snapshot, making)
             require_presence(staged, recipient, self.frozen)
+            if not self._asks_for_members:
+                return _Made(name, recipient, making, None, staged, None, staged.release)
             kept = self._keep_members(staged, recipient, name)
-        return _Made(recipient, making, kept.members(self.engine), staged, kept, staged.release)
+        members = kept.members(self.engine)
+        return _Made(name, recipient, making, members, staged, kept, staged.release)
+
+    @property
+    def _asks_for_members(self) -> bool:
+        """Whether a ledger or the joint check has to know who is in which class."""
+        return self.ledger is not None or requires_check(self.plan)
 
     def _staged(self, context: RunContext, snapshot: Snapshot, making: Making) -> StagedRelease:
         return self.stack.enter_context(
@@ -391,7 +404,8 @@ class _Carrying:
             one for one in (self.ledger.counted if self.ledger else []) if one.name not in own
         ]
         before = [members_of(self.engine, self.ledger, one) for one in earlier if self.ledger]
-        checks = check_jointly([*before, *(one.members for one in made)], self.plan, coalitions)
+        own_members = [one.members for one in made if one.members is not None]
+        checks = check_jointly([*before, *own_members], self.plan, coalitions)
         try:
             require_joint_classes(checks)
         except GuaranteeError:
@@ -445,7 +459,7 @@ class _Carrying:
     def _event(
         self, one: _Made, checks: Sequence[dict[str, Any]], ledger: Ledger
     ) -> dict[str, Any]:
-        if one.kept is None or one.staged is None:
+        if one.kept is None or one.staged is None or one.members is None:
             raise ValueError("a release without members is planned")
         kept = Kept(
             keep(self.engine, one.members.members, ledger.layout.members(one.name)),

@@ -52,6 +52,11 @@ def coalitions_of(plan: Plan, earlier: Sequence[LedgerRelease]) -> list[tuple[st
     )
 
 
+def requires_check(plan: Plan) -> bool:
+    """Return whether anything is demanded of joint classes."""
+    return plan.demand.k > 1 or bool(plan.demand.diversity)
+
+
 def check_jointly(
     releases: Sequence[MembersOf], plan: Plan, coalitions: Sequence[Collection[str]]
 ) -> list[dict[str, Any]]:
@@ -73,7 +78,7 @@ def check_jointly(
     -----
     One shuffle of all members, and those of each coalition.
     """
-    if plan.demand.k == 1 and not plan.demand.diversity:
+    if not requires_check(plan):
         return []
     repeated = bool(plan.record)
     signatures = Signatures.of(releases, list(plan.demand.diversity), repeated=repeated)
