@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from anonspark.utility.arranging import Arrangement
+    from anonspark.utility.association import Association
     from anonspark.utility.evaluation import Learning, Utility
     from anonspark.utility.workload import WorkloadError
 
@@ -21,8 +23,38 @@ _TRAINED_ON = {
 def show_utility(console: Console, release: str, utility: Utility) -> None:
     """Show how useful a release is."""
     console.print(_workload_table(release, utility.workload))
+    if utility.association is not None:
+        console.print(_association_table(utility.association))
     if utility.learning is not None:
         console.print(_learning_table(utility.learning))
+
+
+def show_arrangement(console: Console, found: Arrangement) -> None:
+    """Show what was learned, in figures; values stand in the files alone."""
+    table = Table(
+        title=f"What values tell of {found.target}", title_justify="left", header_style="bold"
+    )
+    table.add_column("attribute")
+    for name in ("values", f"with fewer than {found.min_records:,} records", "association"):
+        table.add_column(name, justify="right")
+    grouped = any(one.levels for one in found.attributes)
+    if grouped:
+        table.add_column("groups (share of it kept)", justify="right", overflow="fold")
+    for one in found.attributes:
+        row = [one.name, f"{len(one.values):,}", f"{one.rare:,}", f"{one.association:.4f}"]
+        if grouped:
+            levels = zip(one.levels, one.kept, strict=True)
+            row.append(", ".join(f"{len(own):,} ({kept:.1%})" for own, kept in levels) or "none")
+        table.add_row(*row)
+    console.print(table)
+    for path in found.files:
+        console.print(f"Written: {path}", markup=False, highlight=False)
+    console.print(
+        "Read and correct them before you put them into a configuration: they tell which values go "
+        "with which class",
+        markup=False,
+        highlight=False,
+    )
 
 
 def _workload_table(release: str, workload: WorkloadError) -> Table:
@@ -38,6 +70,22 @@ def _workload_table(release: str, workload: WorkloadError) -> Table:
     table.add_row("mean relative error", f"{workload.mean:.2%}")
     quartiles = f"{workload.first_quartile:.2%} to {workload.third_quartile:.2%}"
     table.add_row("quartiles", quartiles)
+    return table
+
+
+def _association_table(found: Association) -> Table:
+    loss = "the original tells nothing" if found.loss is None else f"loss {found.loss:.4f}"
+    table = Table(
+        title=f"What quasi-identifiers tell of {found.target}: {loss}",
+        title_justify="left",
+        header_style="bold",
+    )
+    table.add_column("quasi-identifier")
+    for name in ("original", "release"):
+        table.add_column(name, justify="right")
+    for one in found.attributes:
+        shares = (one.before, one.after)
+        table.add_row(one.name, *("none" if share is None else f"{share:.4f}" for share in shares))
     return table
 
 

@@ -11,6 +11,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
+from anonspark.utility.association import Association, measure_association
 from anonspark.utility.axes import Axis
 from anonspark.utility.features import Examples, FeatureSpace
 from anonspark.utility.learning import LABEL, Score, Target, describe_target, train_and_test
@@ -64,12 +65,15 @@ class Utility:
         Of the original.
     workload : WorkloadError
         Answers to counting queries.
+    association : Association or None
+        What quasi-identifiers still tell of the target; None where none was given.
     learning : Learning or None
         None where no target was given.
     """
 
     records: int
     workload: WorkloadError
+    association: Association | None
     learning: Learning | None
 
 
@@ -111,6 +115,21 @@ class Evaluation:
             self.quasi_identifiers,
             [axis for axis in self.others if axis.name in self.sensitive],
             self.records,
+            self.missing_markers,
+        )
+
+    def association(self) -> Association | None:
+        """Compare what quasi-identifiers tell of the target, if there is one.
+
+        See :func:`~anonspark.utility.association.measure_association`.
+        """
+        if self.target is None:
+            return None
+        return measure_association(
+            self.release,
+            self.original,
+            self.quasi_identifiers,
+            self.target,
             self.missing_markers,
         )
 
@@ -217,13 +236,14 @@ def evaluate(
     Notes
     -----
     See :func:`~anonspark.utility.original.describe_original`,
-    :func:`~anonspark.utility.workload.measure_workload` and
+    :func:`~anonspark.utility.workload.measure_workload`,
+    :func:`~anonspark.utility.association.measure_association` and
     :func:`~anonspark.utility.learning.train_and_test` for jobs and cost.
     """
     sources = (f"{release.rstrip('/')}/data", original, *([holdout] if holdout else []))
     with engine.reading(sources, key=""):
         opened = open_evaluation(engine, release, original, target, holdout)
-        return Utility(opened.records, opened.workload(), opened.learning())
+        return Utility(opened.records, opened.workload(), opened.association(), opened.learning())
 
 
 def open_evaluation(

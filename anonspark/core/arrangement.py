@@ -1,0 +1,259 @@
+"""Categories arranged by a target: a learned order, and the hierarchy of joining its neighbours.
+
+Sets of values that stand beside one another in the order tell much of the target. Rare values
+stand where they tell nothing: the value of one person at the end of the order would disclose what
+class that person has.
+For several classes the order is the first axis of correspondence analysis (Benzecri 1973).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+_TWO = 2
+_DECIMALS = 9
+_LONGEST = 80
+_DIGITS = 4
+
+TOP = "*"
+"""The label of all values together."""
+
+
+def learned_order(
+    values: Sequence[str], counts: Integers, classes: Sequence[str], least: int
+) -> list[int]:
+    """Return the order of values in which neighbours go with the classes of a target alike.
+
+    Parameters
+    ----------
+    values : sequence of str
+        Different ones.
+    counts : int64 ndarray of shape (v, c)
+        Records of each value and class, every class with one at least.
+    classes : sequence of str
+        Two at least.
+    least : int
+        Values with fewer records stand where they tell nothing.
+
+    Returns
+    -------
+    list of int
+        Places in ``values``.
+    """
+    keys: Sequence[Fraction | float]
+    if len(classes) == _TWO:
+        keys = _rates(counts, classes, least)
+    else:
+        keys = _first_axis(counts, classes, least)
+    return sorted(range(len(values)), key=lambda v: (keys[v], values[v]))
+
+
+def _rates(counts: Integers, classes: Sequence[str], least: int) -> list[Fraction]:
+    """Return the share of the rarer class with each value."""
+    of_class = counts.sum(axis=0).tolist()
+    rarer = max(range(_TWO), key=lambda t: (-of_class[t], classes[t]))
+    whole = Fraction(of_class[rarer], sum(of_class))
+    return [
+        Fraction(own[rarer], sum(own)) if sum(own) >= least else whole for own in counts.tolist()
+    ]
+
+
+def _first_axis(counts: Integers, classes: Sequence[str], least: int) -> list[float]:
+    """Return the place of each value on the first axis of correspondence analysis."""
+    total, of_class, of_value = counts.sum(), counts.sum(axis=0), counts.sum(axis=1)
+    frequent = of_value >= least
+    places = np.zeros(len(counts))
+    if frequent.any():
+        own = of_value[frequent]
+        both = np.outer(own, of_class).astype(np.float64)
+        deviations = (counts[frequent] - both / total) / np.sqrt(both)
+        left, _, right = np.linalg.svd(deviations, full_matrices=False)
+        most = min(range(len(classes)), key=lambda t: (-of_class[t], classes[t]))
+        sign = -1.0 if right[0, most] > 0 else 1.0
+        places[frequent] = sign * left[:, 0] / np.sqrt(own / total)
+    # Adding 0 makes one zero of two.
+    return [round(one, _DECIMALS) + 0.0 for one in places.tolist()]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Two groups that became one.
+
+    Parameters
+    ----------
+    values : list of int
+        Places in the order.
+    cost : float
+        Bits of the target lost.
+    """
+
+    values: list[int]
+    cost: float
+
+
+@dataclass(frozen=True)
+class LearnedHierarchy:
+    """Groups of neighbours, from fine to coarse.
+
+    Parameters
+    ----------
+    levels : list of list of list of int
+        Of each level its groups, of each group the places of its values in the order.
+    joined : list of Joined
+        In the order of joining.
+    """
+
+    levels: list[list[list[int]]]
+    joined: list[Joined]
+
+
+class _Groups:
+    """Groups of neighbours, as a chain in which two beside one another become one."""
+
+    def __init__(self, counts: Integers) -> None:
+        self.counts = [own.astype(np.int64) for own in counts]
+        n = len(self.counts)
+        self.first = list(range(n))
+        self.last = list(range(n))
+        self.before = [one - 1 for one in range(n)]
+        self.after = [one + 1 if one + 1 < n else -1 for one in range(n)]
+        self.alive = [True] * n
+        self.number = n
+        self.joined: list[Joined] = []
+
+    def cost(self, left: int) -> float:
+        """Return the bits lost if a group and the next one become one."""
+        right = self.after[left]
+        own, other = self.counts[left], self.counts[right]
+        return round(_bits(own + other) - _bits(own) - _bits(other), _DECIMALS)
+
+    def join(self, left: int) -> None:
+        """Make a group and the next one the first of them."""
+        right = self.after[left]
+        cost = self.cost(left)
+        self.counts[left] = self.counts[left] + self.counts[right]
+        self.last[left] = self.last[right]
+        self.after[left] = self.after[right]
+        if self.after[left] >= 0:
+            self.before[self.after[left]] = left
+        self.alive[right] = False
+        self.number -= 1
+        self.joined.append(Joined(list(range(self.first[left], self.last[left] + 1)), cost))
+
+    def size(self, one: int) -> int:
+        return int(self.counts[one].sum())
+
+    def groups(self) -> list[list[int]]:
+        """Return the places of the values of all groups."""
+        return [
+            list(range(self.first[one], self.last[one] + 1))
+            for one in range(len(self.counts))
+            if self.alive[one]
+        ]
+
+
+def _bits(counts: Integers) -> float:
+    """Return records times the entropy of their classes."""
+    total = int(counts.sum())
+    own = math.fsum(one * math.log2(one) for one in counts.tolist() if one)
+    return total * math.log2(total) - own if total else 0.0
+
+
+def learned_hierarchy(counts: Integers, least: int) -> LearnedHierarchy:
+    """Join neighbours of an order as long as little of the target is lost.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (v, c)
+        Records of each value, in the order, and class.
+    least : int
+        Records of each group of each level.
+
+    Returns
+    -------
+    LearnedHierarchy
+        Without the level of all values together.
+
+    Notes
+    -----
+    O(v log v) for v values.
+    """
+    groups = _Groups(counts)
+    _join_small(groups, least)
+    levels = [groups.groups()] if groups.joined and groups.number > 1 else []
+    wanted = set()
+    half = groups.number
+    while half > _TWO:
+        half = -(-half // 2)
+        wanted.add(half)
+    waiting = [
+        (groups.cost(one), groups.first[one], one, groups.last[groups.after[one]])
+        for one in range(len(counts))
+        if groups.alive[one] and groups.after[one] >= 0
+    ]
+    heapq.heapify(waiting)
+    while groups.number > 1:
+        cost, _, left, stop = heapq.heappop(waiting)
+        right = groups.after[left]
+        # Whatever was joined since has other costs, and waits again under these.
+        if not groups.alive[left] or right < 0 or groups.last[right] != stop:
+            continue
+        if cost != groups.cost(left):
+            continue
+        groups.join(left)
+        if groups.number in wanted:
+            levels.append(groups.groups())
+        for one in (groups.before[left], left):
+            if one >= 0 and groups.after[one] >= 0:
+                following = groups.last[groups.after[one]]
+                heapq.heappush(waiting, (groups.cost(one), groups.first[one], one, following))
+    return LearnedHierarchy(levels, groups.joined)
+
+
+def _join_small(groups: _Groups, least: int) -> None:
+    """Join groups of too few records with neighbours, the smallest first."""
+    waiting = [(groups.size(one), one) for one in range(len(groups.counts))]
+    heapq.heapify(waiting)
+    while groups.number > 1:
+        size, one = heapq.heappop(waiting)
+        if size >= least:
+            return
+        if not groups.alive[one] or groups.size(one) != size:
+            continue
+        before, after = groups.before[one], groups.after[one]
+        takes_left = before >= 0 and (after < 0 or groups.cost(before) <= groups.cost(one))
+        left = before if takes_left else one
+        groups.join(left)
+        heapq.heappush(waiting, (groups.size(left), left))
+
+
+def group_label(values: Sequence[str]) -> str:
+    """Return the label of a group of values.
+
+    Parameters
+    ----------
+    values : sequence of str
+        In the learned order.
+
+    Returns
+    -------
+    str
+        A single value itself; several in braces, or the first two where that would be long.
+    """
+    if len(values) == 1:
+        return values[0]
+    whole = "{" + ", ".join(values) + "}"
+    if len(whole) <= _LONGEST:
+        return whole
+    digest = hashlib.sha256("\n".join(values).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{{{values[0]}, {values[1]}, .. {len(values) - 2} more #{digest[:_DIGITS]}}}"

@@ -1,0 +1,89 @@
+"""Association with a target: by hand, beside sums of fractions, and what must change nothing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.core.association import association_loss, entropy, removed_uncertainty
+
+ORIGINAL = np.array([[1, 2], [1, 1], [3, 0]])
+
+counts = st.integers(2, 6).flatmap(
+    lambda bins: st.lists(
+        st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=bins, max_size=bins
+    )
+)
+
+
+def test_the_fixture_of_the_specification() -> None:
+    released = np.array([[7 / 6, 4 / 3], [7 / 6, 4 / 3], [8 / 3, 1 / 3]])
+    classes = np.array([5, 3])
+    before = removed_uncertainty(ORIGINAL, ORIGINAL.astype(float), classes)
+    after = removed_uncertainty(ORIGINAL, released, classes)
+    assert (before, after) == pytest.approx((0.311333, 0.228521), abs=1e-6)
+    assert association_loss([before], [after]) == pytest.approx(0.265994, abs=1e-6)
+
+
+def slowly(original: list[list[int]], released: list[list[Fraction]], classes: list[int]) -> float:
+    records = sum(map(sum, original))
+    of_target = [sum(row[t] for row in original) for t in range(len(classes))]
+    uncertainty = -sum(n / records * log2(Fraction(n, records)) for n in of_target if n)
+    total = 0.0
+    for own, told in zip(original, released, strict=True):
+        for t, n in enumerate(own):
+            if n:
+                share = Fraction(classes[t] + 1, sum(classes) + len(classes))
+                total += n / records * log2((told[t] + share) / (sum(told) + 1))
+    return 1 + total / uncertainty
+
+
+@given(counts, st.data())
+def test_it_is_what_fractions_say(original: list[list[int]], data: st.DataObject) -> None:
+    shape = np.array(original)
+    if (shape.sum(axis=0) > 0).sum() < 2:
+        return
+    drawn = st.integers(0, 30).map(lambda n: Fraction(n, 4))
+    released = [[data.draw(drawn) for _ in row] for row in original]
+    classes = [data.draw(st.integers(0, 50)) for _ in range(3)]
+    found = removed_uncertainty(
+        shape, np.array([[float(one) for one in row] for row in released]), np.array(classes)
+    )
+    assert found == pytest.approx(slowly(original, released, classes), abs=1e-9)
+
+
+@given(counts)
+def test_names_of_values_and_classes_do_not_count(original: list[list[int]]) -> None:
+    shape = np.array(original)
+    if (shape.sum(axis=0) > 0).sum() < 2:
+        return
+    own = removed_uncertainty(shape, shape.astype(float), shape.sum(axis=0))
+    mixed = shape[np.random.default_rng(3).permutation(len(shape))][:, ::-1]
+    assert removed_uncertainty(mixed, mixed.astype(float), mixed.sum(axis=0)) == pytest.approx(
+        own, abs=1e-12
+    )
+
+
+def test_nothing_can_be_said() -> None:
+    constant = np.array([[3, 0], [4, 0]])
+    assert removed_uncertainty(constant, constant.astype(float), np.array([7, 0])) is None
+    assert association_loss([None, None], [None, None]) is None
+    assert association_loss([0.0004, 0.0005], [0.0, 0.0]) is None
+    assert association_loss([0.5], [-0.25]) == 1.5
+
+
+def test_a_release_that_tells_nothing_tells_the_shares_of_classes() -> None:
+    large = np.array([[40_000, 10_000], [10_000, 40_000]])
+    everything = np.full((2, 2), 25_000.0)
+    after = removed_uncertainty(large, everything, np.array([50_000, 50_000]))
+    assert after == pytest.approx(0, abs=1e-9)
+
+
+def test_entropy() -> None:
+    assert entropy(np.array([1, 1, 2])) == 1.5
+    assert entropy(np.array([7, 0])) == 0
