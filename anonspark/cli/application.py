@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from anonspark.recipients.distribute import Distribution
     from anonspark.recipients.looking import PlanLook
     from anonspark.recipients.plan import Plan as RecipientsPlan
+    from anonspark.utility.arranging import Arrangement
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.claims import Roles
     from anonspark.verification.pair_relation import Statement
@@ -553,6 +554,55 @@ def evaluate(
         print_json(asdict(utility))
     else:
         show_utility(_OUT, release, utility)
+
+
+@application.command()
+def arrange(  # noqa: PLR0913 - each parameter is an option of the command
+    config: ConfigurationPath,
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="What values are to tell of.")],
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="This quasi-identifier of text; may be repeated."),
+    ] = None,
+    form: Annotated[
+        Literal["order", "hierarchy"], typer.Option("--as", help="What is written.")
+    ] = "order",
+    min_records: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rarer values tell nothing; privacy.k if not given."),
+    ] = None,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where it is written.")] = "arranged",
+    overrides: Overrides = None,
+    master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn orders or hierarchies of categories that tell of a target, for you to correct."""
+    from anonspark.cli.utility_display import show_arrangement
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def learn(engine: Engine, configuration: Configuration) -> Arrangement:
+        from anonspark.utility.arranging import arrange as learn_arrangement
+
+        with progress.stage("arrange"):
+            return learn_arrangement(
+                engine,
+                configuration,
+                target,
+                out,
+                attributes=attribute or (),
+                form=form,
+                min_records=min_records,
+            )
+
+    found = load_then_work(
+        config, _configuration(config, overrides), _of_configuration, master, learn
+    )
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        show_arrangement(_OUT, found)
 
 
 @application.command()

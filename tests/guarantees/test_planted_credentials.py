@@ -128,6 +128,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "report": ("RELEASE",),
     "generate": ("--rows", "10", "--out", "OUT"),
     "fetch": ("adult", "--out", "OUT"),
+    "arrange": ("CONFIG", "--target", "disease"),
     "distribute": ("PLAN",),
     "ledger init": ("LEDGER", "--key-file", "KEY", "--subject", "person"),
     "ledger show": ("LEDGER",),
