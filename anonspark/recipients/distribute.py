@@ -13,9 +13,17 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError, PublishingError
+from anonspark.errors import (
+    ConfigurationError,
+    DataError,
+    GuaranteeError,
+    PublishingError,
+    exit_code_of,
+)
 from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
 from anonspark.ledger.check import members_of
 from anonspark.ledger.events import BASE, FAILED, PLANNED, PUBLISHED, REFUSED
@@ -172,6 +180,7 @@ def distribute(
         ledger = open_ledger(files, plan.ledger.path, key)
         _require_subject(plan, ledger)
     with ExitStack() as stack:
+        published = stack.enter_context(_watched(files, plan, progress))
         if ledger is not None and plan.ledger is not None:
             stack.enter_context(locked(files, ledger.layout, run_id))
             # Now that nobody else adds to it.
@@ -182,7 +191,40 @@ def distribute(
         )
         stack.enter_context(engine.running(run_id, progress))
         carrying = _Carrying(engine, plan, run_id, resume, progress, key, ledger, staging, stack)
-        return carrying.out(table)
+        given = carrying.out(table)
+        published.update({name: one.summary for name, one in given.releases.items()})
+        return given
+
+
+@contextmanager
+def _watched(
+    files: Files, plan: Plan, progress: Progress
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """Tell Prometheus how it ended, for each recipient whose metrics say so.
+
+    Yields
+    ------
+    dict of str to mapping
+        To be filled: the summaries of the releases, by recipient.
+    """
+    started = datetime.now(UTC)
+    summaries: dict[str, Mapping[str, Any]] = {}
+    code = 0
+    try:
+        yield summaries
+    except BaseException as error:
+        code = exit_code_of(error)
+        raise
+    finally:
+        for one in plan.recipients:
+            write_textfile(
+                one.configuration,
+                progress,
+                started=started,
+                exit_code=code,
+                summary=summaries.get(one.name),
+                files=files,
+            )
 
 
 def _key_of(plan: Plan, run_id: str) -> Key:

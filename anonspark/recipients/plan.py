@@ -264,6 +264,7 @@ class _Reading:
         if self.problems or not recipients:
             return None
         demand = self._demand(recipients)
+        self._check_watched(recipients)
         source = self._source(base, recipients)
         partition = self._partition(base, recipients, demand)
         if self.problems or source is None or partition is None:
@@ -344,6 +345,21 @@ class _Reading:
                         "each name once; put those who are one into one list"
                     )
                 seen[name] = place
+
+    def _check_watched(self, recipients: Sequence[Recipient]) -> None:
+        """Check that what tells Prometheus of one release does not tell of another."""
+        watched: dict[str, list[str]] = {}
+        for one in recipients:
+            metrics = one.configuration.metrics
+            if metrics.prometheus_textfile is not None:
+                for place in (f"file {metrics.prometheus_textfile}", f"job {metrics.job}"):
+                    watched.setdefault(place, []).append(one.name)
+        for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
+            self.problems.append(
+                f"recipients.{names[0]}.metrics: found the prometheus_textfile or the job of "
+                f"{', '.join(names[1:])}, too; expected a file and a name of its own for each that "
+                "is watched; set recipients.<name>.metrics, or remove it from the base"
+            )
 
     def _check_record(self) -> None:
         """Check what is asked for beside people with several records."""

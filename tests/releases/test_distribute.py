@@ -110,6 +110,28 @@ def test_releases_and_their_ledger(tmp_path: Path) -> None:
     assert found.coalitions[0]["holds"]
 
 
+def test_prometheus_is_told_of_each_recipient(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path)
+    for name, request in plan["recipients"].items():
+        file = str(tmp_path / f"{name}.prom")
+        request["metrics"] = {"job": name, "prometheus_textfile": file}
+    given = carry_out(plan, "first")
+    for name, release in given.releases.items():
+        told = (tmp_path / f"{name}.prom").read_text()
+        assert f'anonspark_run_success{{job_name="{name}"}} 1' in told
+        rows = release.summary["rows_published"]
+        assert f'anonspark_release_rows_published{{job_name="{name}"}} {rows}' in told
+    with pytest.raises(GuaranteeError):
+        carry_out(plan | {"strategy": "independent", "output": str(tmp_path / "again")})
+    for name in given.releases:
+        told = (tmp_path / f"{name}.prom").read_text()
+        assert f'anonspark_run_exit_code{{job_name="{name}"}} 4' in told
+        assert "anonspark_release" not in told
+    plan["recipients"]["press"]["metrics"]["job"] = "labour"
+    with pytest.raises(ConfigurationError, match=r"recipients\.labour\.metrics: .* press"):
+        parse_plan(plan)
+
+
 def test_nothing_about_other_recipients_is_published(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     with_ledger(plan, tmp_path)
