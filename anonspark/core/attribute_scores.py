@@ -1,0 +1,107 @@
+"""Scores of attributes for a target, from their tables of counts.
+
+For a private choice scores are whole numbers, and adding one record changes those of all attributes
+by something in one common interval, whose width is told beside each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+
+UNITS = 256
+"""Units of a whole score for a record."""
+
+
+def gini_score(counts: Integers) -> int:
+    """Return the sum over rows of the squares of their cells by the records of the row, in units.
+
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (rows, c)
+
+    Returns
+    -------
+    int
+        From 0 to 256 times the records. One record more changes it by -256 to 256.
+    """
+    return sum(
+        UNITS * sum(one * one for one in row) // total
+        for row in counts.tolist()
+        if (total := sum(row))
+    )
+
+
+def information_score(counts: Integers) -> int:
+    """Return minus the records times the entropy of the target given the rows, in units of bits.
+
+    One record more changes it by at most :func:`width_of_information`.
+    """
+    terms = [one * math.log2(one) for one in counts.reshape(-1).tolist() if one]
+    terms += [-one * math.log2(one) for one in counts.sum(axis=1).tolist() if one]
+    return math.floor(UNITS * math.fsum(terms))
+
+
+WIDTH_OF_GINI = 2 * UNITS
+"""Width of the interval in which one record changes all scores of :func:`gini_score`."""
+
+
+def width_of_information(records_at_most: int) -> int:
+    """Return the same of :func:`information_score`, for tables of so many records at most."""
+    return math.ceil(UNITS * _largest_change(records_at_most - 1)) + 2
+
+
+def _largest_change(x: int) -> float:
+    """Return (x + 1) log2(x + 1) - x log2 x."""
+    return math.log2(x + 1) + x * math.log2(1 + 1 / x) if x else 0.0
+
+
+def chi_square(counts: Figures | Integers) -> float:
+    """Return chi-square of a table; cells whose expectation is 0 are left out."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
+    some = expected > 0
+    return math.fsum(((counts[some] - expected[some]) ** 2 / expected[some]).tolist())
+
+
+def information_gain(counts: Figures | Integers) -> float:
+    """Return the bits of the target that the rows of a table tell."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    rows = [own.sum() / total * _entropy(own) for own in counts if own.sum() > 0]
+    return _entropy(counts.sum(axis=0)) - math.fsum(rows)
+
+
+def _entropy(counts: Figures | Integers) -> float:
+    shares = counts[counts > 0] / counts.sum()
+    return -math.fsum((shares * np.log2(shares)).tolist())
+
+
+def cleaned(noisy: Integers, scale: float) -> Integers:
+    """Return a noisy table of which scores can be made.
+
+    Parameters
+    ----------
+    noisy : int64 ndarray of shape (rows, c)
+    scale : float
+        Of the noise.
+
+    Returns
+    -------
+    int64 ndarray of shape (other rows, c)
+        Rows below the largest noise that is to be expected are one row; no cell is below 0.
+    """
+    low = noisy.sum(axis=1) < scale * math.log(noisy.size)
+    parts: Sequence[Integers] = [noisy[~low]]
+    if low.any():
+        parts = [*parts, noisy[low].sum(axis=0, keepdims=True)]
+    return np.maximum(np.concatenate(parts), 0)

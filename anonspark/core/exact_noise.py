@@ -1,0 +1,99 @@
+"""Random draws of exact laws, in whole numbers (Canonne, Kamath and Steinke, NeurIPS 2020).
+
+Laplace noise in floating point leaks through its last bits (Mironov 2012). Here every coin is a
+comparison of whole numbers, and whoever draws gives the one source of chance: ``below(m)``, a
+uniform whole number from 0 up to below m. That of the operating system is the only one for real
+data.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+
+Below = Callable[[int], int]
+"""Draws a uniform whole number from 0 up to below the one that it is given."""
+
+
+def bernoulli(a: int, b: int, below: Below = secrets.randbelow) -> bool:
+    """Return True with probability a / b."""
+    return below(b) < a
+
+
+def _bernoulli_of_at_most_one(a: int, b: int, below: Below) -> bool:
+    """Return True with probability exp(-a / b), for a from 0 to b."""
+    j = 1
+    while bernoulli(a, b * j, below):
+        j += 1
+    return j % 2 == 1
+
+
+def bernoulli_exp(a: int, b: int, below: Below = secrets.randbelow) -> bool:
+    """Return True with probability exp(-a / b).
+
+    Parameters
+    ----------
+    a : int
+        At least 0.
+    b : int
+        At least 1.
+    below : callable
+    """
+    while a > b:
+        if not _bernoulli_of_at_most_one(1, 1, below):
+            return False
+        a -= b
+    return _bernoulli_of_at_most_one(a, b, below)
+
+
+def discrete_laplace(t: int, s: int, below: Below = secrets.randbelow) -> int:
+    """Return a whole number y with probability in proportion to exp(-|y| s / t).
+
+    Parameters
+    ----------
+    t, s : int
+        At least 1; t / s is the scale.
+    below : callable
+    """
+    while True:
+        u = below(t)
+        if not _bernoulli_of_at_most_one(u, t, below):
+            continue
+        v = 0
+        while _bernoulli_of_at_most_one(1, 1, below):
+            v += 1
+        y = (u + t * v) // s
+        negative = below(2) == 1
+        if negative and y == 0:
+            continue
+        return -y if negative else y
+
+
+def permute_and_flip(
+    scores: Sequence[int], a: int, b: int, below: Below = secrets.randbelow
+) -> int:
+    """Choose one of the largest scores (McKenna and Sheldon, NeurIPS 2020).
+
+    Parameters
+    ----------
+    scores : sequence of int
+        One at least.
+    a, b : int
+        At least 1; a / b is the privacy loss per unit of a score.
+    below : callable
+
+    Returns
+    -------
+    int
+        The place of the chosen one.
+    """
+    best = max(scores)
+    places = list(range(len(scores)))
+    while True:
+        # The next of a uniformly random permutation (Fisher and Yates).
+        chosen = below(len(places))
+        places[chosen], places[-1] = places[-1], places[chosen]
+        place = places.pop()
+        # The best one is accepted for certain, so that no loop is without end.
+        if bernoulli_exp((best - scores[place]) * a, b, below):
+            return place
