@@ -193,6 +193,42 @@ def withdraw(
 
 
 @ledger.command()
+def budget(
+    path: Path,
+    dataset: Annotated[str, typer.Option(metavar="NAME", help="The data about the same people.")],
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent of the budget of a data set, and check its chain."""
+    from anonspark.cli.selection_display import show_budget
+    from anonspark.ledger.budget import DATASET, Budget, read_budget
+
+    if DATASET.fullmatch(dataset) is None:
+        raise ConfigurationError(
+            "--dataset: found what is no name of a data set; expected letters, digits, dots, "
+            "hyphens and underscores; correct it"
+        )
+
+    def read(engine: Engine) -> Budget:
+        place = f"{engine.files.qualified(path).rstrip('/')}/{dataset}"
+        found = read_budget(engine.files, place)
+        if found is None:
+            raise ConfigurationError(
+                f"--dataset: found no budget at {place}; expected one that anonspark select made; "
+                "check path and name"
+            )
+        return found
+
+    found = _with_engine(path, master, read)
+    if as_json:
+        entries = [dict(entry.told) for entry in found.entries]
+        own = {"limit": str(found.limit.limit), "spent": str(found.spent), "left": str(found.left)}
+        print_json(own | {"entries": entries})
+    else:
+        show_budget(_OUT, found)
+
+
+@ledger.command()
 def unlock(
     path: Path,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,

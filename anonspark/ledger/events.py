@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
+from anonspark.ledger.creating import create_whole, digest_of
 from anonspark.ledger.layout import Layout
 
 CREATED = "created"
@@ -101,7 +101,7 @@ class Events:
         DataError
             If the chain is broken.
         """
-        digest = _digest(files.read_text(layout.head))
+        digest = digest_of(files.read_text(layout.head))
         events: list[Event] = []
         for number, path in enumerate(_files_of(files, layout), start=1):
             if path != layout.event(number):
@@ -123,7 +123,7 @@ class Events:
                     "changed; bring both back from a copy"
                 )
             events.append(event)
-            digest = _digest(text)
+            digest = digest_of(text)
         return cls(files, layout, events, digest)
 
     def append(self, kind: str, told: Mapping[str, Any]) -> Event:
@@ -138,34 +138,15 @@ class Events:
         event = Event(len(self.events) + 1, self.digest, time, kind, dict(told))
         text, path = event.to_text(), self.layout.event(event.number)
         try:
-            self._create(path, text)
+            create_whole(self.files, path, text)
         except FileExistsError as error:
             raise PublishingError(
                 f"ledger: another process has written event {event.number} meanwhile; nothing was "
                 "published on its account; run it again"
             ) from error
         self.events.append(event)
-        self.digest = _digest(text)
+        self.digest = digest_of(text)
         return event
-
-    def _create(self, path: str, text: str) -> None:
-        """Write a file that must not be there, as a whole or not at all."""
-        if self.files.rename_copies(path):
-            # What an object store writes is there at its end only.
-            self.files.create_text(path, text)
-            return
-        if self.files.exists(path):
-            raise FileExistsError(path)
-        directory, _, name = path.rpartition("/")
-        draft = f"{directory}/.{name}.{_digest(text)[:16]}"
-        self.files.write_text(draft, text)
-        try:
-            self.files.rename(draft, path)
-        except OSError as error:
-            self.files.delete(draft)
-            if self.files.exists(path):
-                raise FileExistsError(path) from error
-            raise
 
 
 def _files_of(files: Files, layout: Layout) -> Sequence[str]:
@@ -175,7 +156,3 @@ def _files_of(files: Files, layout: Layout) -> Sequence[str]:
         for path in files.children(layout.events)
         if not path.rpartition("/")[2].startswith((".", "_"))
     ]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

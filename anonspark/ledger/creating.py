@@ -1,0 +1,44 @@
+"""Files that one of several writers makes, as a whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+
+from anonspark.engine.files import Files
+
+
+def create_whole(files: Files, path: str, text: str) -> None:
+    """Write a file that must not be there.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+    text : str
+
+    Raises
+    ------
+    FileExistsError
+        If it is there, whoever wrote it.
+    """
+    if files.rename_copies(path):
+        # What an object store writes is there at its end only.
+        files.create_text(path, text)
+        return
+    if files.exists(path):
+        raise FileExistsError(path)
+    directory, _, name = path.rpartition("/")
+    draft = f"{directory}/.{name}.{digest_of(text)[:16]}"
+    files.write_text(draft, text)
+    try:
+        files.rename(draft, path)
+    except OSError as error:
+        files.delete(draft)
+        if files.exists(path):
+            raise FileExistsError(path) from error
+        raise
+
+
+def digest_of(text: str) -> str:
+    """Return the SHA-256 of a file's text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()

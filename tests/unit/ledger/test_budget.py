@@ -1,0 +1,99 @@
+"""The budget: what is spent adds up, to the limit, whoever asks and how many at once."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.ledger.budget import Limit, charge, read_budget
+
+LIMIT = Limit(Fraction(1), "add_remove", "record")
+TENTH = Fraction(1, 10)
+
+
+def spend(path: str) -> bool:
+    try:
+        charge(LocalEngine().files, path, LIMIT, TENTH, {"run_id": "a run"})
+    except GuaranteeError:
+        return False
+    return True
+
+
+def test_what_is_spent_adds_up(tmp_path: Path) -> None:
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    assert read_budget(files, path) is None
+    for number in range(1, 4):
+        entry = charge(files, path, LIMIT, TENTH, {"run_id": f"run {number}"})
+        assert entry.number == number
+    budget = read_budget(files, path)
+    assert budget is not None
+    assert (budget.spent, budget.left) == (Fraction(3, 10), Fraction(7, 10))
+    assert [entry.told["run_id"] for entry in budget.entries] == ["run 1", "run 2", "run 3"]
+
+
+def test_of_twenty_asks_of_processes_at_once_ten_succeed(tmp_path: Path) -> None:
+    path = str(tmp_path / "people")
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        found = list(pool.map(spend, [path] * 20))
+    assert sum(found) == 10
+    budget = read_budget(LocalEngine().files, path)
+    assert budget is not None
+    assert [entry.number for entry in budget.entries] == list(range(1, 11))
+    assert (budget.spent, budget.left) == (1, 0)
+
+
+def test_the_limit_is_reached_to_the_last_bit(tmp_path: Path) -> None:
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    for _ in range(3):
+        charge(files, path, LIMIT, Fraction(1, 3), {})
+    with pytest.raises(GuaranteeError, match="1 of 1 are spent, and 1/1000000 more"):
+        charge(files, path, LIMIT, Fraction(1, 10**6), {})
+
+
+def test_replacing_is_removing_and_adding(tmp_path: Path) -> None:
+    files = LocalEngine().files
+    replaces = Limit(Fraction(1), "replace", "record")
+    charge(files, str(tmp_path / "a"), LIMIT, TENTH, {})
+    entry = charge(files, str(tmp_path / "a"), replaces, TENTH, {})
+    assert entry.spent_after == Fraction(15, 100)
+    charge(files, str(tmp_path / "b"), replaces, TENTH, {})
+    entry = charge(files, str(tmp_path / "b"), LIMIT, TENTH, {})
+    assert entry.spent_after == Fraction(3, 10)
+
+
+def test_limit_and_unit_are_fixed(tmp_path: Path) -> None:
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    charge(files, path, LIMIT, TENTH, {})
+    with pytest.raises(ConfigurationError, match=r"ledger\.limit: found 2; .* has 1;"):
+        charge(files, path, Limit(Fraction(2), "add_remove", "record"), TENTH, {})
+    with pytest.raises(ConfigurationError, match=r"ledger\.unit: found patient"):
+        charge(files, path, Limit(Fraction(1), "add_remove", "patient"), TENTH, {})
+
+
+@pytest.mark.parametrize("damage", ["gone", "changed", "sum", "limit", "no json"])
+def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
+    files, folder = LocalEngine().files, tmp_path / "people"
+    for _ in range(3):
+        charge(files, str(folder), LIMIT, TENTH, {})
+    second = folder / "000002.json"
+    if damage == "gone":
+        second.unlink()
+    elif damage == "limit":
+        (folder / "limit.json").write_text(Limit(Fraction(9), "add_remove", "record").to_text())
+    elif damage == "no json":
+        second.write_text("{")
+    else:
+        told = json.loads(second.read_text())
+        told |= {"epsilon": "0", "spent_after": "1/10"} if damage == "sum" else {"run_id": "x"}
+        second.write_text(json.dumps(told))
+    before = sorted(folder.iterdir())
+    with pytest.raises(GuaranteeError, match="nothing was drawn"):
+        charge(files, str(folder), LIMIT, TENTH, {})
+    assert sorted(folder.iterdir()) == before
