@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from anonspark.recipients.distribute import Distribution
     from anonspark.recipients.looking import PlanLook
     from anonspark.recipients.plan import Plan as RecipientsPlan
+    from anonspark.selection.selecting import Prospect, Selection
+    from anonspark.selection.settings import SelectionSettings
     from anonspark.utility.arranging import Arrangement
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.claims import Roles
@@ -603,6 +605,48 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
         print_json(found.as_dict())
     else:
         show_arrangement(_OUT, found)
+
+
+@application.command("select")
+def select_attributes(
+    config: ConfigurationPath,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Tell what it would cost; of the data read the schema only."
+        ),
+    ] = False,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: RunId = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose attributes that tell of a target, under differential privacy and within a budget."""
+    from anonspark.cli.selection_display import show_prospect, show_selection
+    from anonspark.selection.settings import load_selection
+
+    progress = _LOG.get().follow(quiet=quiet, run_id=run_id)
+
+    def choose(engine: Engine, settings: SelectionSettings) -> Selection | Prospect:
+        from anonspark.selection.selecting import look_ahead, select
+
+        if dry_run:
+            return look_ahead(engine, settings)
+        with progress.stage("select"):
+            return select(engine, settings, run_id=run_id)
+
+    found = load_then_work(
+        config,
+        lambda read: load_selection(config, overrides or (), read),
+        lambda loaded: _of_configuration(loaded.configuration),
+        master,
+        choose,
+    )
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        (show_prospect if dry_run else show_selection)(_OUT, found)  # type: ignore[arg-type]
 
 
 @application.command()

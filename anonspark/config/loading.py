@@ -21,6 +21,9 @@ _DEEPEST = 6
 
 _TOO_LARGE = 10**1000
 
+OTHER_SECTIONS = ("selection", "ledger")
+"""What ``anonspark select`` reads of the same file (:mod:`anonspark.selection.settings`)."""
+
 
 def load_configuration(
     path: str | Path,
@@ -126,7 +129,9 @@ def _build(
     Configuration
         If there are no problems at all.
     """
-    document = _copy(mapping, (), problems)
+    document = _copy(
+        {name: one for name, one in mapping.items() if name not in OTHER_SECTIONS}, (), problems
+    )
     for override, keys, value in assignments:
         problem = assign(document, keys, _copy(value, keys, problems))
         if problem is not None:

@@ -17,7 +17,7 @@ WORKLOAD = WorkloadError(1000, ["age", "job"], [], 0.05, 30.2, 0.0123, 0.02, 0.0
 
 def shown(learning: Learning | None) -> str:
     console = Console(file=io.StringIO(), width=100)
-    show_utility(console, "out/people", Utility(30162, WORKLOAD, learning))
+    show_utility(console, "out/people", Utility(30162, WORKLOAD, None, learning))
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,1 @@
+"""Choosing attributes in private: domains, counts, mechanisms, and the budget that they spend."""

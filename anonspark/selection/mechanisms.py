@@ -1,0 +1,140 @@
+"""The two mechanisms: choosing the best attributes, and publishing noisy tables.
+
+Each is private for one record more or less; :func:`loss_of_a_record` turns what is wanted into
+that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from anonspark.core.attribute_scores import (
+    WIDTH_OF_GINI,
+    chi_square,
+    cleaned,
+    gini_score,
+    information_gain,
+    information_score,
+    width_of_information,
+)
+from anonspark.core.exact_noise import Below, discrete_laplace, permute_and_flip
+
+Integers = npt.NDArray[np.int64]
+Score = Literal["gini", "information_gain", "chi_square"]
+Neighbors = Literal["add_remove", "replace"]
+
+
+def loss_of_a_record(epsilon: Fraction, neighbors: Neighbors, records: int = 1) -> Fraction:
+    """Return what one record may lose, so that all of a person's lose epsilon (group privacy)."""
+    steps = 2 if neighbors == "replace" else 1
+    return epsilon / (steps * records)
+
+
+def width_of(score: Score, records_at_most: int | None) -> int:
+    """Return the width of the interval in which one record changes all scores.
+
+    Parameters
+    ----------
+    score : {"gini", "information_gain", "chi_square"}
+        ``chi_square`` of two classes has the order of ``gini``.
+    records_at_most : int or None
+        Of the table; for ``information_gain`` only.
+    """
+    if score != "information_gain":
+        return WIDTH_OF_GINI
+    if records_at_most is None:
+        raise ValueError("information gain without a bound on the records")
+    return width_of_information(records_at_most)
+
+
+def choose(
+    tables: Sequence[Integers],
+    count: int,
+    epsilon: Fraction,
+    score: Score,
+    below: Below,
+    records_at_most: int | None = None,
+) -> list[int]:
+    """Choose attributes, the best ones most likely.
+
+    Parameters
+    ----------
+    tables : sequence of int64 ndarray
+        Exact counts; scores of them are told to nobody.
+    count : int
+        How many.
+    epsilon : Fraction
+        Loss of a record over all choices.
+    score : {"gini", "information_gain", "chi_square"}
+    below : callable
+        Source of chance.
+    records_at_most : int or None
+
+    Returns
+    -------
+    list of int
+        Places, in the order of choice.
+    """
+    own = information_score if score == "information_gain" else gini_score
+    scores = [own(table) for table in tables]
+    rate = epsilon / count / width_of(score, records_at_most)
+    left, chosen = list(range(len(tables))), []
+    for _ in range(count):
+        place = permute_and_flip(
+            [scores[one] for one in left], rate.numerator, rate.denominator, below
+        )
+        chosen.append(left.pop(place))
+    return chosen
+
+
+def scale_of(tables: int, epsilon: Fraction) -> Fraction:
+    """Return the scale of the noise of so many tables: each record is in a cell of every one."""
+    return tables / epsilon
+
+
+def with_noise(tables: Sequence[Integers], scale: Fraction, below: Below) -> list[Integers]:
+    """Return tables with independent noise in every cell, empty ones, too."""
+    return [
+        np.array(
+            [
+                [one + discrete_laplace(scale.numerator, scale.denominator, below) for one in row]
+                for row in table.tolist()
+            ],
+            np.int64,
+        )
+        for table in tables
+    ]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An attribute, ranked by a noisy table.
+
+    Parameters
+    ----------
+    place : int
+    score : float
+    """
+
+    place: int
+    score: float
+
+
+def rank(noisy: Sequence[Integers], scale: Fraction, score: Score) -> list[Ranked]:
+    """Return the attributes by the scores of their noisy tables, the best first."""
+    measure = (
+        chi_square if score == "chi_square" else _gini if score == "gini" else information_gain
+    )
+    scores = [float(measure(cleaned(one, float(scale)))) for one in noisy]
+    order = sorted(range(len(noisy)), key=lambda place: (-scores[place], place))
+    return [Ranked(place, scores[place]) for place in order]
+
+
+def _gini(counts: Integers) -> float:
+    return float(gini_score(counts))

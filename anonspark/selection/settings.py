@@ -1,0 +1,275 @@
+"""What ``anonspark select`` reads of a configuration: the sections ``selection`` and ``ledger``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.loading import OTHER_SECTIONS
+from anonspark.config.overrides import assign, parse_overrides, shown_override
+from anonspark.config.problems import Finding, explain, found, impossible
+from anonspark.config.reading import TextReader, read_local_text
+from anonspark.config.section import NonEmptyText, Section
+from anonspark.config.yaml_reading import read_document
+from anonspark.errors import ConfigurationError
+from anonspark.ledger.budget import DATASET
+
+_MOST_EPSILON = 100
+_DECIMALS = 6
+_NOWHERE = "nowhere"
+
+
+def _as_decimal(value: object) -> object:
+    """Keep a number as the text that stands in the file: 0.1 is a tenth, not the next double."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return value
+    return str(value)
+
+
+Number = Annotated[str, BeforeValidator(_as_decimal)]
+
+
+def as_fraction(text: str) -> Fraction | None:
+    """Return a decimal text as a fraction; None where it is none, or has more than 6 decimals."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or number != number.quantize(Decimal(1).scaleb(-_DECIMALS)):
+        return None
+    return Fraction(number)
+
+
+class EvenBins(Section):
+    """Edges at even distances."""
+
+    start: float = Field(alias="from", description="First edge.")
+    to: float = Field(description="Last edge, if the width leads there.")
+    width: float = Field(gt=0, description="Distance of the edges.")
+
+    def edges(self) -> list[float]:
+        """Return the edges."""
+        number = math.floor((self.to - self.start) / self.width + 1e-9)
+        return [self.start + step * self.width for step in range(number + 1)]
+
+
+class DomainOptions(Section):
+    """The rows of an attribute's table."""
+
+    values: list[str] | None = Field(default=None, description="All values that have a row.")
+    bins: Annotated[list[float], Field(min_length=1)] | EvenBins | None = Field(
+        default=None, description="Edges of bins, or from, to and width."
+    )
+    hierarchy: NonEmptyText | None = Field(default=None, description="A hierarchy file.")
+    level: int | None = Field(default=None, ge=1, description="Its level, whose groups are rows.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
+        if len(given) != 1:
+            text = f"found {', '.join(given) or 'none'} of values, bins and hierarchy; expected one"
+            raise impossible([Finding((), f"{text}; correct it")])
+        if self.level is not None and self.hierarchy is None:
+            raise impossible([Finding(("level",), "found without hierarchy; remove it")])
+        if self.values is not None and (
+            not self.values or len(set(self.values)) < len(self.values)
+        ):
+            text = "found no value, or one twice; expected different ones; correct it"
+            raise impossible([Finding(("values",), text)])
+        edges = self.bins.edges() if isinstance(self.bins, EvenBins) else self.bins or []
+        ascending = all(low < high for low, high in pairwise(edges))
+        if not ascending or not all(map(math.isfinite, edges)):
+            text = "found edges that are not ascending, or not finite; correct them"
+            raise impossible([Finding(("bins",), text)])
+        return self
+
+
+class SelectionOptions(Section):
+    """Which attributes are chosen, how, and at what price."""
+
+    target: NonEmptyText = Field(description="What the attributes are to tell of.")
+    candidates: list[NonEmptyText] | None = Field(
+        default=None, description="Attributes to choose from; all but identifiers and the target."
+    )
+    count: int = Field(ge=1, description="How many are chosen.")
+    mechanism: Literal["top", "tables"] = Field(
+        default="top",
+        description="top chooses without tables; tables publishes noisy ones and ranks by them.",
+    )
+    score: Literal["gini", "information_gain", "chi_square"] = Field(
+        default="gini", description="What makes an attribute good."
+    )
+    epsilon: Number = Field(description="Privacy loss; at most 100, 6 decimals.")
+    tables_epsilon: Number = Field(
+        default="0", description="With top: loss for noisy tables of the chosen ones; 0 for none."
+    )
+    neighbors: Literal["add_remove", "replace"] = Field(
+        default="add_remove", description="Whether tables differ by a record, or in one."
+    )
+    records_at_most: int | None = Field(
+        default=None, ge=1, description="Public bound on the records; for information_gain."
+    )
+    domains: dict[str, DomainOptions] = Field(
+        default={}, description="Of attributes whose values are declared nowhere else."
+    )
+    output: NonEmptyText = Field(description="Directory of the result.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        findings = []
+        for name, least in (("epsilon", False), ("tables_epsilon", True)):
+            number = as_fraction(getattr(self, name))
+            if number is None or number > _MOST_EPSILON or number < 0 or not (number or least):
+                findings.append(
+                    Finding(
+                        (name,),
+                        f"found {found(getattr(self, name))}; expected a decimal number "
+                        f"{'from' if least else 'above'} 0 up to {_MOST_EPSILON} with at most "
+                        f"{_DECIMALS} decimals; correct it",
+                    )
+                )
+        if self.mechanism == "tables" and as_fraction(self.tables_epsilon):
+            text = "found beside mechanism: tables, whose tables epsilon pays for; remove it"
+            findings.append(Finding(("tables_epsilon",), text))
+        bounded = self.score == "information_gain" and self.mechanism == "top"
+        if bounded and self.records_at_most is None:
+            text = "missing; information_gain needs a public bound on the records; or use gini"
+            findings.append(Finding(("records_at_most",), text))
+        if findings:
+            raise impossible(findings)
+        return self
+
+
+class BudgetOptions(Section):
+    """Where is written down what was spent of what."""
+
+    path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
+    dataset: Annotated[str, Field(pattern=DATASET.pattern)] = Field(
+        description="Name of the data about the same people."
+    )
+    limit: Number = Field(description="What may be spent of it altogether.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not as_fraction(self.limit):
+            text = f"found {found(self.limit)}; expected a decimal number above 0; correct it"
+            raise impossible([Finding(("limit",), text)])
+        return self
+
+
+class _File(Section):
+    selection: SelectionOptions
+    ledger: BudgetOptions
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """What is asked for.
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Of the input and its attributes; output and privacy are stand-ins.
+    selection : SelectionOptions
+    ledger : BudgetOptions
+    candidates : tuple of str
+    """
+
+    configuration: Configuration
+    selection: SelectionOptions
+    ledger: BudgetOptions
+    candidates: tuple[str, ...]
+
+
+def load_selection(
+    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+) -> SelectionSettings:
+    """Read what ``anonspark select`` needs of a configuration file.
+
+    Parameters
+    ----------
+    path : str or Path
+    overrides : sequence of str
+        What ``--set`` was given.
+    read : callable
+
+    Raises
+    ------
+    ConfigurationError
+        With all problems.
+    """
+    expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
+    document, problems = read_document(path, "a configuration", expected, read)
+    return parse_selection(document, overrides, read, problems)
+
+
+def parse_selection(
+    mapping: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    read: TextReader = read_local_text,
+    problems: Sequence[str] = (),
+) -> SelectionSettings:
+    """Check what is in memory; see :func:`load_selection`."""
+    listed = list(problems)
+    document = dict(mapping)
+    for override, keys, value in parse_overrides(overrides, listed):
+        problem = assign(document, keys, value)
+        if problem is not None:
+            listed.append(f"--set {shown_override(override)}: {problem}")
+    own = {name: document.pop(name) for name in OTHER_SECTIONS if name in document}
+    document.setdefault("privacy", {"k": 1})
+    output = document.get("output")
+    document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
+    file = None
+    try:
+        file = _File.model_validate(own)
+    except ValidationError as error:
+        listed += [one.line() for one in explain(error, own, _File.model_json_schema())]
+    configuration = None
+    try:
+        configuration = parse_configuration(document, (), read, needs_seed=False)
+    except ConfigurationError as error:
+        listed += error.problems
+    if file is None or configuration is None or listed:
+        raise ConfigurationError(*listed)
+    candidates = _candidates(configuration, file.selection)
+    return SelectionSettings(configuration, file.selection, file.ledger, candidates)
+
+
+def _candidates(configuration: Configuration, selection: SelectionOptions) -> tuple[str, ...]:
+    attributes, target = configuration.attributes, selection.target
+    problems = []
+    if target in configuration.identifiers:
+        problems.append(f"selection.target: {target!r} is an identifier; expected another column")
+    names = selection.candidates
+    if names is None:
+        left_out = {target, *configuration.identifiers}
+        names = [name for name in attributes if name not in left_out]
+    else:
+        unknown = [name for name in names if name not in attributes]
+        if unknown:
+            problems.append(
+                f"selection.candidates: {', '.join(map(repr, unknown))} are no attributes; "
+                f"expected some of {', '.join(map(repr, attributes))}; correct them"
+            )
+        if target in names:
+            problems.append("selection.candidates: found the target among them; remove it")
+        if len(set(names)) < len(names):
+            problems.append("selection.candidates: found a name twice; remove one")
+    if selection.count > len(names):
+        problems.append(
+            f"selection.count: found {selection.count}, but there are {len(names)} candidates; "
+            "lower it"
+        )
+    if problems:
+        raise ConfigurationError(*problems)
+    return tuple(names)
