@@ -125,6 +125,7 @@ class Domain:
             return np.full(len(values), self.other, np.int64)
         read = np.asarray(numbers.is_valid())
         positions = pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False)
-        read &= ~np.isnan(positions)
         bins = np.searchsorted(np.array(self.edges), positions, side="right")
+        # Of texts, too: what is no number by its name is missing.
+        bins = np.where(np.isnan(positions), self.missing, bins)
         return np.where(read, bins, self.other).astype(np.int64)

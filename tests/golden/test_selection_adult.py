@@ -129,6 +129,13 @@ def test_choices_with_noise(
     assert np.mean([one == 1 for one in shares]) == pytest.approx(exact, abs=0.08)
 
 
+def test_texts_in_bins() -> None:
+    domain = Domain.of_edges("age", [20, 30.5])
+    texts = pa.array(["10", " 20 ", "30.5", "1e9", "NaN", "", "old", None, "-inf"])
+    assert domain.rows_of(texts, ["?"]).tolist() == [0, 1, 2, 2, 4, 4, 3, 4, 0]
+    assert domain.labels == ("below 20", "[20, 30.5)", "from 30.5")
+
+
 def test_a_record_more_changes_one_cell_of_each_table() -> None:
     columns: dict[str, list[Any]] = {
         "age": [20.0, 31, None, float("nan"), 1e9, -5, 20, 99.5],
