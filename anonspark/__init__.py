@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from anonspark.api import (
         Distribution,
         Release,
+        Selection,
         anonymize,
         distribute,
+        select,
         verify,
         verify_together,
     )
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Distribution",
     "Release",
+    "Selection",
     "__version__",
     "anonymize",
     "distribute",
+    "select",
     "verify",
     "verify_together",
 ]

@@ -11,12 +11,22 @@ from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
+from anonspark.selection.selecting import Selection
 from anonspark.verification.claims import Roles
 from anonspark.verification.pair_relation import Statement
 from anonspark.verification.release_pairs import Attack, JointVerification
 from anonspark.verification.result import Verification
 
-__all__ = ["Distribution", "Release", "anonymize", "distribute", "verify", "verify_together"]
+__all__ = [
+    "Distribution",
+    "Release",
+    "Selection",
+    "anonymize",
+    "distribute",
+    "select",
+    "verify",
+    "verify_together",
+]
 
 
 def anonymize(
@@ -155,6 +165,43 @@ def distribute(
     """
     given: Distribution[Frame] = _functions_for(table).distribute(table, plan, staging, run_id)
     return given
+
+
+def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None) -> Selection:
+    """Choose attributes of a table under differential privacy, and charge a budget.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of the kinds that :func:`anonymize` takes.
+    config : mapping
+        As in the YAML file, with the sections ``selection`` and ``ledger``; ``input.path`` is not
+        needed.
+    run_id : str or None
+        Name of the run, which the ledger is told; None makes a random one.
+
+    Returns
+    -------
+    Selection
+        ``attributes`` in the order of choice; ``told`` is the content of ``selection.json``.
+
+    Raises
+    ------
+    ConfigurationError
+        If the configuration is wrong, or something is at the output.
+    DataError
+        If columns are missing, or there are more records than is said.
+    GuaranteeError
+        If the limit of the budget would be exceeded: nothing was drawn.
+    PublishingError
+        If ledger or output cannot be written.
+
+    Notes
+    -----
+    The work of ``anonspark select``: one pass, see :func:`anonspark.selection.selecting.select`.
+    """
+    found: Selection = _functions_for(table).select(table, config, run_id)
+    return found
 
 
 def verify(

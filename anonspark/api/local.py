@@ -25,6 +25,9 @@ from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import parse_plan
 from anonspark.release.manifest import read_manifest
+from anonspark.selection.selecting import Selection
+from anonspark.selection.selecting import select as choose_attributes
+from anonspark.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -148,6 +151,17 @@ def _require_engine(configuration: Configuration) -> None:
             "execution.engine: found spark, but the given table is none of Spark's; give "
             "spark.createDataFrame(table), or leave the key out"
         )
+
+
+def select(table: Frame, config: Mapping[str, Any], run_id: str | None) -> Selection:
+    """Choose attributes in private; see :func:`anonspark.api.select`."""
+    engine = LocalEngine()
+    settings = parse_selection(_reading_it(config), read=engine.files.read_document)
+    return choose_attributes(engine, settings, run_id=run_id, table=_table(engine, table))
+
+
+def _reading_it(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
 
 def verify(

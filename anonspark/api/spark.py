@@ -36,6 +36,9 @@ from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import Plan, parse_plan
 from anonspark.release.manifest import read_manifest
+from anonspark.selection.selecting import Selection
+from anonspark.selection.selecting import select as choose_attributes
+from anonspark.selection.settings import parse_selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -121,6 +124,22 @@ def distribute(
     except BaseException:
         close()
         raise
+
+
+def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> Selection:
+    """Choose attributes in private; see :func:`anonspark.api.select`."""
+    spark = table.sparkSession
+    require_classic(spark)
+    document = {**config, "input": {"path": GIVEN, **config.get("input", {})}}
+    settings = parse_selection(document, read=FileSystem(spark).read_document)
+    names = {*settings.candidates, settings.selection.target}
+    asked = table.select(*(quoted(name) for name in table.columns if name in names))
+    with _TURN:
+        given = _computed(asked)
+        with our_settings(spark):
+            return choose_attributes(
+                SparkEngine(spark), settings, run_id=run_id, table=_table(given)
+            )
 
 
 def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:

@@ -20,7 +20,7 @@ from anonspark._version import __version__
 from anonspark.core.exact_noise import Below
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
-from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain, type_name
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.ledger.budget import Entry, Limit, charge, read_budget
@@ -204,6 +204,7 @@ def select(
     *,
     run_id: str | None = None,
     below: Below = secrets.randbelow,
+    table: Table | None = None,
 ) -> Selection:
     """Choose attributes under differential privacy, and write down what it cost.
 
@@ -215,6 +216,8 @@ def select(
         Name of the run; None makes a random one.
     below : callable
         Source of chance; for real data none but that of the operating system.
+    table : Table or None
+        The records; None opens what the configuration names.
 
     Returns
     -------
@@ -240,11 +243,11 @@ def select(
     before = _before(engine, output, run_id)
     if before is not None:
         return before
-    wanted = _wanted(engine, settings)
+    wanted = _wanted(engine, settings, table)
     configuration = settings.configuration
     with engine.reading(configuration.input.paths):
         counts = count_tables(
-            engine.open_source(configuration),
+            engine.open_source(configuration) if table is None else table,
             wanted.candidates,
             wanted.target,
             configuration.input.missing_markers,
@@ -302,11 +305,12 @@ def _before(engine: Engine, output: str, run_id: str) -> Selection | None:
     )
 
 
-def _wanted(engine: Engine, settings: SelectionSettings) -> _Wanted:
+def _wanted(engine: Engine, settings: SelectionSettings, table: Table | None = None) -> _Wanted:
     """Return what is asked for, with the domains."""
     configuration, selection = settings.configuration, settings.selection
     with engine.reading(configuration.input.paths):
-        schema = engine.open_source(configuration).schema
+        opened = engine.open_source(configuration) if table is None else table
+        schema = opened.schema
     names = [*settings.candidates, selection.target]
     missing = [name for name in names if name not in schema.names]
     if missing:

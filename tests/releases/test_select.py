@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers import command, contents, write_table
 
+import anonspark
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
@@ -177,6 +179,17 @@ def test_a_run_that_left_nothing_is_charged_again(
     again = select(LocalEngine(), settings, run_id="one")
     assert again.told["ledger"]["number"] == 2
     assert "was charged before (entry 1 of the ledger)" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_a_table_in_memory(tmp_path: Path, kind: str) -> None:
+    document = document_at(tmp_path, rows=20_000)
+    del document["input"]
+    table = people(20_000)
+    given = {"arrow": table, "pandas": table.to_pandas(), "polars": pl.from_arrow(table)}[kind]
+    found = anonspark.select(given, document, run_id="one")
+    assert found.attributes[0] == "job"
+    assert found.told["ledger"]["number"] == 1
 
 
 def test_columns_that_have_no_rows(tmp_path: Path) -> None:

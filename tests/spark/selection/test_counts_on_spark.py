@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
+import anonspark
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.table import frame_of
@@ -38,3 +42,31 @@ def test_any_partitions(engine: SparkEngine, drop: bool) -> None:
         found = count_tables(table, DOMAINS, TARGET, ["?"], drop_missing=drop)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(20_000).selectExpr(
+        "id % 4 AS job", "id % 7 AS town", "CASE WHEN id % 4 > 1 THEN 'yes' ELSE 'no' END AS ill"
+    )
+    config = {
+        "attributes": {
+            "job": "quasi_identifier",
+            "town": "quasi_identifier",
+            "ill": "sensitive",
+        },
+        "selection": {
+            "target": "ill",
+            "count": 1,
+            "epsilon": 1,
+            "domains": {
+                "ill": {"values": ["no", "yes"]},
+                "job": {"values": ["0", "1", "2", "3"]},
+                "town": {"bins": [1, 2, 3]},
+            },
+            "output": str(tmp_path / "out"),
+        },
+        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 1},
+    }
+    found = anonspark.select(frame, config)
+    assert found.attributes == ["job"]
+    assert (tmp_path / "out" / "selection.json").exists()
