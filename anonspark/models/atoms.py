@@ -5,7 +5,7 @@ No configuration names this model: a plan makes it for the releases of its recip
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,8 +19,9 @@ from anonspark.kernels.criteria import Requirements
 from anonspark.kernels.merging import name_groups_of_leaves
 from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
+from anonspark.layers.outliers.separation import OutlierSeparation
 from anonspark.layers.partition.distribution import partition_records, send_to_tasks
-from anonspark.layers.partition.growing import CutRule
+from anonspark.layers.partition.growing import CutRule, Leaf
 from anonspark.layers.partition.median_cut import MedianCut
 from anonspark.models.atom_midpoints import MidpointAxis, at_midpoints, back_from_midpoints
 from anonspark.models.blockwise import (
@@ -32,6 +33,7 @@ from anonspark.models.blockwise import (
     Groups,
 )
 from anonspark.models.model import RESULT, Anonymized, Round, Task
+from anonspark.staged.records import Records
 
 LEAF_SIZES = 16
 """A leaf of the tree over atoms has so many times k records at least. With 4, 8, 32 and 64 a
@@ -211,12 +213,22 @@ class MergedAtoms(BlockwiseModel):
         """
         if table.rows <= self.largest_block:
             return super().anonymize(table)
-        generalizer, criteria = self.task.generalizer, self.task.criteria
-        own = generalizer.quasi_identifiers
-        axes = tuple(map(MidpointAxis.of, own))
+        own = self.task.generalizer.quasi_identifiers
         table.tell("boxes of atoms")
         tasks = -(-table.rows // self.task.task_rows)
-        moved = at_midpoints(table.records, own, tasks)
+        return self.finish_moved(table, at_midpoints(table.records, own, tasks))
+
+    def finish_moved(self, table: Round, moved: Records) -> Anonymized:
+        """Partition records by a tree over their midpoints, and form classes in its leaves.
+
+        Parameters
+        ----------
+        table : Round
+        moved : Records
+            The records of the table, of :class:`MidpointAxis`; kept until the round is finished.
+        """
+        own, criteria = self.task.generalizer.quasi_identifiers, self.task.criteria
+        axes = tuple(map(MidpointAxis.of, own))
         moved = replace(moved, packed=moved.packed.keep())
         try:
             table.tell("counting")
@@ -239,12 +251,20 @@ class MergedAtoms(BlockwiseModel):
             leaf.number: replace(leaf, cell_low=nothing, cell_high=nothing)
             for leaf in partition.leaves
         }
-        forming = FormGroups(leaves, self.group_former, generalizer, criteria)
         restore = partial(back_from_midpoints, d=len(own))
         blocks = send_to_tasks(moved, partition, criteria)
-        finish = FinishBlocks(forming, None, table.number, restore)
+        finish = FinishBlocks(self.forming(leaves), self.fit, table.number, restore)
         table.tell("forming classes")
         return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.release)
+
+    def forming(self, leaves: Mapping[int, Leaf]) -> FormGroups:
+        """Return what forms classes in the leaves of the tree."""
+        return FormGroups(leaves, self.group_former, self.task.generalizer, self.task.criteria)
+
+    @property
+    def fit(self) -> OutlierSeparation | None:
+        """What decides which records of classes stay; None keeps all classes whole."""
+        return None
 
     @property
     def leaf_criteria(self) -> Criteria:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +16,20 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import GuaranteeError
 from anonspark.kernels.criteria import Requirements, group_satisfies
 from anonspark.kernels.merging import name_groups
-from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.classes import ClassFigures
 from anonspark.layers.outliers.separation import OutlierSeparation
-from anonspark.layers.partition.distribution import partition_records, send_to_tasks
-from anonspark.models.atom_midpoints import MidpointAxis, back_from_midpoints, own_column
+from anonspark.layers.partition.growing import Leaf
+from anonspark.models.atom_midpoints import own_column
 from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
 from anonspark.models.blockwise import (
     Block,
     Contents,
-    FinishBlocks,
     FormGroups,
     GroupFormer,
     Groups,
 )
 from anonspark.models.mapped_regions import MappedRegions
-from anonspark.models.model import RESULT, Anonymized, Round, Suppressed, Task
+from anonspark.models.model import Anonymized, Round, Suppressed, Task
 from anonspark.staged.keys import is_coded
 from anonspark.staged.records import PACKED, PackRecords, Records
 
@@ -171,43 +168,24 @@ class MappedRelease(MergedAtoms):
         over records that are kept at the midpoints of their regions. Lazy: one shuffle of the
         records and one Python task a block.
         """
-        generalizer, criteria = self.task.generalizer, self.task.criteria
-        own = generalizer.quasi_identifiers
         table.tell("finding regions")
-        moved = _at_regions(table.records, own, self.regions)
-        moved = replace(moved, packed=moved.packed.keep())
-        axes = tuple(map(MidpointAxis.of, own))
-        try:
-            table.tell("counting")
-            partition = partition_records(
-                moved,
-                table.rows,
-                axes,
-                self.leaf_criteria,
-                self.cut_rule_of(axes),
-                path=int(root_path(self.task.seed % 2**64, table.number)),
-                largest_block=self.largest_block,
-                task_rows=self.task.task_rows,
-            )
-        except BaseException:
-            moved.packed.release()
-            raise
-        nothing = (None,) * len(own)
-        leaves = {
-            leaf.number: replace(leaf, cell_low=nothing, cell_high=nothing)
-            for leaf in partition.leaves
-        }
-        merges = self.options.unfit == "merge"
-        former: GroupFormer = (
-            _RegionGroups(self.leaf_criteria, self.regions) if merges else _WholeRegions()
+        own = self.task.generalizer.quasi_identifiers
+        return self.finish_moved(table, _at_regions(table.records, own, self.regions))
+
+    def forming(self, leaves: Mapping[int, Leaf]) -> FormGroups:
+        """Return what forms classes whose labels are those of regions."""
+        former = (
+            _WholeRegions()
+            if self.leaves_residual
+            else _RegionGroups(self.leaf_criteria, self.regions)
         )
-        forming = _MappedForming(leaves, former, generalizer, criteria, self.regions)
-        separation = None if merges else _Fit()
-        restore = partial(back_from_midpoints, d=len(own))
-        blocks = send_to_tasks(moved, partition, criteria)
-        table.tell("forming classes")
-        finish = FinishBlocks(forming, separation, table.number, restore)
-        return Anonymized(blocks.map_batches(finish, RESULT), release=moved.packed.release)
+        generalizer, criteria = self.task.generalizer, self.task.criteria
+        return _MappedForming(leaves, former, generalizer, criteria, self.regions)
+
+    @property
+    def fit(self) -> OutlierSeparation | None:
+        """What leaves the records of unfit classes out; None where these are merged."""
+        return _Fit() if self.leaves_residual else None
 
 
 def _at_regions(
