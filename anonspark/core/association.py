@@ -19,9 +19,6 @@ Figures = npt.NDArray[np.float64]
 QUANTILES = 20
 """Into so many parts the present values of numbers and times are divided."""
 
-MOST_VALUES = 100
-"""So many of the most frequent categories have a bin of their own."""
-
 LEAST_ASSOCIATION = 0.001
 """Below this sum over all attributes nothing can be said to be lost."""
 
@@ -56,7 +53,7 @@ def removed_uncertainty(original: Integers, released: Figures, classes: Integers
     return 1 + math.fsum(terms.tolist()) / uncertainty
 
 
-def entropy(counts: Integers) -> float:
+def entropy(counts: Integers | Figures) -> float:
     """Return the entropy of counts, in bits."""
     shares = counts[counts > 0] / counts.sum()
     return -math.fsum((shares * np.log2(shares)).tolist())

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from anonspark.core.association import entropy
+
 Integers = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]
 
@@ -77,13 +79,8 @@ def information_gain(counts: Figures | Integers) -> float:
     total = counts.sum()
     if total <= 0:
         return 0.0
-    rows = [own.sum() / total * _entropy(own) for own in counts if own.sum() > 0]
-    return _entropy(counts.sum(axis=0)) - math.fsum(rows)
-
-
-def _entropy(counts: Figures | Integers) -> float:
-    shares = counts[counts > 0] / counts.sum()
-    return -math.fsum((shares * np.log2(shares)).tolist())
+    rows = [own.sum() / total * entropy(own) for own in counts if own.sum() > 0]
+    return entropy(counts.sum(axis=0)) - math.fsum(rows)
 
 
 def cleaned(noisy: Integers, scale: float) -> Integers:

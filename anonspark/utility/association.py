@@ -29,6 +29,7 @@ from anonspark.utility.records import (
     read_published,
     read_values,
     readings_of,
+    unreadable_labels,
     value_column,
 )
 
@@ -193,14 +194,7 @@ def _sums(table: Table, bins: Sequence[_Bins], classes: int) -> list[Figures]:
         else:
             flat[row["cell"]] = float(row["records"])
     if unreadable:
-        raise DataError(
-            *(
-                f"release: labels in the published columns of {bins[place].axis.name!r} cannot be "
-                "read; if they are labels of a hierarchy, its file is another one now than when "
-                "the release was made"
-                for place in sorted(unreadable)
-            )
-        )
+        raise unreadable_labels(bins[place].axis.name for place in sorted(unreadable))
     numbers = [*(one.number for one in bins), 1]
     return [
         flat[start : start + number * classes].reshape(number, classes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -148,4 +148,15 @@ def unreadable(what: str, column: str, kind: str) -> str:
     return (
         f"{what}: the values of column {column!r} cannot be read as a {kind}, which "
         "they were when the release was made; give the table with the types that it had"
+    )
+
+
+def unreadable_labels(names: Iterable[str]) -> DataError:
+    """Return the error that labels of some attributes cannot be read."""
+    return DataError(
+        *(
+            f"release: labels in the published columns of {name!r} cannot be read; if they are "
+            "labels of a hierarchy, its file is another one now than when the release was made"
+            for name in names
+        )
     )

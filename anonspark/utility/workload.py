@@ -24,6 +24,7 @@ from anonspark.utility.records import (
     read_published,
     read_values,
     readings_of,
+    unreadable_labels,
     value_column,
 )
 
@@ -215,14 +216,7 @@ def _sums(table: Table, work: _CountSelected | _EstimateSelected, queries: Queri
         else:
             sums[row["query"]] = float(row["records"])
     if unreadable:
-        raise DataError(
-            *(
-                f"release: labels in the published columns of {work.axes[place].name!r} cannot be "
-                "read; if they are labels of a hierarchy, its file is another one now than when "
-                "the release was made"
-                for place in sorted(unreadable)
-            )
-        )
+        raise unreadable_labels(work.axes[place].name for place in sorted(unreadable))
     return sums
 
 
