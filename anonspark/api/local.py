@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
-from anonspark.api.release import DATA, GIVEN, Frame, Release, given_configuration
+from anonspark.api.release import DATA, GIVEN, Frame, Release, given_configuration, given_input
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
@@ -45,10 +45,7 @@ def anonymize(
     """Anonymize a table; see :func:`anonspark.api.anonymize`."""
     engine = LocalEngine()
     given = _table(engine, table)
-    temporary = None
-    if staging is None:
-        temporary = staging = tempfile.mkdtemp(prefix="anonspark-")
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    staging, temporary = _staging(staging)
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
         configuration = given_configuration(config, path, engine.files.read_document)
@@ -60,6 +57,15 @@ def anonymize(
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _staging(staging: str | None) -> tuple[str, str | None]:
+    """Return where to work, and the temporary directory that this is, or None."""
+    if staging is not None:
+        return staging, None
+    temporary = tempfile.mkdtemp(prefix="anonspark-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary, temporary
 
 
 def _run(engine: LocalEngine, configuration: Configuration, table: Table) -> None:
@@ -118,10 +124,7 @@ def distribute(
     """Carry a plan out; see :func:`anonspark.api.distribute`."""
     engine = LocalEngine()
     given = _table(engine, table)
-    temporary = None
-    if staging is None:
-        temporary = staging = tempfile.mkdtemp(prefix="anonspark-")
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    staging, temporary = _staging(staging)
     directory = new_directory(staging)
 
     def close() -> None:
@@ -156,12 +159,8 @@ def _require_engine(configuration: Configuration) -> None:
 def select(table: Frame, config: Mapping[str, Any], run_id: str | None) -> Selection:
     """Choose attributes in private; see :func:`anonspark.api.select`."""
     engine = LocalEngine()
-    settings = parse_selection(_reading_it(config), read=engine.files.read_document)
+    settings = parse_selection(given_input(config), read=engine.files.read_document)
     return choose_attributes(engine, settings, run_id=run_id, table=_table(engine, table))
-
-
-def _reading_it(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
 
 
 def verify(

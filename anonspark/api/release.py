@@ -109,6 +109,11 @@ class Release(Redacted, Generic[Frame]):
         self.close()
 
 
+def given_input(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document that reads what it is given."""
+    return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
+
+
 def given_configuration(
     config: Mapping[str, Any] | Configuration,
     path: str,
@@ -121,11 +126,7 @@ def given_configuration(
         output = config.output.model_copy(update={"path": path, "mode": "error"})
         return config.model_copy(update={"output": output})
     return parse_configuration(
-        {
-            **config,
-            "input": {"path": GIVEN, **config.get("input", {})},
-            "output": {**config.get("output", {}), "path": path},
-        },
+        given_input(config) | {"output": {**config.get("output", {}), "path": path}},
         read=read,
         needs_seed=needs_seed,
     )

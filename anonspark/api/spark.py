@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
-from anonspark.api.release import DATA, GIVEN, Release, given_configuration
+from anonspark.api.release import DATA, GIVEN, Release, given_configuration, given_input
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.arrow import spark_schema
@@ -130,8 +130,7 @@ def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> S
     """Choose attributes in private; see :func:`anonspark.api.select`."""
     spark = table.sparkSession
     require_classic(spark)
-    document = {**config, "input": {"path": GIVEN, **config.get("input", {})}}
-    settings = parse_selection(document, read=FileSystem(spark).read_document)
+    settings = parse_selection(given_input(config), read=FileSystem(spark).read_document)
     names = {*settings.candidates, settings.selection.target}
     asked = table.select(*(quoted(name) for name in table.columns if name in names))
     with _TURN:

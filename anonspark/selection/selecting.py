@@ -180,7 +180,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     ------
     ConfigurationError, DataError, GuaranteeError
     """
-    wanted = _wanted(engine, settings)
+    wanted = _wanted(engine, settings, _opened(engine, settings).schema)
     selection, loss = settings.selection, wanted.of_a_record
     if selection.mechanism == "tables":
         resolution = 2**0.5 * float(wanted.scale or 0)
@@ -243,11 +243,12 @@ def select(
     before = _before(engine, output, run_id)
     if before is not None:
         return before
-    wanted = _wanted(engine, settings, table)
     configuration = settings.configuration
+    opened = _opened(engine, settings) if table is None else table
+    wanted = _wanted(engine, settings, opened.schema)
     with engine.reading(configuration.input.paths):
         counts = count_tables(
-            engine.open_source(configuration) if table is None else table,
+            opened,
             wanted.candidates,
             wanted.target,
             configuration.input.missing_markers,
@@ -305,12 +306,14 @@ def _before(engine: Engine, output: str, run_id: str) -> Selection | None:
     )
 
 
-def _wanted(engine: Engine, settings: SelectionSettings, table: Table | None = None) -> _Wanted:
-    """Return what is asked for, with the domains."""
+def _opened(engine: Engine, settings: SelectionSettings) -> Table:
+    with engine.reading(settings.configuration.input.paths):
+        return engine.open_source(settings.configuration)
+
+
+def _wanted(engine: Engine, settings: SelectionSettings, schema: pa.Schema) -> _Wanted:
+    """Return what is asked for, with the domains, given the schema of the table."""
     configuration, selection = settings.configuration, settings.selection
-    with engine.reading(configuration.input.paths):
-        opened = engine.open_source(configuration) if table is None else table
-        schema = opened.schema
     names = [*settings.candidates, selection.target]
     missing = [name for name in names if name not in schema.names]
     if missing:
