@@ -295,6 +295,15 @@ class Criterion:
         """Whether it asks for different values of an attribute."""
         return self.kind == "distinct" and self.attribute == attribute
 
+    def is_as_strict_as(self, other: Criterion) -> bool:
+        """Whether whatever satisfies it satisfies another one of its kind and attribute, too."""
+        if (self.attribute, self.kind) != (other.attribute, other.kind):
+            return False
+        if self.type.bound == "at most":
+            return self.bound <= other.bound
+        # Of recursive diversity more values and a smaller factor ask for more.
+        return self.bound >= other.bound and self.c <= other.c
+
     def describe(self) -> str:
         """Return the criterion in words, for messages."""
         return self.type.words.format(bound=self.bound, c=self.c, kind=self.kind)

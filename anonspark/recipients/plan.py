@@ -230,6 +230,11 @@ def _base_document(
         problem = assign(base, keys, value)
         if problem is not None:
             problems.append(f"set.{shown_override(override)}: {problem}")
+    if base.get("coding") is not None:
+        problems.append(
+            "base.coding: found a coding, whose releases have all its columns; expected none, for "
+            "each recipient chooses columns; write its attributes into the base"
+        )
     privacy = base.get("privacy")
     if file.record and file.subject and isinstance(privacy, dict):
         # All that is counted are people.
@@ -520,7 +525,7 @@ class _Reading:
             ]
             if not same:
                 missing.setdefault(key, []).append(section.model_dump(mode="json"))
-            elif not any(_as_strict(one, criterion) for one in same):
+            elif not any(one.is_as_strict_as(criterion) for one in same):
                 self.problems.append(
                     f"{where}.privacy.{key}: found {same[0].describe()} on attribute "
                     f"{criterion.attribute!r}; the base requires {criterion.describe()}; "
@@ -601,9 +606,3 @@ def _criteria_of(configuration: Configuration) -> Iterator[tuple[str, Any]]:
     for key in keys:
         for section in getattr(configuration.privacy, key):
             yield key, section
-
-
-def _as_strict(one: Criterion, other: Criterion) -> bool:
-    """Return whether a criterion asks for as much as another of its kind."""
-    at_least = CRITERIA[one.kind].bound == "at least"
-    return one.bound >= other.bound if at_least else one.bound <= other.bound
