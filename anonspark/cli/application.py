@@ -254,12 +254,14 @@ def check(
     checked = load_then_work(
         config, _configuration(config, overrides), _of_configuration, master, inspect
     )
+    coding = checked.coding
     if as_json:
         print_json(
             {
                 "rows": checked.rows,
                 "rows_to_drop": checked.rows_dropped,
                 "missing": checked.missing,
+                "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
                 "warnings": [one.as_dict() for one in checked.warnings],
             }
         )
@@ -271,6 +273,8 @@ def check(
         verdict = f"configuration and data can be used, but see {count} in the log"
     _OUT.print(f"{config}: {verdict}")
     _OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
+    if coding is not None:
+        _OUT.print(f"Coding: {coding.name}, fingerprint {coding.fingerprint}", markup=False)
     for name, number in checked.missing.items():
         if number:
             _OUT.print(f"attributes.{name}: {number:,} values are missing")

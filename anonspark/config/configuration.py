@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
 
 from anonspark.config.attributes import Attribute, Role
+from anonspark.config.coding import Coding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
     unmeasurable,
@@ -41,6 +42,11 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
 
     A run that was killed is continued, and a release found again, by a later version.
     """
+    if document.get("coding") is None:
+        document.pop("coding", None)
+    else:
+        # Wherever its file lies.
+        document["coding"] = document["coding"]["fingerprint"]
     if document["input"]["missing_columns"] == "error":
         del document["input"]["missing_columns"]
     model = document.get("model", {})
@@ -73,6 +79,9 @@ class Configuration(Section):
     ----------
     input : InputOptions
         Where the table comes from.
+    coding : CodingOptions or None
+        What several holders have agreed on; its attributes, policy for missing values, style and
+        criteria are among the others of the configuration.
     attributes : dict
         Column name to :class:`Attribute`; the order is part of the configuration, for it breaks
         ties.
@@ -95,6 +104,14 @@ class Configuration(Section):
     """
 
     input: InputOptions = Field(description="Where the table comes from.")
+    coding: CodingKey = Field(
+        default=None,
+        description=(
+            "A file that several holders have agreed on, in the place of attributes, missing and "
+            "output.style, with what every release guarantees at least: its path, or path and "
+            "fingerprint."
+        ),
+    )
     attributes: dict[str, Attribute] = Field(
         description="The columns and their roles; what is not listed is not published."
     )
@@ -128,6 +145,8 @@ class Configuration(Section):
     execution: ExecutionOptions = Field(
         default=ExecutionOptions(), description="How the work is done."
     )
+
+    _coding: Coding | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -196,6 +215,17 @@ class Configuration(Section):
 
     def _with_role(self, *roles: Role) -> list[str]:
         return [name for name, attribute in self.attributes.items() if attribute.role in roles]
+
+    @property
+    def agreed_coding(self) -> Coding | None:
+        """The coding as it was read; None where there is none."""
+        return self._coding
+
+    def with_coding(self, coding: Coding) -> Configuration:
+        """Return it with the coding that it names, as it was read."""
+        copied = self.model_copy()
+        copied._coding = coding
+        return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
         """Return it with more options of the input."""

@@ -110,6 +110,7 @@ def json_schema() -> JsonObject:
     sections = _Sections()
     root = sections.of(Configuration)
     _allow_each_model(root["properties"]["model"], sections)
+    _allow_a_coding(root)
     _allow_one_for_a_list(sections.definitions["PrivacyOptions"]["properties"])
     sections.definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
     _allow_short_attributes(root["properties"]["attributes"], sections.definitions["Attribute"])
@@ -148,6 +149,15 @@ def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
         "default": default.model_dump(mode="json"),
         "description": description,
     }
+
+
+def _allow_a_coding(root: JsonObject) -> None:
+    """Let a path be short for a coding, which stands for what is required otherwise."""
+    root["properties"]["coding"]["anyOf"].insert(0, {"type": "string", "minLength": 1})
+    given = [key for key in root["required"] if key in ("attributes", "privacy")]
+    root["required"] = [key for key in root["required"] if key not in given]
+    coding = {"required": ["coding"], "properties": {"coding": {"type": ["string", "object"]}}}
+    root["if"], root["else"] = coding, {"required": given}
 
 
 def _allow_one_for_a_list(criteria: JsonObject) -> None:

@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.config.checking import check_document
+from anonspark.config.coding_merging import merge_coding
 from anonspark.config.configuration import Configuration
+from anonspark.config.copying import copy_document
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
-from anonspark.config.problems import Location, found, key_path
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
-
-# No valid configuration is nested deeper; what is deeper is an unknown key or a wrong type, and
-# reported without a look inside. (A YAML alias may even refer to what encloses it.)
-_DEEPEST = 6
-
-_TOO_LARGE = 10**1000
 
 OTHER_SECTIONS = ("selection", "ledger")
 """What ``anonspark select`` reads of the same file (:mod:`anonspark.selection.settings`)."""
@@ -129,13 +124,18 @@ def _build(
     Configuration
         If there are no problems at all.
     """
-    document = _copy(
+    document = copy_document(
         {name: one for name, one in mapping.items() if name not in OTHER_SECTIONS}, (), problems
     )
     for override, keys, value in assignments:
-        problem = assign(document, keys, _copy(value, keys, problems))
+        problem = assign(document, keys, copy_document(value, keys, problems))
         if problem is not None:
             problems.append(f"--set {shown_override(override)}: {problem}")
+    coding = None
+    if document.get("coding") is not None:
+        coding = merge_coding(document, read, problems)
+        if coding is None:
+            raise ConfigurationError(*dict.fromkeys(problems))
     out_of_reach = fill_in_seed(document, read, problems, needed=needs_seed)
     configuration, findings = check_document(document)
     problems += [finding.line() for finding in findings]
@@ -143,45 +143,4 @@ def _build(
         raise ConfigurationError(*dict.fromkeys(problems))
     if out_of_reach is not None:
         raise out_of_reach
-    return configuration
-
-
-def _copy(value: Any, location: Location, problems: list[str]) -> Any:
-    """Copy a document so that aliases share nothing, without keys that are no text."""
-    if len(location) >= _DEEPEST:
-        return value
-    if isinstance(value, str):
-        _require_characters(value, location, problems)
-        return value
-    if isinstance(value, list):
-        return [_copy(entry, (*location, i), problems) for i, entry in enumerate(value)]
-    if isinstance(value, int) and abs(value) >= _TOO_LARGE:
-        # Python writes no such number, so that messages and fingerprints would fail.
-        problems.append(
-            f"{key_path(location) or 'configuration'}: found {found(value)}; expected at most "
-            "1,000 digits; correct it"
-        )
-        return 1
-    if not isinstance(value, Mapping):
-        return value
-    copied: dict[str, Any] = {}
-    for key, inner in value.items():
-        if isinstance(key, str):
-            _require_characters(key, (*location, key), problems)
-            copied[key] = _copy(inner, (*location, key), problems)
-        else:
-            problem = f"found {found(key)} as a key; expected a text; put it in quotes"
-            problems.append(f"{key_path(location) or 'configuration'}: {problem}")
-    return copied
-
-
-def _require_characters(text: str, location: Location, problems: list[str]) -> None:
-    """Refuse halves of characters (lone surrogates), which neither files nor Java take."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        problems.append(
-            f"{key_path(location) or 'configuration'}: found half of a character (a surrogate, "
-            "U+D800 to U+DFFF) in a text; expected whole ones; in YAML write \\U0001F600 for a "
-            "character beyond \\uFFFF"
-        )
+    return configuration if coding is None else configuration.with_coding(coding)

@@ -283,6 +283,10 @@ class PrivacyOptions(_WithOneBound):
         presence = ["delta_presence"] * (self.delta_presence is not None)
         return [*dict.fromkeys(keys), *presence]
 
+    def sections(self) -> list[tuple[str, Any]]:
+        """Return the sections of criteria, each with its key."""
+        return [(key, section) for key, _, section in self._sections()]
+
     def locations(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return where a sensitive attribute is named, and its name."""
         return [

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from anonspark.errors import SparkNeededError
 from anonspark.redaction import redact
@@ -47,6 +48,29 @@ def read_local_text(path: str) -> str:
             "anonspark.engine.spark.filesystem.FileSystem(spark).read_document"
         )
     return Path(path).read_text(encoding="utf-8-sig")
+
+
+def local_path(path: str) -> str | None:
+    """Return the local path of an address such as ``file:///etc/seed``; None where it is none."""
+    if not path.startswith("file:"):
+        return None
+    parts = urlsplit(path)
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        return None
+    return unquote(parts.path)
+
+
+def read_named_text(path: str, read: TextReader) -> str:
+    """Read a file that a configuration names: local ones here, wherever the configuration lies.
+
+    Parameters
+    ----------
+    path : str
+    read : callable
+        Reads it where it is at an address of another file system.
+    """
+    local = local_path(path) if is_address(path) else path
+    return read(path) if local is None else read_local_text(local)
 
 
 def beside(path: str | Path, named: str) -> str:

@@ -10,9 +10,8 @@ import re
 import stat
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from anonspark.config.reading import TextReader, is_address, read_local_text
+from anonspark.config.reading import TextReader, local_path, read_named_text
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import redact
 
@@ -108,9 +107,8 @@ def _read_seed(path: str, read: TextReader) -> int:
     shown = redact(path)
     # A message is one line, whatever the path.
     where = f"execution.seed_file: {shown if shown.isprintable() else repr(shown)}"
-    local = path if not is_address(path) else local_path(path)
     try:
-        text = read(path) if local is None else read_local_text(local)
+        text = read_named_text(path, read)
     except FileNotFoundError:
         reason = "no such file; expected a file that holds the seed; check the path"
     except IsADirectoryError:
@@ -126,16 +124,6 @@ def _read_seed(path: str, read: TextReader) -> int:
             return found
         reason = f"the file holds something else; {_EXPECTED} and nothing beside it; correct it"
     raise ConfigurationError(f"{where}: {reason}")
-
-
-def local_path(path: str) -> str | None:
-    """Return the local path of an address such as ``file:///etc/seed``; None where it is none."""
-    if not path.startswith("file:"):
-        return None
-    parts = urlsplit(path)
-    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
-        return None
-    return unquote(parts.path)
 
 
 def is_readable_by_others(path: str) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from anonspark.core.hierarchies.files import parse_hierarchy
+from anonspark.core.hierarchies.files import hierarchy_digest, parse_hierarchy
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
 
 
-def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hierarchy]:
+def read_hierarchy_files(
+    files: Files, paths: Mapping[str, str], agreed: Mapping[str, str] | None = None
+) -> dict[str, Hierarchy]:
     """Read the hierarchies of some attributes from their files.
 
     Parameters
@@ -18,6 +20,9 @@ def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hi
     files : Files
     paths : mapping of str to str
         Attribute name to path.
+    agreed : mapping of str to str or None
+        SHA-256 of those that a coding has agreed on
+        (:func:`anonspark.core.hierarchies.files.hierarchy_digest`).
 
     Returns
     -------
@@ -27,7 +32,8 @@ def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hi
     Raises
     ------
     ConfigurationError
-        With everything that is wrong with the files.
+        With everything that is wrong with the files; one that was changed since it was agreed on
+        is wrong, too.
 
     Notes
     -----
@@ -39,6 +45,11 @@ def read_hierarchy_files(files: Files, paths: Mapping[str, str]) -> dict[str, Hi
         key = f"attributes.{name}.hierarchy"
         try:
             text = _read_text(files, path, key)
+            if (agreed or {}).get(name, digest := hierarchy_digest(text)) != digest:
+                problems.append(
+                    f"{key}: {path} is not the file that the coding was agreed on with; it was "
+                    "changed, or another one lies there: restore it"
+                )
             hierarchies[name] = parse_hierarchy(text, f"{key}: {path}")
         except ConfigurationError as error:
             problems += error.problems

@@ -157,6 +157,9 @@ def release_manifest(
         manifest["published"]["criteria_of_people"] = finite
     if findings.version:
         manifest["input_version"] = dict(findings.version)
+    coding = context.configuration.agreed_coding
+    if coding is not None:
+        manifest["coding"] = coding.as_dict()
     if findings.choice is not None:
         manifest["chosen_model"] = findings.choice.as_dict()
     manifest["warnings"] = [one.as_dict() for one in findings.warnings]

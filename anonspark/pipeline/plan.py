@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anonspark.config import Configuration
+from anonspark.config.coding import Coding
 from anonspark.config.models import MappingOptions
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
@@ -73,12 +74,15 @@ class Checked(Redacted):
         Missing values of each quasi-identifier.
     warnings : list of ReleaseWarning
         What can be known before a run; they are in the log, too.
+    coding : Coding or None
+        What the configuration follows.
     """
 
     rows: int
     rows_dropped: int
     missing: dict[str, int]
     warnings: list[ReleaseWarning]
+    coding: Coding | None
 
 
 def check_input(engine: Engine, configuration: Configuration) -> Checked:
@@ -120,6 +124,7 @@ def check_input(engine: Engine, configuration: Configuration) -> Checked:
         rows_dropped=inspection.rows_read - inspection.rows,
         missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
         warnings=warnings,
+        coding=configuration.agreed_coding,
     )
 
 

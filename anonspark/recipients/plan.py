@@ -18,7 +18,7 @@ from anonspark.config.overrides import assign, parse_overrides, shown_override, 
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.yaml_reading import read_document
-from anonspark.core.criterion import CRITERIA, Criterion
+from anonspark.core.criterion import Criterion
 from anonspark.engine.choice import Work
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.ledger.joint_classes import Demand
@@ -513,7 +513,7 @@ class _Reading:
     ) -> dict[str, list[dict[str, Any]]]:
         """Return the base's criteria about a recipient's columns that the request lacks."""
         missing: dict[str, list[dict[str, Any]]] = {}
-        for key, section in _criteria_of(base):
+        for key, section in base.privacy.sections():
             criterion: Criterion = section.criterion()
             if criterion.attribute not in asked.attributes:
                 continue
@@ -598,11 +598,3 @@ class _Reading:
         if base.privacy.unit:
             document["privacy"]["unit"] = list(base.privacy.unit)
         return self._parsed("base", document)
-
-
-def _criteria_of(configuration: Configuration) -> Iterator[tuple[str, Any]]:
-    """Yield the sections of criteria, each with its key."""
-    keys = dict.fromkeys(one.key for one in CRITERIA.values())
-    for key in keys:
-        for section in getattr(configuration.privacy, key):
-            yield key, section

@@ -21,6 +21,8 @@ from anonspark.release.manifest_form import FORM, manifest_problems
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
 
+_AS_IT_IS = ("coding", "configuration", "files", "published")
+
 
 @dataclass(frozen=True, repr=False)
 class Manifest(Redacted):
@@ -115,6 +117,15 @@ class Manifest(Redacted):
         return self.document.get("recipient") or {}
 
     @property
+    def coding(self) -> Mapping[str, Any]:
+        """Name, fingerprint and document of the coding; empty for a release without one.
+
+        The fingerprint is that of the document, and
+        :func:`anonspark.config.coding.coding_privacy` reads what that asks for.
+        """
+        return self.document.get("coding") or {}
+
+    @property
     def attributes(self) -> dict[str, Mapping[str, Any]]:
         """The configuration of each attribute, by name."""
         return dict(self.configuration.get("attributes", {}))
@@ -160,14 +171,13 @@ def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None
 def manifest_text(manifest: dict[str, Any]) -> str:
     """Return a manifest as readable JSON; one that lists its files says so by its form.
 
-    Credentials are redacted; in ``configuration`` they are already, and columns and files keep
-    their names.
+    Credentials are redacted; in ``configuration`` they are already, columns and files keep their
+    names, and a coding is public as a whole.
     """
     if "files" in manifest:
         manifest = {"form": FORM, **manifest}
     told = {
-        key: value if key in ("configuration", "files", "published") else redact_values(value)
-        for key, value in manifest.items()
+        key: value if key in _AS_IT_IS else redact_values(value) for key, value in manifest.items()
     }
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anonspark._version import __version__
 from anonspark.config import Configuration, json_schema
+from anonspark.config.coding import coding_fingerprint, coding_privacy
 from anonspark.config.problems import Location, explain, key_path
 from anonspark.core.figures import SUMMARY
 from anonspark.core.kinds import Kind
@@ -138,6 +139,22 @@ class _Configured(_Part):
     output: _Output
 
 
+class _CodedAttribute(_Part):
+    name: str
+    hierarchy: dict[str, Any] = {}
+
+
+class _CodingDocument(_Part):
+    attributes: list[_CodedAttribute]
+    privacy: dict[str, Any]
+
+
+class _Coding(_Part):
+    name: str
+    fingerprint: Digits
+    document: _CodingDocument
+
+
 class _Manifest(_Part):
     form: Literal[2] = 2
     run_id: str = ""
@@ -154,6 +171,7 @@ class _Manifest(_Part):
     attempt: Count = 1
     chosen_model: dict[str, Any] = {}
     recipient: dict[str, Any] = {}
+    coding: _Coding | None = None
     warnings: list[_Warning] = []
     files: list[_File] = []
 
@@ -162,7 +180,8 @@ class _Manifest(_Part):
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
     "_Attribute": {"order", "weight"},
-    "_Manifest": {"chosen_model", "input_version", "recipient"},
+    "_CodedAttribute": {"hierarchy"},
+    "_Manifest": {"chosen_model", "coding", "input_version", "recipient"},
     # Of releases that count people.
     "_Published": {"units", "criteria_of_people"},
     # Of releases that Spark has made.
@@ -208,6 +227,8 @@ def manifest_problems(manifest: object) -> list[str]:
             for detail in error.errors(include_url=False, include_input=False)
         ][:_MOST_PROBLEMS]
     problems = list(_unsound_files(parsed))
+    if parsed.coding is not None:
+        problems += _coding_problems(parsed.coding, manifest["coding"]["document"])
     is_whole = "form" in manifest or "files" in manifest
     if is_whole:
         problems += [f"{key_path(place)}: the key is missing" for place in _absent(parsed, ())]
@@ -257,6 +278,15 @@ def _unsound_files(manifest: _Manifest) -> Iterator[str]:
         elif any(part in ("", ".", "..") for part in parts) or file.path == "manifest.json":
             yield f"{where}: expected a path inside of the release, other than the manifest's"
         seen.add(file.path)
+
+
+def _coding_problems(coding: _Coding, document: Mapping[str, Any]) -> Iterator[str]:
+    if coding.fingerprint != coding_fingerprint(document):
+        yield "coding.fingerprint: expected that of coding.document"
+    try:
+        coding_privacy(document)
+    except ValidationError:
+        yield "coding.document.privacy: expected what anonspark writes there"
 
 
 _SUMMARY = tuple(

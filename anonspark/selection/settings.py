@@ -226,7 +226,8 @@ def parse_selection(
         if problem is not None:
             listed.append(f"--set {shown_override(override)}: {problem}")
     own = {name: document.pop(name) for name in OTHER_SECTIONS if name in document}
-    document.setdefault("privacy", {"k": 1})
+    if document.get("coding") is None:
+        document.setdefault("privacy", {"k": 1})
     output = document.get("output")
     document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
     file = None

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from anonspark.config import Configuration
+from anonspark.config.coding import agreed_digests
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.criterion import Criterion
@@ -187,7 +188,13 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         attributes=published,
         sensitive=_with_role(attributes, "sensitive"),
         orders=_orders(attributes),
-        hierarchies=_hierarchies(engine, attributes, privacy, matched=matched),
+        hierarchies=_hierarchies(
+            engine,
+            attributes,
+            privacy,
+            matched=matched,
+            agreed=agreed_digests(manifest.coding.get("document", {})),
+        ),
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
         rows_left_out=most_left_out(manifest),
@@ -339,7 +346,12 @@ def _orders(attributes: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 def _hierarchies(
-    engine: Engine, attributes: Mapping[str, Any], privacy: PrivacyOptions, *, matched: bool
+    engine: Engine,
+    attributes: Mapping[str, Any],
+    privacy: PrivacyOptions,
+    *,
+    matched: bool,
+    agreed: Mapping[str, str] | None = None,
 ) -> dict[str, Hierarchy]:
     """Read the hierarchies that are needed: their files may have stayed where the run was."""
     by_hierarchy = {
@@ -352,7 +364,7 @@ def _hierarchies(
         if isinstance(one.get("hierarchy"), str)
         and (name in by_hierarchy or (matched and one["role"] == "quasi_identifier"))
     }
-    return read_hierarchy_files(engine.files, paths)
+    return read_hierarchy_files(engine.files, paths, agreed)
 
 
 def _published_columns(names: Sequence[str], found: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ are divided by a semicolon, comma, tab or vertical bar, whichever fits the lines
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -86,6 +87,23 @@ def parse_hierarchy(text: str, place: str) -> Hierarchy:
     if problems:
         raise ConfigurationError(*_listed(problems, place))
     return Hierarchy.from_rows([row.cells for row in sound])
+
+
+def hierarchy_digest(text: str) -> str:
+    """Return the SHA-256 of a hierarchy file, whatever its ends of lines and byte order mark.
+
+    Parameters
+    ----------
+    text : str
+        The file.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits: those of the file itself where it is UTF-8 with line feeds.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _rows(text: str, delimiter: str) -> Iterable[_Row]:

@@ -40,6 +40,7 @@ def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hi
     -----
     No job: the files are read on the driver.
     """
+    coding = configuration.agreed_coding
     return read_hierarchy_files(
         files,
         {
@@ -47,6 +48,7 @@ def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hi
             for name, attribute in configuration.attributes.items()
             if isinstance(attribute.hierarchy, str)
         },
+        None if coding is None else coding.digests,
     )
 
 

@@ -1,0 +1,234 @@
+"""A configuration that names a coding: what it takes from there, and what it may say beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonspark.config.attributes import Attribute
+from anonspark.config.coding import Coding, CodingFile, CodingKey
+from anonspark.config.copying import copy_document
+from anonspark.config.models import DEFAULT_MODEL
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.config.problems import explain, found, key_path
+from anonspark.config.reading import TextReader, beside, read_named_text
+from anonspark.config.section import Section
+from anonspark.config.yaml_reading import read_document
+from anonspark.core.hierarchies.files import hierarchy_digest
+from anonspark.errors import ConfigurationError
+
+_EXPECTED = "a mapping with 'name', 'attributes' and 'privacy'"
+_LEVELS_MODEL = "full-domain"
+
+
+class _Naming(Section):
+    coding: CodingKey = None
+
+
+def merge_coding(document: dict[str, Any], read: TextReader, problems: list[str]) -> Coding | None:
+    """Put what a coding says into the configuration that names it.
+
+    Parameters
+    ----------
+    document : dict
+        The configuration before it is checked, with the key ``coding``; it is changed.
+    read : callable
+        Reads the coding and its hierarchy files where they lie at addresses; others are local.
+    problems : list of str
+        What is wrong is added.
+
+    Returns
+    -------
+    Coding or None
+        None where it cannot be read, so that nothing is known of the attributes.
+
+    Raises
+    ------
+    SparkNeededError
+        If it lies where only Spark's Hadoop reaches it.
+    """
+    try:
+        options = _Naming.model_validate({"coding": document["coding"]}).coding
+    except ValidationError as error:
+        schema = _Naming.model_json_schema()
+        problems += [finding.line() for finding in explain(error, document, schema)]
+        return None
+    if options is None:
+        return None
+    coding = _load(options.path, read, problems)
+    if coding is None:
+        return None
+    if options.fingerprint not in (None, coding.fingerprint):
+        problems.append(
+            f"coding.fingerprint: found another than that of {options.path}, which is "
+            f"{coding.fingerprint}; expected the coding that was agreed on; the file, or one of "
+            "its hierarchy files, was changed since: restore it, or agree on the new one"
+        )
+    document["coding"] = {"path": options.path, "fingerprint": coding.fingerprint}
+    _merge_attributes(document, coding, problems)
+    _merge_form(document, coding.file, problems)
+    _merge_privacy(document, coding.file.privacy, problems)
+    if coding.file.levels:
+        _merge_levels(document, coding.file.levels, problems)
+    return coding
+
+
+def _load(path: str, read: TextReader, problems: list[str]) -> Coding | None:
+    """Read a coding with its hierarchy files; None where something is wrong."""
+
+    def read_named(place: str) -> str:
+        return read_named_text(place, read)
+
+    wrong: list[str] = []
+    try:
+        written, twice = read_document(path, "a coding", _EXPECTED, read_named)
+    except ConfigurationError as error:
+        if type(error) is not ConfigurationError:
+            raise  # it can be read through Spark alone
+        problems += [f"coding: {problem}" for problem in error.problems]
+        return None
+    wrong += twice
+    document = copy_document(written, (), wrong)
+    file = None
+    try:
+        file = CodingFile.model_validate(document)
+    except ValidationError as error:
+        schema = CodingFile.model_json_schema()
+        wrong += [finding.line() for finding in explain(error, document, schema)]
+    if file is None or wrong:
+        problems += [f"coding: {path}: {problem}" for problem in dict.fromkeys(wrong)]
+        return None
+    attributes, digests = {}, {}
+    for name, attribute in file.attributes.items():
+        attributes[name] = attribute
+        if not isinstance(attribute.hierarchy, str):
+            continue
+        place = beside(path, attribute.hierarchy)
+        attributes[name] = attribute.model_copy(update={"hierarchy": place})
+        try:
+            digests[name] = hierarchy_digest(read_named(place))
+        except (OSError, ValueError) as error:
+            why = "no such file" if isinstance(error, FileNotFoundError) else "it cannot be read"
+            wrong.append(
+                f"{key_path(('attributes', name, 'hierarchy'))}: {place}: {why}; expected a CSV "
+                "file in UTF-8, named relative to the coding; check the path"
+            )
+    problems += [f"coding: {path}: {problem}" for problem in wrong]
+    return None if wrong else Coding(file, attributes, digests)
+
+
+def _merge_attributes(document: dict[str, Any], coding: Coding, problems: list[str]) -> None:
+    """Take the attributes from the coding; beside them the holder lists its identifiers."""
+    own = document.get("attributes")
+    merged: dict[str, Any] = {
+        name: one.model_dump(mode="json", exclude_defaults=True)
+        for name, one in coding.attributes.items()
+    }
+    if own is not None and not isinstance(own, Mapping):
+        problems.append(
+            f"attributes: found {found(own)}; expected a mapping of identifiers beside a coding, "
+            "or nothing; remove it"
+        )
+        own = None
+    for name, written in (own or {}).items():
+        try:
+            attribute = Attribute.model_validate(written)
+        except ValidationError:
+            merged[name] = written  # reported with everything else
+            continue
+        where = key_path(("attributes", name))
+        if name not in coding.attributes:
+            merged[name] = written
+            if attribute.role != "identifier":
+                problems.append(
+                    f"{where}: found the role {attribute.role!r} for a column that the coding does "
+                    "not list; expected identifiers only, which are never published; remove it"
+                )
+        elif attribute not in (coding.attributes[name], coding.file.attributes[name]):
+            problems.append(
+                f"{where}: found something else than in the coding; expected the same; remove it"
+            )
+    document["attributes"] = merged
+
+
+def _merge_form(document: dict[str, Any], coding: CodingFile, problems: list[str]) -> None:
+    """Take the policy for missing values and the style from the coding."""
+    output = document.get("output")
+    sections: list[tuple[str, dict[str, Any], str, str]] = [
+        ("missing", document, "missing", coding.missing)
+    ]
+    if isinstance(output, dict):
+        sections.append(("output.style", output, "style", coding.style))
+        if output.get("pseudonyms"):
+            problems.append(
+                "output.pseudonyms: found a column that the coding does not list; expected the "
+                "columns of the coding only; remove it"
+            )
+    for where, section, key, agreed in sections:
+        if section.get(key, agreed) != agreed:
+            problems.append(
+                f"{where}: found {found(section[key])}, but the coding says {agreed!r}; expected "
+                "the same; remove it"
+            )
+        section[key] = agreed
+
+
+def _merge_privacy(document: dict[str, Any], least: PrivacyOptions, problems: list[str]) -> None:
+    """Ask for what the coding asks for at least."""
+    own = document.get("privacy")
+    if own is None:
+        own = {}
+    if not isinstance(own, dict):
+        return  # reported with everything else
+    own = {"k": least.k, **own}
+    document["privacy"] = own
+    try:
+        asked = PrivacyOptions.model_validate(own)
+    except ValidationError:
+        return
+    if asked.k < least.k:
+        problems.append(
+            f"privacy.k: found {found(asked.k)}, but the coding asks for {least.k}; expected at "
+            "least that; raise it, or remove it"
+        )
+    document["privacy"] = asked.model_dump(mode="json", exclude_defaults=True)
+    for key, section in least.sections():
+        criterion = section.criterion()
+        same = [
+            one
+            for one in asked.criteria
+            if (one.attribute, one.kind) == (criterion.attribute, criterion.kind)
+        ]
+        if not same:
+            listed = document["privacy"].setdefault(key, [])
+            listed.append(section.model_dump(mode="json", exclude_defaults=True))
+        elif not any(one.is_as_strict_as(criterion) for one in same):
+            problems.append(
+                f"privacy.{key}: found {same[0].describe()} for attribute {same[0].attribute!r}, "
+                f"but the coding asks for {criterion.describe()}; expected at least that; "
+                "strengthen it, or remove it"
+            )
+
+
+def _merge_levels(document: dict[str, Any], levels: Mapping[str, int], problems: list[str]) -> None:
+    """Recode to the levels of the coding."""
+    model = document.get("model")
+    if model is None:
+        model = {"name": _LEVELS_MODEL}
+    if not isinstance(model, dict):
+        return  # reported with everything else
+    name = model.get("name", DEFAULT_MODEL)
+    if name != _LEVELS_MODEL:
+        problems.append(
+            f"model.name: found {found(name)}, but the coding gives levels, by which "
+            f"{_LEVELS_MODEL!r} recodes; expected that model; remove it"
+        )
+        return
+    agreed = [dict(levels)]
+    if model.get("levels", agreed) != agreed:
+        problems.append(
+            "model.levels: found other levels than in the coding; expected the same; remove it"
+        )
+    document["model"] = {**model, "levels": agreed}

@@ -1,0 +1,198 @@
+"""Runs that follow a coding: what they publish, what their manifest says, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+from helpers import command, published, summary, write_table
+from release_folders import rewrite
+
+import anonspark
+from anonspark.config import load_configuration, parse_configuration
+from anonspark.config.coding import coding_fingerprint
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.pipeline.run import run
+from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest_form import manifest_problems
+
+TOWNS = "Adana;south;*\nBursa;north;*\nKonya;south;*\nRize;north;*\n"
+CODING: dict[str, Any] = {
+    "name": "hospitals-2026",
+    "attributes": {
+        "town": {"role": "quasi_identifier", "hierarchy": "towns.csv"},
+        "birth_year": {"role": "quasi_identifier", "type": "number"},
+        "sex": {"role": "quasi_identifier", "order": ["female", "male", "other"]},
+        "diagnosis": "sensitive",
+    },
+    "privacy": {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 2}},
+}
+
+
+def people(rows: int, seed: int) -> pa.Table:
+    draw = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "person": [f"P{number}" for number in range(rows)],
+            "birth_year": draw.integers(1930, 2020, rows),
+            "diagnosis": draw.choice(["asthma", "fracture", "migraine"], rows),
+            "sex": draw.choice(["female", "male", "other"], rows, p=[0.5, 0.45, 0.05]),
+            "town": draw.choice(["Adana", "Bursa", "Konya", "Rize"], rows),
+        }
+    )
+
+
+def with_coding(folder: Path, coding: dict[str, Any] = CODING, **sections: Any) -> dict[str, Any]:
+    """Write table and coding, and return the configuration of a holder."""
+    agreed = folder / "agreed"
+    agreed.mkdir(exist_ok=True)
+    (agreed / "towns.csv").write_text(TOWNS)
+    (agreed / "hospitals.yaml").write_text(yaml.safe_dump(coding, sort_keys=False))
+    document: dict[str, Any] = {
+        "input": {"path": str(write_table(folder / "own.parquet", people(300, 1)))},
+        "coding": str(agreed / "hospitals.yaml"),
+        "attributes": {"person": "identifier"},
+        "model": {"name": "smondrian"},
+        "output": {"path": str(folder / "release")},
+    }
+    return document | sections
+
+
+def written(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "configuration.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return path
+
+
+def test_the_release_of_a_coding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = with_coding(tmp_path)
+    path = written(tmp_path, document)
+    configuration = load_configuration(str(path))
+    assert configuration.agreed_coding is not None
+    fingerprint = configuration.agreed_coding.fingerprint
+    checked = command(capsys, "check", path)
+    assert f"Coding: hospitals-2026, fingerprint {fingerprint}\n" in checked.out
+    told = json.loads(command(capsys, "check", path, "--json").out)["coding"]
+    assert told == {"name": "hospitals-2026", "fingerprint": fingerprint}
+    assert command(capsys, "run", path).code == 0
+    release = tmp_path / "release"
+    assert published(release).column_names == ["town", "birth_year", "sex", "diagnosis"]
+    coding = read_manifest(LocalEngine().files, str(release)).coding
+    assert (coding["name"], coding["fingerprint"]) == ("hospitals-2026", fingerprint)
+    assert coding_fingerprint(coding["document"]) == fingerprint
+    town, *_ = coding["document"]["attributes"]
+    assert town["hierarchy"] == {"sha256": hashlib.sha256(TOWNS.encode()).hexdigest()}
+    assert command(capsys, "verify", release, "--original", tmp_path / "own.parquet").code == 0
+
+
+def test_it_is_the_release_of_what_the_coding_says(tmp_path: Path) -> None:
+    document = with_coding(tmp_path)
+    engine = LocalEngine()
+    run(engine, parse_configuration(document))
+    del document["coding"]
+    attributes = dict(CODING["attributes"])
+    attributes["town"] = attributes["town"] | {"hierarchy": str(tmp_path / "agreed" / "towns.csv")}
+    document["attributes"] = attributes | {"person": "identifier"}
+    document |= {"privacy": CODING["privacy"], "output": {"path": str(tmp_path / "plain")}}
+    run(engine, parse_configuration(document))
+    same = [read_manifest(engine.files, str(tmp_path / one)) for one in ("release", "plain")]
+    assert same[0].fingerprint == same[1].fingerprint
+    assert same[1].coding == {}
+    assert summary(tmp_path / "release")["gcp"] == summary(tmp_path / "plain")["gcp"]
+
+
+def test_a_hierarchy_file_that_changes_between_configuration_and_run(tmp_path: Path) -> None:
+    configuration = parse_configuration(with_coding(tmp_path))
+    (tmp_path / "agreed" / "towns.csv").write_text(TOWNS.replace("Konya;south", "Konya;north"))
+    with pytest.raises(ConfigurationError, match="not the file that the coding was agreed on"):
+        run(LocalEngine(), configuration)
+    assert not (tmp_path / "release").exists()
+
+
+def test_verify_refuses_a_changed_hierarchy_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(LocalEngine(), parse_configuration(with_coding(tmp_path)))
+    (tmp_path / "agreed" / "towns.csv").write_text(TOWNS + "Izmir;west;*\n")
+    original = tmp_path / "own.parquet"
+    outcome = command(capsys, "verify", tmp_path / "release", "--original", original)
+    assert outcome.code == 2
+    assert "not the file that the coding was agreed on" in outcome.err
+
+
+def test_a_manifest_whose_coding_was_changed(tmp_path: Path) -> None:
+    run(LocalEngine(), parse_configuration(with_coding(tmp_path)))
+    path = tmp_path / "release" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert manifest_problems(manifest) == []
+    for change in ({"name": "other"}, {"privacy": {"k": 2}}, {"privacy": {"k": "two"}}):
+        changed = json.loads(path.read_text())
+        changed["coding"]["document"] |= change
+        assert "coding.fingerprint: expected that of coding.document" in manifest_problems(changed)
+    manifest["coding"]["document"]["privacy"]["k"] = 2
+    rewrite(path, json.dumps(manifest).encode())
+    with pytest.raises(GuaranteeError, match="coding"):
+        read_manifest(LocalEngine().files, str(path.parent))
+
+
+def test_less_than_agreed_on_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, with_coding(tmp_path))
+    for setting, key in (
+        ("privacy.k=4", "privacy.k"),
+        ("attributes.birth_year.role=insensitive", "attributes.birth_year"),
+        ("output.style=mean", "output.style"),
+        ("missing=category", "missing"),
+    ):
+        outcome = command(capsys, "run", path, "--set", setting)
+        assert (outcome.code, key in outcome.err) == (2, True)
+    assert not (tmp_path / "release").exists()
+
+
+def test_levels_recode_every_table_alike(tmp_path: Path) -> None:
+    attributes = {
+        "town": CODING["attributes"]["town"],
+        "birth_year": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 50]}},
+        "diagnosis": "sensitive",
+    }
+    levels = {"town": 1, "birth_year": 2}
+    coding = {"name": "fixed", "attributes": attributes, "privacy": {"k": 5}, "levels": levels}
+    document = with_coding(tmp_path, coding)
+    del document["model"]
+    labels = []
+    for seed in (1, 2):
+        write_table(tmp_path / "own.parquet", people(300, seed))
+        document["output"] = {"path": str(tmp_path / f"release-{seed}")}
+        run(LocalEngine(), parse_configuration(document))
+        data = published(tmp_path / f"release-{seed}")
+        labels.append({name: set(data[name].to_pylist()) for name in levels})
+    assert labels[0]["town"] == labels[1]["town"] == {"north", "south"}
+    assert labels[0]["birth_year"] == labels[1]["birth_year"]
+
+
+def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = {
+        "base": with_coding(tmp_path),
+        "output": str(tmp_path / "plans"),
+        "recipients": {
+            "one": {"columns": ["town"], "purpose": "p", "approved": "board", "privacy": {"k": 5}}
+        },
+    }
+    path = written(tmp_path, plan)
+    outcome = command(capsys, "distribute", path)
+    assert outcome.code == 2
+    assert "base.coding: found a coding" in outcome.err
+
+
+def test_a_configuration_of_python(tmp_path: Path) -> None:
+    document = with_coding(tmp_path)
+    del document["input"], document["output"]
+    with anonspark.anonymize(people(200, 3), document) as release:
+        assert release.manifest["coding"]["name"] == "hospitals-2026"
+        assert not release.verify().failures
