@@ -23,7 +23,8 @@ from anonspark.config import parse_configuration
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.session import open_session
 from anonspark.pipeline.run import run
-from anonspark.utility.evaluation import Learning, open_evaluation
+from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.models import Learning
 
 CUTTING = ("smondrian", "su-mondrian", "canon", "u-canon", "microaggregation")
 # benchmarks/defaults.py has the errors of rounds that have to pay.

@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from anonspark.core.model_scores import Difference
     from anonspark.utility.arranging import Arrangement
     from anonspark.utility.association import Association
-    from anonspark.utility.evaluation import Learning, Utility
+    from anonspark.utility.evaluation import Utility
+    from anonspark.utility.models import Learning
     from anonspark.utility.workload import WorkloadError
 
 _TRAINED_ON = {
@@ -26,7 +28,7 @@ def show_utility(console: Console, release: str, utility: Utility) -> None:
     if utility.association is not None:
         console.print(_association_table(utility.association))
     if utility.learning is not None:
-        console.print(_learning_table(utility.learning))
+        _show_learning(console, utility.learning)
 
 
 def show_arrangement(console: Console, found: Arrangement) -> None:
@@ -89,6 +91,57 @@ def _association_table(found: Association) -> Table:
     return table
 
 
+def _show_learning(console: Console, learning: Learning) -> None:
+    console.print(_learning_table(learning))
+    notes = []
+    if learning.test_left_out:
+        notes.append(
+            f"{learning.test_left_out:,} held-out records are of a class that the original has "
+            "not; they were left out"
+        )
+    if learning.classes == 2 and learning.without_area is not None:
+        notes.append(f"No ROC AUC: {learning.without_area}")
+    if learning.differences:
+        console.print(_difference_table(learning))
+    loss = learning.loss
+    if loss is not None:
+        error = "" if loss.standard_error is None else f" +-{1.96 * loss.standard_error:.4f}"
+        notes.append(
+            f"Best model of the original ({loss.original}) beside the best of the release "
+            f"({loss.release}): loss of {_MEASURES[loss.measure]} {loss.loss:.4f}{error}"
+        )
+    for note in notes:
+        console.print(note, markup=False, highlight=False)
+
+
+_MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
+
+
+def _difference_table(learning: Learning) -> Table:
+    marked = "" if learning.held_out else "; not comparable, the release has seen the test"
+    table = Table(
+        title=f"Release beside original, 1.96 standard errors around it{marked}",
+        title_justify="left",
+        header_style="bold",
+    )
+    for name in ("learner", "score"):
+        table.add_column(name)
+    for name in ("difference", "from", "to"):
+        table.add_column(name, justify="right")
+    table.add_column("the release")
+    for own in learning.differences:
+        table.add_row(own.learner, "accuracy", *_difference_cells(own.accuracy))
+        if own.roc_auc is not None:
+            table.add_row("", "ROC AUC", *_difference_cells(own.roc_auc))
+    return table
+
+
+def _difference_cells(found: Difference) -> list[str]:
+    ends = (found.difference, found.low, found.high)
+    figures = ["" if one is None else f"{one:+.4f}" for one in ends]
+    return [*figures, found.verdict or "one record of a class"]
+
+
 def _learning_table(learning: Learning) -> Table:
     tests = "held-out" if learning.held_out else "original"
     table = Table(
@@ -112,7 +165,7 @@ def _learning_table(learning: Learning) -> Table:
             f"{score.accuracy:.4f}",
             f"{score.f1:.4f}",
         ]
-        if score.roc_auc is not None:
-            row.append(f"{score.roc_auc:.4f}")
+        if learning.classes == 2:
+            row.append("none" if score.roc_auc is None else f"{score.roc_auc:.4f}")
         table.add_row(*row)
     return table

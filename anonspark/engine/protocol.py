@@ -383,22 +383,13 @@ class Staged:
     fingerprint: str
 
 
-@dataclass(frozen=True)
-class Skill:
-    """How well one model predicts.
+class Model(Protocol):
+    """A learner of an engine that was trained; what it holds is known to its engine alone."""
 
-    Parameters
-    ----------
-    accuracy : float
-    f1 : float
-        Of two classes that of number 1; of more the mean, weighted by their records.
-    roc_auc : float or None
-        Area under the curve; None for more than two classes.
-    """
-
-    accuracy: float
-    f1: float
-    roc_auc: float | None
+    @property
+    def classes(self) -> int:
+        """How many classes there are to predict."""
+        ...
 
 
 class Engine(Protocol):
@@ -599,16 +590,14 @@ class Engine(Protocol):
         """
         ...
 
-    def learn(
-        self, examples: Table, test: Table, classes: int, records: int
-    ) -> Mapping[str, Skill]:
-        """Train each learner of the engine, and score what it predicts of a test.
+    def learn(self, examples: Table, classes: int, records: int) -> Mapping[str, Model]:
+        """Train each learner of the engine.
 
         Parameters
         ----------
-        examples, test : Table
+        examples : Table
             ``features``, lists of float64 of one length, and ``label``, the number of a class from
-            0, as float64. The test should be kept.
+            0, as float64.
         classes : int
             At least 2.
         records : int
@@ -616,7 +605,7 @@ class Engine(Protocol):
 
         Returns
         -------
-        mapping of str to Skill
+        mapping of str to Model
             Of each learner by its name: logistic regression, random forest and, for two classes,
             gradient-boosted trees. Empty without examples. The same examples in any order give the
             same models but for the last digits of sums.
@@ -624,8 +613,25 @@ class Engine(Protocol):
         Notes
         -----
         One shuffle of the examples, which are kept meanwhile. Many jobs: about 100 passes over the
-        examples for the regression, one for each level of the trees; three over the test for each
-        learner.
+        examples for the regression, one for each level of the trees.
+        """
+        ...
+
+    def predict(self, test: Table, models: Mapping[str, Model]) -> Table:
+        """Add what models predict of each record.
+
+        Parameters
+        ----------
+        test : Table
+            With a column ``features``, as the examples have it.
+        models : mapping of str to Model
+            Of :meth:`learn`, by the name of the column for the number of the class, as float64.
+            Beside it stands ``<name> probability``: of two classes that of class 1, of more 0.
+
+        Returns
+        -------
+        Table
+            Lazy; no shuffle.
         """
         ...
 

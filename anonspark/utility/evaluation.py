@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
 from anonspark.utility.association import Association, measure_association
 from anonspark.utility.axes import Axis
 from anonspark.utility.features import Examples, FeatureSpace
-from anonspark.utility.learning import LABEL, Score, Target, describe_target, train_and_test
+from anonspark.utility.learning import Target, describe_target
+from anonspark.utility.models import Learning, Tested
 from anonspark.utility.original import describe_original
 from anonspark.utility.records import readings_of
 from anonspark.utility.workload import WorkloadError, measure_workload
@@ -24,35 +25,6 @@ TEST_SHARE = 0.3
 
 TRAINED_ON = ("original", "original_with_test", "release")
 """What models are trained on."""
-
-
-@dataclass(frozen=True)
-class Learning:
-    """What models learn from a release and from its original.
-
-    Parameters
-    ----------
-    target : str
-        The column that was predicted.
-    classes : int
-        Its different values.
-    held_out : bool
-        Whether the test records were no part of the original.
-    test_records : int
-    majority : float
-        Accuracy of always predicting the original's most frequent class.
-    scores : list of Score
-        ``release``: trained on all published records. ``original``: on the original's records,
-        without those of the test. ``original_with_test``, where nothing was held out: on all of
-        them; the release, too, has published forms of the test records.
-    """
-
-    target: str
-    classes: int
-    held_out: bool
-    test_records: int
-    majority: float
-    scores: list[Score]
 
 
 @dataclass(frozen=True)
@@ -139,7 +111,7 @@ class Evaluation:
         Parameters
         ----------
         trained_on : sequence of str
-            Which models; see :class:`Learning`.
+            Which models; see :class:`~anonspark.utility.models.Learning`.
 
         Returns
         -------
@@ -153,34 +125,20 @@ class Evaluation:
         """
         if self.target is None:
             return None
-        target = self.target
-        test, trainings = self._examples(target)
-        tested = test.keep()
+        test, trainings = self._examples(self.target)
+        kept = test.keep()
         try:
-            counted = tested.add_up([LABEL], count="records").gather().to_pylist()
-            records = {row[LABEL]: row["records"] for row in counted}
-            if not records:
-                where = "--original: its test part" if self.holdout is None else "--holdout: it"
-                raise DataError(f"{where} has no records with a value of {target.name!r}")
-            scores = [
-                score
-                for name, examples in trainings.items()
-                if name in trained_on
-                for score in train_and_test(
-                    test.engine, examples, tested, target, self.records, name
-                )
-            ]
+            tested = self._tested(kept, self.target)
+            for name, examples in trainings.items():
+                if name in trained_on:
+                    tested = tested.with_models(examples, name, self.records)
+            return tested.figures()
         finally:
-            tested.release()
-        test_records = sum(records.values())
-        return Learning(
-            target=target.name,
-            classes=len(target.classes),
-            held_out=self.holdout is not None,
-            test_records=test_records,
-            majority=records.get(0.0, 0) / test_records,
-            scores=scores,
-        )
+            kept.release()
+
+    def _tested(self, test: Table, target: Target) -> Tested:
+        left_out = 0 if self.holdout is None else target.count_others(self.holdout)
+        return Tested.of(test, target, held_out=self.holdout is not None, left_out=left_out)
 
     def _examples(self, target: Target) -> tuple[Table, dict[str, Table]]:
         """Return what models are tested on and what they are trained on."""
@@ -238,7 +196,7 @@ def evaluate(
     See :func:`~anonspark.utility.original.describe_original`,
     :func:`~anonspark.utility.workload.measure_workload`,
     :func:`~anonspark.utility.association.measure_association` and
-    :func:`~anonspark.utility.learning.train_and_test` for jobs and cost.
+    :class:`~anonspark.utility.models.Tested` for jobs and cost.
     """
     sources = (f"{release.rstrip('/')}/data", original, *([holdout] if holdout else []))
     with engine.reading(sources, key=""):

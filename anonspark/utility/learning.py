@@ -1,4 +1,4 @@
-"""Machine learning on a release: what is learned, and how well models do that learned it."""
+"""What is to be learned of a table: a target and its classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text, type_name
+from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.utility.values import reading_of
 
@@ -51,28 +52,11 @@ class Target:
         classes = pa.array(self.classes, texts.type)
         return pc.index_in(texts, value_set=classes, skip_nulls=True).cast(pa.float64())
 
-
-@dataclass(frozen=True)
-class Score:
-    """How well one model predicts.
-
-    Parameters
-    ----------
-    trained_on : str
-        ``release``, ``original`` or ``original_with_test``.
-    learner : str
-    accuracy : float
-    f1 : float
-        Of two classes that of the rarer one; of more the mean, weighted by their records.
-    roc_auc : float or None
-        Area under the curve; None for more than two classes.
-    """
-
-    trained_on: str
-    learner: str
-    accuracy: float
-    f1: float
-    roc_auc: float | None
+    def count_others(self, table: Table) -> int:
+        """Return how many records have a value that is none of the classes; one job."""
+        texts = table.read([self.reading(table)]).select([LABEL])
+        counted = texts.map_batches(_CountOthers(self), _OTHERS).add_up([], sums=["records"])
+        return sum(one or 0 for one in counted.gather().column("records").to_pylist())
 
 
 def describe_target(original: Table, name: str, missing_markers: Sequence[str]) -> Target:
@@ -123,38 +107,17 @@ def _reading_of(table: Table, name: str, missing_markers: Sequence[str]) -> Read
     return reading
 
 
-def train_and_test(
-    engine: Engine, examples: Table, test: Table, target: Target, records: int, trained_on: str
-) -> list[Score]:
-    """Train each learner and score it.
+_OTHERS = pa.schema([("records", pa.int64())])
 
-    Parameters
-    ----------
-    engine : Engine
-    examples, test : Table
-        As :meth:`anonspark.engine.protocol.Engine.learn` takes them.
-    target : Target
-    records : int
-        About how many examples there are.
-    trained_on : str
-        For the scores.
 
-    Raises
-    ------
-    DataError
-        If there is nothing to train with.
+@dataclass(frozen=True)
+class _CountOthers:
+    """Counts a task's records whose value is none of the classes."""
 
-    Notes
-    -----
-    The jobs of :meth:`anonspark.engine.protocol.Engine.learn`.
-    """
-    found = engine.learn(examples, test, len(target.classes), records)
-    if not found:
-        raise DataError(
-            f"--target: no record of the {trained_on.partition('_')[0]} has a value to learn "
-            "from; choose another column"
-        )
-    return [
-        Score(trained_on, learner, skill.accuracy, skill.f1, skill.roc_auc)
-        for learner, skill in found.items()
-    ]
+    target: Target
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            texts = batch.column(LABEL)
+            others = self.target.numbers(texts).null_count - texts.null_count
+            yield pa.record_batch([pa.array([others], pa.int64())], schema=_OTHERS)

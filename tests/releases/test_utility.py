@@ -40,14 +40,14 @@ def test_a_release_that_tells_everything_is_as_good_as_the_original(
     assert workload.attributes == ["age", "born", "job", "weight"]
     assert workload.filters == ["ill"]
     assert 0.01 < workload.selectivity < 0.2
-    found = opened.learning(("original_with_test", "release"))
+    found = opened.learning()
     assert found is not None
     assert not found.held_out
     assert found.classes == 2
     assert 0.2 * ROWS < found.test_records < 0.4 * ROWS
     originals, released = (
         {
-            score.learner: (score.accuracy, score.f1, score.roc_auc)
+            score.learner: (score.accuracy, score.f1, score.f1_macro, score.roc_auc)
             for score in found.scores
             if score.trained_on == name
         }
@@ -57,10 +57,78 @@ def test_a_release_that_tells_everything_is_as_good_as_the_original(
     assert list(released) == learners
     for learner in learners:
         assert released[learner] == pytest.approx(originals[learner], abs=1e-9)
-        accuracy, _, area = released[learner]
+        accuracy, _, _, area = released[learner]
         assert accuracy > found.majority
         assert area is not None
         assert area > 0.7
+    # Beside the model that has not seen the test: the differences are those of the scores.
+    firsts = {score.learner: score for score in found.scores if score.trained_on == "original"}
+    assert [one.learner for one in found.differences] == learners
+    for one in found.differences:
+        first, (accuracy, _, _, area) = firsts[one.learner], released[one.learner]
+        assert one.accuracy.difference == pytest.approx(accuracy - first.accuracy, abs=1e-12)
+        assert one.roc_auc is not None
+        assert one.roc_auc.difference == pytest.approx(area - first.roc_auc, abs=1e-12)
+        assert one.roc_auc.standard_error > 0
+    best = [
+        max(area for *_, area in released.values()),
+        max(one.roc_auc for one in firsts.values()),
+    ]
+    assert found.loss is not None
+    assert found.loss.loss == pytest.approx(best[1] - best[0], abs=1e-12)
+
+
+def test_models_of_the_same_records_do_not_differ(
+    original: Path, raw_release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = people()
+    healthy = table.set_column(5, "ill", pa.array(["no"] * ROWS))
+    unknown = table.set_column(
+        5, "ill", pa.array(["perhaps"] * 50 + ["no", None] * (ROWS // 2 - 25))
+    )
+    held_out = {"same": table, "healthy": healthy, "unknown": unknown}
+    found = {}
+    for name, one in held_out.items():
+        path = write_table(tmp_path / f"{name}.parquet", one)
+        arguments = ["evaluate", raw_release, "--original", original, "--target", "ill"]
+        outcome = command(capsys, *arguments, "--holdout", path, "--json")
+        assert outcome.code == 0, outcome.err
+        assert "NaN" not in outcome.out
+        found[name] = json.loads(outcome.out)["learning"]
+    for one in found["same"]["differences"]:
+        for score in ("accuracy", "roc_auc"):
+            assert one[score] == {
+                "difference": 0, "standard_error": 0, "low": 0, "high": 0,
+                "verdict": "no difference shown",
+            }  # fmt: skip
+    assert (found["same"]["loss"]["loss"], found["same"]["loss"]["standard_error"]) == (0, 0)
+    assert found["same"]["without_area"] is None
+    # A test of one class has no curve, and says so.
+    healthy = found["healthy"]
+    assert healthy["without_area"] == "the test records are of one class"
+    assert [score["roc_auc"] for score in healthy["scores"]] == [None] * 6
+    assert healthy["loss"] is None
+    assert healthy["differences"][0]["accuracy"]["difference"] == 0
+    # What the original has no name for is counted and left out.
+    assert (found["unknown"]["test_left_out"], found["unknown"]["test_records"]) == (50, 275)
+
+
+def test_a_release_that_lacks_a_class_of_the_target(
+    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = people()
+    data: dict[str, Any] = {name: labels(table[name]) for name in ("age", "born", "job", "weight")}
+    data |= {"ill": ["no"] * ROWS}
+    release = write_release(tmp_path / "healthy", data, ill="sensitive")
+    outcome = command(
+        capsys, "evaluate", release, "--original", original, "--target", "ill", "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)["learning"]
+    areas = {one["roc_auc"] for one in found["scores"] if one["trained_on"] == "release"}
+    assert areas == {0.5}
+    assert all(one["roc_auc"]["verdict"] == "loses" for one in found["differences"])
+    assert found["loss"]["loss"] > 0.2
 
 
 def reference(label: str, low: float, high: float) -> float:

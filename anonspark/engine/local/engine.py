@@ -23,7 +23,7 @@ from anonspark.engine.local.running import Runner
 from anonspark.engine.local.storage import Memory
 from anonspark.engine.local.table import LocalTable
 from anonspark.engine.memory import available_memory
-from anonspark.engine.protocol import Skill, Table
+from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
@@ -166,8 +166,8 @@ class LocalEngine:
         folders = [Path(str(self.files.local_path(path))) for path in paths]
         return LocalTable(self, schema, lambda: staged_files.sources(folders, schema))
 
-    def learn(self, examples: Table, test: Table, classes: int, records: int) -> dict[str, Skill]:  # noqa: ARG002
-        """Train each learner of scikit-learn, and score what it predicts of a test.
+    def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:  # noqa: ARG002
+        """Train each learner of scikit-learn.
 
         Raises
         ------
@@ -175,13 +175,19 @@ class LocalEngine:
             If scikit-learn is not installed.
         """
         try:
-            from anonspark.engine.local.learning import train_and_test
+            from anonspark.engine.local.learning import train
         except ImportError as error:
             raise ConfigurationError(
                 "evaluate: models are trained by scikit-learn, which is not installed; install "
                 "anonspark[evaluate], or say --engine spark"
             ) from error
-        return train_and_test(examples.gather(), test.gather(), classes)
+        return {**train(examples.gather(), classes)}
+
+    def predict(self, test: Table, models: Mapping[str, Model]) -> Table:
+        """Add what models predict of each record."""
+        from anonspark.engine.local.learning import predict
+
+        return predict(test, models)
 
     def wrap(self, rows: pa.Table) -> LocalTable:
         """Return a table that somebody has in memory, of any size."""

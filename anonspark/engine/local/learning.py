@@ -6,7 +6,8 @@ They are of the kinds that Spark ML has, with its sizes; their results are their
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ import pyarrow as pa
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from anonspark.engine.protocol import Skill
+from anonspark.engine.protocol import Model, Table
+from anonspark.engine.tasks import Batches
 
 LOGISTIC_ITERATIONS = 100
 FOREST_TREES = 20
@@ -31,45 +32,95 @@ SEED = 0
 _Features = npt.NDArray[np.float64]
 
 
-def train_and_test(examples: pa.Table, test: pa.Table, classes: int) -> dict[str, Skill]:
-    """Train each learner and score it.
+@dataclass(frozen=True)
+class LocalModel:
+    """A learner that was trained, as :class:`anonspark.engine.protocol.Model`.
 
     Parameters
     ----------
-    examples, test : pyarrow.Table
+    learner : object
+        Of scikit-learn; None where all examples were of one class.
+    only : float
+        That class.
+    classes : int
+    """
+
+    learner: Any
+    only: float
+    classes: int
+
+    def predict(self, features: _Features) -> tuple[_Features, _Features]:
+        """Return class and probability; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+        if self.learner is None or not len(features):
+            predicted = np.full(len(features), self.only)
+            return predicted, predicted if self.classes == 2 else np.zeros(len(features))
+        predicted = self.learner.predict(features)
+        if self.classes > 2:
+            return predicted, np.zeros(len(features))
+        return predicted, self.learner.predict_proba(features)[:, 1]
+
+
+def train(examples: pa.Table, classes: int) -> dict[str, LocalModel]:
+    """Train each learner.
+
+    Parameters
+    ----------
+    examples : pyarrow.Table
         ``features`` and ``label``; see :meth:`anonspark.engine.protocol.Engine.learn`.
     classes : int
 
     Returns
     -------
-    dict of str to Skill
+    dict of str to LocalModel
         Empty without examples.
     """
     if not len(examples):
         return {}
-    features, labels = _in_order(*_arrays(examples))
-    wanted, truth = _arrays(test)
-    skills = {}
+    lists = examples.column("features").combine_chunks()
+    labels = examples.column("label").to_numpy()
+    features, labels = _in_order(_matrix(lists), labels)
+    models = {}
     for name, learner in _learners(classes):
-        if len(np.unique(labels)) < 2:
-            predicted = np.full(len(truth), labels[0])
-            shares = np.full(len(truth), labels[0])
-        else:
+        trained = None
+        if len(np.unique(labels)) > 1:
             with warnings.catch_warnings():
                 # A regression counts as it is after its iterations, as Spark's does.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                learner.fit(features, labels)
-            predicted = learner.predict(wanted)
-            shares = learner.predict_proba(wanted)[:, -1]
-        skills[name] = _skill(truth, predicted, shares, classes)
-    return skills
+                trained = learner.fit(features, labels)
+        models[name] = LocalModel(trained, float(labels[0]), classes)
+    return models
 
 
-def _arrays(examples: pa.Table) -> tuple[_Features, _Features]:
-    labels = examples.column("label").to_numpy()
-    lists = examples.column("features").combine_chunks()
-    values = lists.flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(len(labels), -1).astype(np.float64), labels
+def predict(test: Table, models: Mapping[str, Model]) -> Table:
+    """Add what models predict; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+    schema = test.schema
+    for name in models:
+        for column in (name, f"{name} probability"):
+            schema = schema.append(pa.field(column, pa.float64()))
+    # Of this engine.
+    own: Any = dict(models)
+    return test.map_batches(_Predict(own, schema), schema)
+
+
+@dataclass(frozen=True)
+class _Predict:
+    """Predicts the classes of a task's records."""
+
+    models: Mapping[str, LocalModel]
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            features = _matrix(batch.column("features"))
+            columns = list(batch.columns)
+            for model in self.models.values():
+                columns += map(pa.array, model.predict(features))
+            yield pa.record_batch(columns, schema=self.schema)
+
+
+def _matrix(lists: pa.Array) -> _Features:
+    values: _Features = lists.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+    return values.reshape(len(lists), len(values) // max(1, len(lists)))
 
 
 def _in_order(features: _Features, labels: _Features) -> tuple[_Features, _Features]:
@@ -90,15 +141,3 @@ def _learners(classes: int) -> Iterator[tuple[str, Any]]:
                 n_estimators=BOOSTED_TREES, max_depth=DEPTH, random_state=SEED
             ),
         )
-
-
-def _skill(truth: _Features, predicted: _Features, shares: _Features, classes: int) -> Skill:
-    accuracy = float(accuracy_score(truth, predicted))
-    if classes > 2:
-        return Skill(
-            accuracy, float(f1_score(truth, predicted, average="weighted", zero_division=0)), None
-        )
-    f1 = float(f1_score(truth, predicted, pos_label=1.0, zero_division=0))
-    # Without both classes there is no curve: Spark says 0.
-    area = float(roc_auc_score(truth, shares)) if len(np.unique(truth)) == 2 else 0.0
-    return Skill(accuracy, f1, area)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.engine.protocol import Skill, Table
+from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.binary_files import open_own_parquet
@@ -199,12 +199,18 @@ class SparkEngine:
         reader = self.session.read.schema(spark_schema(schema))
         return self.wrap(reader.parquet(*paths))
 
-    def learn(self, examples: Table, test: Table, classes: int, records: int) -> dict[str, Skill]:
-        """Train each learner of Spark ML, and score what it predicts of a test."""
+    def learn(self, examples: Table, classes: int, records: int) -> dict[str, Model]:
+        """Train each learner of Spark ML."""
         # Few sessions learn anything, and the learners take their time to load.
-        from anonspark.engine.spark.learning import train_and_test
+        from anonspark.engine.spark.learning import train
 
-        return train_and_test(frame_of(examples), frame_of(test), classes, records)
+        return {**train(frame_of(examples), classes, records)}
+
+    def predict(self, test: Table, models: Mapping[str, Model]) -> SparkTable:
+        """Add what models predict of each record."""
+        from anonspark.engine.spark.learning import predict
+
+        return self.wrap(predict(frame_of(test), models))
 
     def table(self, rows: pa.Table) -> SparkTable:
         """Return a small table that is known already."""

@@ -1,10 +1,11 @@
-"""Learners of Spark ML, trained and scored (:meth:`anonspark.engine.protocol.Engine.learn`)."""
+"""Learners of Spark ML, trained and asked (:meth:`anonspark.engine.protocol.Engine.learn`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark import StorageLevel
@@ -14,15 +15,11 @@ from pyspark.ml.classification import (
     LogisticRegression,
     RandomForestClassifier,
 )
-from pyspark.ml.evaluation import (
-    BinaryClassificationEvaluator,
-    MulticlassClassificationEvaluator,
-)
-from pyspark.ml.functions import array_to_vector
+from pyspark.ml.functions import array_to_vector, vector_to_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from anonspark.engine.protocol import Skill
+from anonspark.engine.protocol import Model
 
 # As Spark has them by default.
 LOGISTIC_ITERATIONS = 100
@@ -32,15 +29,29 @@ DEPTH = 5
 
 SEED = 0
 
+_VECTOR = "features as a vector"
+
 # Of the training data; more for more records, so that the result depends on the records alone.
 _PARTITIONS = 4
 _RECORDS_OF_A_PARTITION = 100_000
 
 
-def train_and_test(
-    examples: DataFrame, test: DataFrame, classes: int, records: int
-) -> dict[str, Skill]:
-    """Train each learner and score it.
+@dataclass(frozen=True)
+class SparkModel:
+    """A learner that was trained, as :class:`anonspark.engine.protocol.Model`.
+
+    Parameters
+    ----------
+    fitted : Transformer
+    classes : int
+    """
+
+    fitted: Any
+    classes: int
+
+
+def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkModel]:
+    """Train each learner.
 
     Parameters and result: :meth:`anonspark.engine.protocol.Engine.learn`.
 
@@ -48,28 +59,40 @@ def train_and_test(
     -----
     Spark's boosted trees know two classes only. Fixed seeds: about 100 passes over the training
     data for the regression, one for each level of the forest and one for each level of each boosted
-    tree, all in memory if it fits; three passes over the test for each learner. What Spark adds up
-    in parallel may differ in the last digits from run to run.
+    tree, all in memory if it fits. What Spark adds up in parallel may differ in the last digits
+    from run to run.
     """
     # Both classes, even if the training data has one only.
     metadata = {
         "ml_attr": {"type": "nominal", "name": "label", "vals": list(map(str, range(classes)))}
     }
     label = sf.col("label").alias("label", metadata=metadata)
-    skills: dict[str, Skill] = {}
-    with _kept(_in_order(_vectors(examples), records).select("features", label)) as training:
+    vectors = examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
+    with _kept(_in_order(vectors, records).select("features", label)) as training:
         if training.isEmpty():
             return {}
-        for name, learner in _learners(classes):
-            predictions = _fit(learner, training).transform(_vectors(test))
-            columns = ["label", "prediction", "probability", "rawPrediction"]
-            with _kept(predictions.select(*columns)) as predicted:
-                skills[name] = _skill(predicted, classes)
-    return skills
+        return {
+            name: SparkModel(_fit(learner, training), classes)
+            for name, learner in _learners(classes)
+        }
 
 
-def _vectors(examples: DataFrame) -> DataFrame:
-    return examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
+def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
+    """Add what models predict; see :meth:`anonspark.engine.protocol.Engine.predict`."""
+    frame = test.withColumn(_VECTOR, array_to_vector(sf.col("features")))
+    columns = [sf.col(f"`{name}`") for name in test.columns]
+    for name, model in models.items():
+        # Of this engine.
+        own: Any = model
+        raw, probability = f"{name} raw", f"{name} probability"
+        fitted = own.fitted.copy()
+        fitted.setFeaturesCol(_VECTOR).setPredictionCol(name)
+        fitted.setRawPredictionCol(raw).setProbabilityCol(probability)
+        frame = fitted.transform(frame)
+        columns.append(sf.col(f"`{name}`"))
+        told = vector_to_array(sf.col(f"`{probability}`"))[1] if own.classes == 2 else sf.lit(0.0)
+        columns.append(told.alias(probability))
+    return frame.select(*columns)
 
 
 def _in_order(examples: DataFrame, records: int) -> DataFrame:
@@ -120,16 +143,3 @@ def _fit(learner: _Learner, examples: DataFrame) -> Transformer:
         model._java_obj.setSummary(java.scala.Option.empty())
     fitted: Transformer = model
     return fitted
-
-
-def _skill(predicted: DataFrame, classes: int) -> Skill:
-    several = MulticlassClassificationEvaluator(metricName="accuracy")
-    accuracy = several.evaluate(predicted)
-    if classes > 2:
-        f1 = MulticlassClassificationEvaluator(metricName="f1").evaluate(predicted)
-        return Skill(accuracy, f1, None)
-    f1 = MulticlassClassificationEvaluator(metricName="fMeasureByLabel", metricLabel=1.0).evaluate(
-        predicted
-    )
-    area = BinaryClassificationEvaluator(metricName="areaUnderROC").evaluate(predicted)
-    return Skill(accuracy, f1, area)

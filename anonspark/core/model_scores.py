@@ -1,0 +1,261 @@
+"""How well models predict, and how far one predicts better than another, from counts alone.
+
+A test record has a class, and each model predicts one and the probability of class 1. Probabilities
+are rounded down to multiples of 0.0001, their *steps*. All sums are of whole numbers, so that
+neither the order of records nor how they are divided among tasks changes a digit.
+
+Sources
+-------
+Q. McNemar: Note on the sampling error of the difference between correlated proportions or
+percentages. Psychometrika 1947.
+E. DeLong, D. DeLong, D. Clarke-Pearson: Comparing the areas under two or more correlated receiver
+operating characteristic curves. Biometrics 1988.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Figures = npt.NDArray[np.float64]
+Verdict = Literal["loses", "gains", "no difference shown"]
+
+STEPS = 10_000
+"""Steps of the probability between 0 and 1."""
+
+_Z = 1.96
+
+# Products of placements have up to 62 bits; their halves can be summed over 2**31 records.
+_HALF = 31
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one model scores better than another on the same records.
+
+    Parameters
+    ----------
+    difference : float
+        Positive where the second is better.
+    standard_error : float or None
+        None where a class has one record only.
+    low, high : float or None
+        1.96 standard errors around the difference.
+    verdict : str or None
+        What the interval says of the second model.
+    """
+
+    difference: float
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict | None
+
+
+def steps_of(probabilities: Figures) -> Integers:
+    """Return the steps of probabilities, which are in [0, 1]."""
+    return np.floor(probabilities * STEPS).astype(np.int64).clip(0, STEPS)
+
+
+def accuracy(confusion: Integers) -> float:
+    """Return the share of records whose class is predicted.
+
+    Parameters
+    ----------
+    confusion : int64 ndarray of shape (c, c)
+        Records by class and by what is predicted; at least one.
+    """
+    return int(np.trace(confusion)) / int(confusion.sum())
+
+
+def f1_scores(confusion: Integers) -> Figures:
+    """Return the F1 of each class; 0 where it is neither there nor predicted.
+
+    Parameters
+    ----------
+    confusion : int64 ndarray of shape (c, c)
+        Records by class and by what is predicted.
+
+    Returns
+    -------
+    float64 ndarray of shape (c,)
+    """
+    both = confusion.sum(axis=0) + confusion.sum(axis=1)
+    scores: Figures = 2 * np.diag(confusion) / np.maximum(both, 1)
+    return scores
+
+
+def macro_f1(confusion: Integers) -> float:
+    """Return the mean F1 of the classes that are there or predicted; parameters: `f1_scores`."""
+    some = confusion.sum(axis=0) + confusion.sum(axis=1) > 0
+    return math.fsum(f1_scores(confusion)[some].tolist()) / int(some.sum())
+
+
+def weighted_f1(confusion: Integers) -> float:
+    """Return the mean F1, weighted by the records of the classes; parameters: `f1_scores`."""
+    weighted = f1_scores(confusion) * confusion.sum(axis=1)
+    return math.fsum(weighted.tolist()) / int(confusion.sum())
+
+
+def placements(steps: Integers) -> Integers:
+    """Return twice the number of records of the other class that are placed rightly beside a step.
+
+    Parameters
+    ----------
+    steps : int64 ndarray of shape (2, STEPS + 1)
+        Records by class and step.
+
+    Returns
+    -------
+    int64 ndarray of shape (2, STEPS + 1)
+        Beside a record of class 0 those of class 1 at higher steps, beside one of class 1 those of
+        class 0 at lower ones; those at the same step count half.
+    """
+    up_to = np.cumsum(steps, axis=1)
+    above = 2 * (up_to[1, -1] - up_to[1]) + steps[1]
+    below = 2 * up_to[0] - steps[0]
+    return np.stack([above, below])
+
+
+def area_under_curve(steps: Integers) -> float | None:
+    """Return the area under the ROC curve.
+
+    Parameters
+    ----------
+    steps : int64 ndarray of shape (2, STEPS + 1)
+        Records by class and step.
+
+    Returns
+    -------
+    float or None
+        Pairs of records of both classes in the right order, as a share; ties count half. None
+        without records of one class.
+    """
+    area = _area(steps)
+    return None if area is None else float(area)
+
+
+def split_products(first: Integers, second: Integers) -> tuple[int, int]:
+    """Return the sum of products of placements as two sums that 64 bits can hold.
+
+    Parameters
+    ----------
+    first, second : int64 ndarray of shape (records,)
+        Placements of the same records by two models, below 2**31.
+    """
+    products = first * second
+    return int((products >> _HALF).sum()), int((products & ((1 << _HALF) - 1)).sum())
+
+
+def joined_products(high: int, low: int) -> int:
+    """Return the sum that :func:`split_products` divided, after each part was added up."""
+    return (high << _HALF) + low
+
+
+def area_covariance(first: Integers, second: Integers, products: Sequence[int]) -> Fraction | None:
+    """Return the covariance of the areas under the curves of two models, by DeLong.
+
+    Parameters
+    ----------
+    first, second : int64 ndarray of shape (2, STEPS + 1)
+        Records by class and step, of each model on the same records.
+    products : sequence of int
+        For each class the sum over its records of the product of their :func:`placements`.
+
+    Returns
+    -------
+    Fraction or None
+        None if a class has fewer than two records.
+    """
+    negatives, positives = (int(one) for one in first.sum(axis=1))
+    if min(negatives, positives) < 2:
+        return None
+    # The mean placement of either class is the area.
+    total = _doubled_pairs(first) * _doubled_pairs(second)
+    of_records = [
+        (Fraction(product) - Fraction(total, own)) / ((own - 1) * own * (2 * others) ** 2)
+        for product, own, others in zip(
+            products, (negatives, positives), (positives, negatives), strict=True
+        )
+    ]
+    return sum(of_records, Fraction(0))
+
+
+def area_variance(steps: Integers) -> Fraction | None:
+    """Return the variance of the area under a curve; see :func:`area_covariance`."""
+    squares = []
+    for counts, places in zip(steps, placements(steps), strict=True):
+        some = np.flatnonzero(counts)
+        pairs = zip(counts[some].tolist(), places[some].tolist(), strict=True)
+        squares.append(sum(count * place**2 for count, place in pairs))
+    return area_covariance(steps, steps, squares)
+
+
+def area_difference(
+    first: Integers, second: Integers, products: Sequence[int]
+) -> Difference | None:
+    """Return how much larger the second area is; parameters: :func:`area_covariance`.
+
+    Returns
+    -------
+    Difference or None
+        None without records of one class.
+    """
+    before, after = _area(first), _area(second)
+    if before is None or after is None:
+        return None
+    covariance = area_covariance(first, second, products)
+    variances = (area_variance(first), area_variance(second))
+    error = None
+    if covariance is not None and variances[0] is not None and variances[1] is not None:
+        error = math.sqrt(variances[0] + variances[1] - 2 * covariance)
+    return _difference(float(after - before), error)
+
+
+def accuracy_difference(records: int, only_first: int, only_second: int) -> Difference:
+    """Return how much more often the second model is right.
+
+    Parameters
+    ----------
+    records : int
+        Of the test; at least one.
+    only_first, only_second : int
+        Records of which one model alone predicts the class.
+    """
+    change = only_second - only_first
+    spread = Fraction(only_first + only_second) - Fraction(change**2, records)
+    return _difference(change / records, math.sqrt(spread) / records)
+
+
+def _difference(difference: float, error: float | None) -> Difference:
+    if error is None:
+        return Difference(difference, None, None, None, None)
+    low, high = difference - _Z * error, difference + _Z * error
+    verdict: Verdict = "no difference shown"
+    if high < 0:
+        verdict = "loses"
+    elif low > 0:
+        verdict = "gains"
+    return Difference(difference, error, low, high, verdict)
+
+
+def _doubled_pairs(steps: Integers) -> int:
+    """Return twice the number of pairs of both classes that are in the right order."""
+    some = np.flatnonzero(steps[1])
+    # In Python's integers: pairs outgrow 64 bits.
+    pairs = zip(steps[1, some].tolist(), placements(steps)[1, some].tolist(), strict=True)
+    return sum(count * place for count, place in pairs)
+
+
+def _area(steps: Integers) -> Fraction | None:
+    negatives, positives = (int(one) for one in steps.sum(axis=1))
+    if not negatives or not positives:
+        return None
+    return Fraction(_doubled_pairs(steps), 2 * negatives * positives)

@@ -1,0 +1,291 @@
+"""Models that learn from a release and from its original, tested on the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from anonspark.core.model_scores import (
+    Difference,
+    accuracy,
+    area_under_curve,
+    f1_scores,
+    macro_f1,
+    weighted_f1,
+)
+from anonspark.engine.protocol import Table
+from anonspark.errors import DataError
+from anonspark.utility.learning import LABEL, Target
+from anonspark.utility.predictions import Predictions, compare_predictions, count_predictions
+
+Measure = Literal["roc_auc", "accuracy"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well one model predicts.
+
+    Parameters
+    ----------
+    trained_on : str
+        ``release``, ``original`` or ``original_with_test``.
+    learner : str
+    accuracy : float
+    f1 : float
+        Of two classes that of the rarer one; of more the mean, weighted by their records.
+    f1_macro : float
+        Mean of all classes.
+    roc_auc : float or None
+        Area under the curve; None for more than two classes, and where the test has one only.
+    """
+
+    trained_on: str
+    learner: str
+    accuracy: float
+    f1: float
+    f1_macro: float
+    roc_auc: float | None
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """How far a release's model scores better than the original's of the same learner.
+
+    Parameters
+    ----------
+    learner : str
+    accuracy : Difference
+    roc_auc : Difference or None
+        None where there is no area.
+    """
+
+    learner: str
+    accuracy: Difference
+    roc_auc: Difference | None
+
+
+@dataclass(frozen=True)
+class ModelLoss:
+    """What is lost by training on the release: best model beside best model.
+
+    Parameters
+    ----------
+    measure : str
+        ``roc_auc`` for two classes, ``accuracy`` for more.
+    original, release : str
+        The learners that are best by it; of equal ones the first.
+    loss : float
+        Positive where the original's best model is better.
+    standard_error : float or None
+        None where a class of the test has one record only.
+    """
+
+    measure: Measure
+    original: str
+    release: str
+    loss: float
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What models learn from a release and from its original.
+
+    Parameters
+    ----------
+    target : str
+        The column that was predicted.
+    classes : int
+        Its different values.
+    held_out : bool
+        Whether the test records were no part of the original. Else differences are not
+        comparable: the release has seen the test.
+    test_records : int
+    test_left_out : int
+        Held-out records of a class that the original has not; they are no test records.
+    majority : float
+        Accuracy of always predicting the original's most frequent class.
+    scores : list of Score
+        ``release``: trained on all published records. ``original``: on the original's records,
+        without those of the test. ``original_with_test``, where nothing was held out: on all of
+        them; the release, too, has published forms of the test records.
+    differences : list of ModelDifference
+        Of each learner, ``release`` beside ``original``; empty where one of them was not trained.
+    loss : ModelLoss or None
+        None where there are no differences, or no area.
+    without_area : str or None
+        Why there is no area under the curve; None where there is one.
+    """
+
+    target: str
+    classes: int
+    held_out: bool
+    test_records: int
+    test_left_out: int
+    majority: float
+    scores: list[Score]
+    differences: list[ModelDifference]
+    loss: ModelLoss | None
+    without_area: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Test records, and what models predict of them.
+
+    Parameters
+    ----------
+    table : Table
+        ``features`` and ``label``, and what :meth:`anonspark.engine.protocol.Engine.predict` adds.
+    target : Target
+    held_out : bool
+    left_out : int
+        See :class:`Learning`.
+    of_class : mapping of int to int
+        Records of each class.
+    models : mapping of str to (str, str)
+        Of each column with predictions what the model was trained on, and its learner.
+    """
+
+    table: Table
+    target: Target
+    held_out: bool
+    left_out: int
+    of_class: Mapping[int, int]
+    models: Mapping[str, tuple[str, str]]
+
+    @classmethod
+    def of(cls, test: Table, target: Target, *, held_out: bool, left_out: int) -> Tested:
+        """Count test records.
+
+        Parameters
+        ----------
+        test : Table
+            Kept, and released by the caller.
+        target : Target
+        held_out : bool
+        left_out : int
+
+        Raises
+        ------
+        DataError
+            If there are none.
+
+        Notes
+        -----
+        One job.
+        """
+        counted = test.add_up([LABEL], count="records").gather().to_pylist()
+        records = {int(row[LABEL]): int(row["records"]) for row in counted}
+        if not records:
+            where = "--holdout: it" if held_out else "--original: its test part"
+            raise DataError(f"{where} has no records with a value of {target.name!r}")
+        return cls(test, target, held_out, left_out, records, {})
+
+    def with_models(self, examples: Table, trained_on: str, records: int) -> Tested:
+        """Train each learner, and add what it predicts; lazy but for the training.
+
+        Parameters
+        ----------
+        examples : Table
+            As :meth:`anonspark.engine.protocol.Engine.learn` takes them.
+        trained_on : str
+        records : int
+            About how many examples there are.
+
+        Raises
+        ------
+        DataError
+            If there is nothing to train with.
+        """
+        engine = self.table.engine
+        found = engine.learn(examples, len(self.target.classes), records)
+        if not found:
+            raise DataError(
+                f"--target: no record of the {trained_on.partition('_')[0]} has a value to learn "
+                "from; choose another column"
+            )
+        named = {f"{trained_on} {learner}": model for learner, model in found.items()}
+        models = {f"{trained_on} {learner}": (trained_on, learner) for learner in found}
+        predicted = engine.predict(self.table, named)
+        return replace(self, table=predicted, models={**self.models, **models})
+
+    def figures(self) -> Learning:
+        """Score the models, and compare those of the release with those of the original.
+
+        Notes
+        -----
+        Two jobs over the predictions, which are kept meanwhile; nothing but counts and sums is
+        collected.
+        """
+        columns = [column for name in self.models for column in (name, f"{name} probability")]
+        predicted = self.table.select([LABEL, *columns]).keep()
+        try:
+            counted = count_predictions(predicted, list(self.models), len(self.target.classes))
+            scores = [_score(*self.models[name], own) for name, own in counted.items()]
+            differences, loss = self._differences(predicted, counted, scores)
+        finally:
+            predicted.release()
+        records, classes = sum(self.of_class.values()), len(self.target.classes)
+        without_area = None
+        if classes > 2:
+            without_area = "the target has more than two classes"
+        elif len(self.of_class) < 2:
+            without_area = "the test records are of one class"
+        return Learning(
+            target=self.target.name,
+            classes=classes,
+            held_out=self.held_out,
+            test_records=records,
+            test_left_out=self.left_out,
+            majority=self.of_class.get(0, 0) / records,
+            scores=scores,
+            differences=differences,
+            loss=loss,
+            without_area=without_area,
+        )
+
+    def _differences(
+        self, predicted: Table, counted: Mapping[str, Predictions], scores: Sequence[Score]
+    ) -> tuple[list[ModelDifference], ModelLoss | None]:
+        originals, releases = (
+            {score.learner: score for score in scores if score.trained_on == name}
+            for name in ("original", "release")
+        )
+        pairs = [(learner, learner) for learner in originals if learner in releases]
+        if not pairs:
+            return [], None
+        measure: Measure = "roc_auc" if len(self.target.classes) == 2 else "accuracy"
+        # The best ones may be of different learners.
+        top = (_best(list(originals.values()), measure), _best(list(releases.values()), measure))
+        wanted = list(dict.fromkeys([*pairs, top]))
+        columns = [(f"original {one}", f"release {other}") for one, other in wanted]
+        compared = compare_predictions(predicted, columns, counted)
+        found = dict(zip(wanted, compared, strict=True))
+        differences = [ModelDifference(learner, *found[learner, learner]) for learner, _ in pairs]
+        accuracies, areas = found[top]
+        own = areas if measure == "roc_auc" else accuracies
+        if own is None:
+            return differences, None
+        # No loss is 0, not -0.
+        loss = ModelLoss(measure, *top, 0.0 - own.difference, own.standard_error)
+        return differences, loss
+
+
+def _best(scores: Sequence[Score], measure: Measure) -> str:
+    """Return the learner with the best score; the first where there is no such score."""
+    return max(scores, key=lambda score: getattr(score, measure) or 0.0).learner
+
+
+def _score(trained_on: str, learner: str, found: Predictions) -> Score:
+    confusion = found.confusion
+    rarer = float(f1_scores(confusion)[1])
+    return Score(
+        trained_on,
+        learner,
+        accuracy(confusion),
+        rarer if found.steps is not None else weighted_f1(confusion),
+        macro_f1(confusion),
+        None if found.steps is None else area_under_curve(found.steps),
+    )
