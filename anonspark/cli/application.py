@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -103,6 +104,16 @@ def _of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
     from anonspark.engine.choice import Work
 
     return configuration.execution.engine, Work.of(configuration)
+
+
+def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
+    """Return the engine that a grid asks for, and what running its cells does."""
+    name, work = _of_configuration(grid.cells[0].configuration)
+    if grid.evaluation is None:
+        return name, work
+    holdout = grid.evaluation.holdout
+    read, formats = (*work.read, holdout.path), (*work.formats, holdout.format)
+    return name, replace(work, read=read, formats=formats)
 
 
 def _of_paths(name: str, *paths: str | None) -> tuple[EngineName, Work]:
@@ -677,7 +688,7 @@ def compare(
     wanted, comparison = load_then_work(
         grid,
         lambda read: load_grid(grid, overrides or (), read),
-        lambda loaded: _of_configuration(loaded.cells[0].configuration),
+        _of_grid,
         master,
         run_cells,
     )

@@ -43,6 +43,8 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         if row["status"] == "refused":
             text = f"refused: {_label(comparison, row)}: {row['reason']}"
             console.print(text, markup=False, highlight=False)
+    for note in comparison.notes:
+        console.print(note, markup=False, highlight=False)
     console.print(
         f"{comparison.ran} cells run, {comparison.reused} were there; figures and report at "
         f"{comparison.path}",

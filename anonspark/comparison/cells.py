@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -34,7 +34,7 @@ class CellResult:
     settings : dict
         Key path to value of the axes.
     input : str
-        Tells whether two prepared inputs are the same.
+        Tells whether two prepared inputs, and what they were evaluated with, are the same.
     reason : str or None
         Why nothing was published; None where a release was made.
     configuration : dict
@@ -45,6 +45,9 @@ class CellResult:
         Seconds of each stage.
     version : str
         Of anonspark.
+    evaluation : dict
+        Of :meth:`anonspark.comparison.evaluation.CellEvaluation.measure`; empty where nothing was
+        published, or no evaluation was asked for.
     """
 
     cell: str
@@ -59,6 +62,7 @@ class CellResult:
     risk: Rows
     seconds: dict[str, float]
     version: str = __version__
+    evaluation: dict[str, Any] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:
@@ -92,7 +96,7 @@ def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> Cell
     output : str
     cell : Cell
     fingerprint : str
-        Of the prepared input at hand.
+        Of the prepared input at hand, and of what it is evaluated with.
 
     Returns
     -------
@@ -119,7 +123,8 @@ def read_result(files: Files, output: str, cell: Cell, fingerprint: str) -> Cell
     if result.input != fingerprint:
         raise ConfigurationError(
             f"output: {path} has figures of another input than the one that is at input.path now "
-            "(or of other hierarchies); give the comparison another output, or remove the directory"
+            "(or of other hierarchies, held-out records or another evaluation); give the "
+            "comparison another output, or remove the directory"
         )
     if "started" in result.summary:
         result.summary["started"] = datetime.fromisoformat(result.summary["started"])

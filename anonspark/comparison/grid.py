@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from anonspark.comparison.evaluation import EvaluationOptions, evaluation_problems
 from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.overrides import written_overrides
@@ -63,6 +64,10 @@ class _GridFile(Section):
     axes: Annotated[list[Axes], Field(min_length=1)] = Field(
         description="Key paths and the values that each takes; a list of them is run in turn."
     )
+    evaluation: EvaluationOptions | None = Field(
+        default=None,
+        description="What every cell's release is evaluated with: a target and held-out records.",
+    )
     rank_by: str = Field(default="gcp", description="The figure that cells are ranked by.")
     output: str = Field(min_length=1, description="Directory of the figures; any Hadoop URI.")
 
@@ -108,6 +113,8 @@ class Grid(Redacted):
         A name of :data:`anonspark.comparison.ranking.METRICS`.
     output : str
         Directory of the figures.
+    evaluation : EvaluationOptions or None
+        What is measured of the release of each cell, beside its own metrics.
     """
 
     title: str | None
@@ -115,6 +122,7 @@ class Grid(Redacted):
     axes: tuple[str, ...]
     rank_by: str
     output: str
+    evaluation: EvaluationOptions | None = None
 
 
 def public_setting(key: str, value: Any) -> Any:
@@ -227,10 +235,13 @@ def load_grid(
                 f"rank_by: {file.rank_by} is measured where evaluate.information is true; set it "
                 "to true for all cells, or rank by another figure"
             )
+    if not problems:
+        configurations = [cell.configuration for cell in cells]
+        problems = evaluation_problems(file.evaluation, file.rank_by, configurations)
     if problems:
         raise ConfigurationError(*problems)
     axes = dict.fromkeys(key for block in file.axes for key in block)
-    return Grid(file.title, tuple(cells), tuple(axes), file.rank_by, file.output)
+    return Grid(file.title, tuple(cells), tuple(axes), file.rank_by, file.output, file.evaluation)
 
 
 def _steps(key: str) -> list[str]:

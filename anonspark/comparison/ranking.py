@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anonspark.comparison.evaluation import FIGURES
 from anonspark.core.figures import SUMMARY, Figure
 
-METRICS: Mapping[str, Figure] = {figure.name: figure for figure in SUMMARY if figure.better}
-"""Figures of the summary that cells can be ranked by."""
+METRICS: Mapping[str, Figure] = {
+    figure.name: figure for figure in (*SUMMARY, *FIGURES) if figure.better
+}
+"""Figures of the summary, and of an evaluation, that cells can be ranked by."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from anonspark._version import __version__
+from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
 from anonspark.comparison.grid import Grid, setting_text
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
@@ -20,12 +21,13 @@ Row = Mapping[str, Any]
 _MOST_LINES = 12
 
 
-def write_report(files: Files, grid: Grid, rows: Sequence[Row]) -> None:
-    """Write ``report.html`` into the output of a comparison."""
-    files.write_text(f"{grid.output.rstrip('/')}/report.html", comparison_report(grid, rows))
+def write_report(files: Files, grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> None:
+    """Write ``report.html`` into the output of a comparison; see :func:`comparison_report`."""
+    page = comparison_report(grid, rows, notes)
+    files.write_text(f"{grid.output.rstrip('/')}/report.html", page)
 
 
-def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
+def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     """Return the page.
 
     Parameters
@@ -33,6 +35,8 @@ def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
     grid : Grid
     rows : sequence of mapping
         Of :func:`anonspark.comparison.table.comparison_rows`.
+    notes : sequence of str
+        Of :func:`anonspark.comparison.evaluation.evaluation_notes`.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def comparison_report(grid: Grid, rows: Sequence[Row]) -> str:
     """
     done = [row for row in rows if row["status"] == "done"]
     refused = [row for row in rows if row["status"] == "refused"]
-    sections = [Section("ranking", "Ranking", _ranking(grid, rows))]
+    sections = [Section("ranking", "Ranking", [*_ranking(grid, rows), *map(Text, notes)])]
     charts = _charts(grid, done)
     if charts:
         sections.append(Section("charts", "Figures", charts))
@@ -70,8 +74,9 @@ def _rows_of_input(done: Sequence[Row]) -> str:
 
 def _ranking_columns(grid: Grid) -> list[str]:
     """Return the columns of the ranking, besides the settings."""
-    names = ["place", "dominated", grid.rank_by, "gcp", "dm", "classes", "rows_suppressed"]
-    return list(dict.fromkeys([*names, "seconds"]))
+    evaluated = [] if grid.evaluation is None else [figure.name for figure in FIGURES]
+    names = ["place", "dominated", grid.rank_by, *evaluated, "gcp", "dm", "classes"]
+    return list(dict.fromkeys([*names, "rows_suppressed", "seconds"]))
 
 
 def figure_text(value: Any) -> str:
@@ -140,14 +145,13 @@ def _charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
             Text(f"The {_MOST_LINES} lines with the best places of {len(groups)} are drawn.")
         )
     short = across.rpartition(".")[2]
-    for metric in dict.fromkeys([grid.rank_by, "gcp", "dm", "classes", "seconds"]):
-        lines = [
-            Line(
-                name,
-                [(float(row[axis_column(across)]), float(row[metric])) for row in groups[name]],
-            )
-            for name in shown
-        ]
+    evaluated = [] if grid.evaluation is None else [MODEL_LOSS.name]
+    metrics = dict.fromkeys([grid.rank_by, *evaluated, "gcp", "dm", "classes", "seconds"])
+    for metric in metrics:
+        lines = [_line(name, groups[name], axis_column(across), metric) for name in shown]
+        lines = [line for line in lines if line.points]
+        if not lines:
+            continue
         words = METRICS[metric].axis
         places = [x for line in lines for x, _ in line.points]
         chart = Lines(
@@ -162,9 +166,36 @@ def _charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
             ["line", *(figure_text(place) for place in _numbers(places))],
             [[line.name, *(_at(line, place) for place in sorted(set(places)))] for line in lines],
         )
-        description = f"{metric} against {short}: one line for each of {', '.join(shown)}"
+        names = ", ".join(line.name for line in lines)
+        description = f"{metric} against {short}: one line for each of {names}"
+        if metric == MODEL_LOSS.name:
+            blocks.append(Text(_ABOUT_MODEL_LOSS))
         blocks.append(Chart(draw_lines(chart, description), table))
     return blocks
+
+
+_ABOUT_MODEL_LOSS = (
+    "model_loss is the best score of the original's models less the best of the release's, on the "
+    "same held-out records; bars are 1.96 standard errors to each side. A bar that reaches to 0 "
+    "shows no difference."
+)
+
+
+def _line(name: str, rows: Sequence[Row], across: str, metric: str) -> Line:
+    """Return the line of some cells, without those that lack the figure."""
+    known = [row for row in rows if row.get(metric) is not None]
+    points = [(float(row[across]), float(row[metric])) for row in known]
+    if metric != MODEL_LOSS.name:
+        return Line(name, points)
+    errors = [row["model_loss_error"] for row in known]
+    return Line(
+        name,
+        points,
+        [
+            None if error is None else (y - 1.96 * error, y + 1.96 * error)
+            for (_, y), error in zip(points, errors, strict=True)
+        ],
+    )
 
 
 def _axis_across(grid: Grid, rows: Sequence[Row]) -> str | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from anonspark.comparison.cells import (
@@ -14,6 +17,7 @@ from anonspark.comparison.cells import (
     read_result,
     write_result,
 )
+from anonspark.comparison.evaluation import CellEvaluation, evaluation_notes
 from anonspark.comparison.grid import Cell, Grid
 from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
@@ -52,6 +56,8 @@ class Comparison(Redacted):
         By name of the cell, in the order of the grid.
     ran, reused : int
         Cells that were run, and cells whose figures were there.
+    notes : tuple of str
+        What readers of evaluations have to know.
     """
 
     path: str
@@ -59,6 +65,7 @@ class Comparison(Redacted):
     results: dict[str, CellResult]
     ran: int
     reused: int
+    notes: tuple[str, ...] = ()
 
 
 def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Comparison:
@@ -87,8 +94,10 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
 
     Notes
     -----
-    One pass over the input, also where no cell is missing, to know whether it is still the same;
-    then each cell costs what a run costs that does not read the input. A cell whose guarantee
+    One pass over the input, also where no cell is missing, to know whether it is still the same,
+    and one over held-out records; then each cell costs what a run costs that does not read the
+    input, and with an evaluation what :meth:`anonspark.utility.side_by_side.SideBySide.measure`
+    costs. A cell whose guarantee
     cannot be met is recorded with the reason, and the others go on. Raw records and releases are in
     a staging directory beside the output, readable by its owner only, which is removed however the
     comparison ends.
@@ -109,6 +118,10 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
         # Before any work: if there are rows enough for the largest k, there are for all.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()
+        evaluation = None
+        if grid.evaluation is not None:
+            evaluation = CellEvaluation(engine, grid.evaluation, shared)
+            fingerprint = evaluation.fingerprint(fingerprint)
         there = {
             cell.id: read_result(files, output, cell, fingerprint)
             # A population may have changed since, and nothing would tell.
@@ -118,18 +131,26 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
         }
         missing = sum(result is None for result in there.values())
         files.make_directory(cells_directory(output))
-        for cell in grid.cells:
-            result = there[cell.id]
-            if result is None:
-                ran += 1
-                with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
-                    result = _run_cell(engine, cell, snapshot, fingerprint, staging, progress)
-                    write_result(files, output, result)
-            results[cell.id] = result
+        with ExitStack() as stack:
+            measure = None
+            if evaluation is not None and missing:
+                beside = stack.enter_context(closing(evaluation.open()))
+                measure = partial(evaluation.measure, beside)
+            for cell in grid.cells:
+                result = there[cell.id]
+                if result is None:
+                    ran += 1
+                    with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
+                        result = _run_cell(
+                            engine, cell, snapshot, fingerprint, staging, progress, measure
+                        )
+                        write_result(files, output, result)
+                results[cell.id] = result
     rows = comparison_rows(grid, list(results.values()))
     write_tables(files, grid, rows)
-    write_report(files, grid, rows)
-    return Comparison(grid.output, rows, results, ran, len(results) - ran)
+    notes = evaluation_notes([result.evaluation for result in results.values()])
+    write_report(files, grid, rows, notes)
+    return Comparison(grid.output, rows, results, ran, len(results) - ran, tuple(notes))
 
 
 def _placed(configuration: Configuration, path: str, mode: str = "error") -> Configuration:
@@ -171,6 +192,7 @@ def _run_cell(
     fingerprint: str,
     staging: Staging,
     progress: Progress,
+    measure: Callable[[str], dict[str, Any]] | None,
 ) -> CellResult:
     """Make a cell's release, keep its figures, and delete it."""
     # With the raw records, as it is not published.
@@ -181,6 +203,7 @@ def _run_cell(
     attributes: Rows = []
     privacy: Rows = []
     risk: Rows = []
+    evaluated: dict[str, Any] = {}
     reason = None
     try:
         release = run(
@@ -191,6 +214,9 @@ def _run_cell(
             snapshot=snapshot,
             purpose="comparison",
         )
+        if measure is not None:
+            with inner.stage("evaluate"):
+                evaluated = measure(path)
     except GuaranteeError as error:
         reason = str(error)
     except (ConfigurationError, DataError) as error:
@@ -215,4 +241,5 @@ def _run_cell(
         privacy=privacy,
         risk=risk,
         seconds=inner.seconds,
+        evaluation=evaluated,
     )

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark.comparison.cells import CellResult
+from anonspark.comparison.evaluation import evaluation_columns, evaluation_row
 from anonspark.comparison.grid import Grid, public_setting
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.core.figures import SUMMARY, Figure, arrow_schema
@@ -45,9 +46,11 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
     metric = METRICS[grid.rank_by]
     contestants = []
     for result in results:
-        value = None if result.refused else float(least_count(result.summary, grid.rank_by))
-        if value is not None and metric.better == "larger":
-            value = -value
+        evaluated = evaluation_row(result.evaluation)
+        found = least_count(result.summary, grid.rank_by)
+        value = None if result.refused else evaluated.get(grid.rank_by, found)
+        if value is not None:
+            value = -float(value) if metric.better == "larger" else float(value)
         privacy = {
             key: setting for key, setting in result.configuration["privacy"].items() if key != "k"
         }
@@ -60,8 +63,8 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
             )
         )
     rows = []
-    found = zip(results, contestants, places(contestants), dominated(contestants), strict=True)
-    for result, contestant, place, worse in found:
+    ranked = zip(results, contestants, places(contestants), dominated(contestants), strict=True)
+    for result, contestant, place, worse in ranked:
         row: dict[str, Any] = {
             "cell": result.cell,
             "status": "refused" if result.refused else "done",
@@ -76,6 +79,7 @@ def comparison_rows(grid: Grid, results: Sequence[CellResult]) -> list[dict[str,
             "k": contestant.k,
         }
         row |= {name: value for name, value in result.summary.items() if name not in _LEFT_OUT}
+        row |= evaluation_row(result.evaluation)
         rows.append((contestant.protection, contestant.k, place is None, place or 0, row))
     return [row for *_, row in sorted(rows, key=lambda one: one[:4])]
 
@@ -114,7 +118,8 @@ def _schema(grid: Grid, rows: Sequence[dict[str, Any]]) -> pa.Schema:
     first = [Figure(name, "string") for name in ("cell", "status", "reason")]
     ranks = [Figure("place", "int"), Figure("dominated", "boolean")]
     summary = [figure for figure in SUMMARY if figure.name not in _LEFT_OUT]
-    return arrow_schema([*first, *axes, *ranks, *summary])
+    known = [*first, *axes, *ranks, *summary]
+    return arrow_schema([*known, *evaluation_columns(rows, known)])
 
 
 def _text(value: Any) -> str:

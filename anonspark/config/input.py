@@ -33,6 +33,17 @@ def _option_text(value: object) -> object:
     return value
 
 
+SourceOptions = dict[
+    str,
+    Annotated[
+        str,
+        BeforeValidator(_option_text),
+        WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "boolean", "integer")]}),
+    ],
+]
+"""Options of a data source, as YAML may write them."""
+
+
 def _null_as_text(value: object) -> object:
     """Let what YAML takes for nothing be the word that it is."""
     return "null" if value is None else value
@@ -80,14 +91,7 @@ class InputOptions(Section):
         default="parquet",
         description="Name of the Spark data source: parquet, csv, orc, json, ...",
     )
-    options: dict[
-        str,
-        Annotated[
-            str,
-            BeforeValidator(_option_text),
-            WithJsonSchema({"anyOf": [{"type": t} for t in ("string", "boolean", "integer")]}),
-        ],
-    ] = Field(
+    options: SourceOptions = Field(
         default={},
         description="Options of the Spark data source, such as header and inferSchema of csv.",
     )

@@ -56,10 +56,19 @@ class Line:
         For the legend.
     points : sequence of (float, float)
         By their place on the axis across.
+    intervals : sequence of ((float, float) or None)
+        Of each point, lowest and highest number up, where that is known; empty for none.
     """
 
     name: str
     points: Sequence[tuple[float, float]]
+    intervals: Sequence[tuple[float, float] | None] = ()
+
+    @property
+    def ends(self) -> list[float]:
+        """All numbers up."""
+        intervals = [end for interval in self.intervals for end in interval or ()]
+        return [*(y for _, y in self.points), *intervals]
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class Lines:
     ----------
     title : str
     lines : sequence of Line
-        With one point or more in all, and no number below 0 up.
+        With one point or more in all.
     across : str
         What the axis across measures.
     up : str
@@ -93,6 +102,7 @@ class _Frame:
     left: float
     first: float
     last: float
+    start: float
     end: float
     logarithmic: bool
 
@@ -105,29 +115,52 @@ class _Frame:
         return self.left + (WIDTH - self.left) * (0.06 + 0.86 * part)
 
     def up(self, value: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * value / self.end
+        return _BOTTOM - (_BOTTOM - _TOP) * (value - self.start) / (self.end - self.start)
 
 
 def draw_lines(chart: Lines, description: str) -> Markup:
     """Draw lines; parameters and result as :func:`anonspark.page.heat_map.draw_heat_map`."""
     points = [point for line in chart.lines for point in line.points]
     places = sorted({x for x, _ in points})
-    end = 1.05 * max(y for _, y in points) or 1.0
-    up = ticks(end, 5)
+    ends = [end for line in chart.lines for end in line.ends]
+    start, end = 1.05 * min(0.0, *ends), 1.05 * max(0.0, *ends)
+    if start == end:
+        end = 1.0
+    up = _ticks(start, end)
     left = max(text_width(number_text(one)) for one in up) + _GAP
-    frame = _Frame(left, places[0], places[-1], end, chart.logarithmic)
+    frame = _Frame(left, places[0], places[-1], start, end, chart.logarithmic)
     parts = [heading(chart.title, chart.up), _axes(chart, frame, places, up)]
     signs = []
     for number, line in enumerate(chart.lines):
-        ends = [(frame.across(x), frame.up(y)) for x, y in line.points]
-        parts.append(_stroke(number, ends))
+        drawn = [(frame.across(x), frame.up(y)) for x, y in line.points]
+        if any(line.intervals):
+            parts.append(_whiskers(number, frame, line))
+        parts.append(_stroke(number, drawn))
         sign = _stroke(number, [(0.0, 0.0), (_SIGN_WIDTH, 0.0)], marked=[(_SIGN_WIDTH / 2, 0.0)])
         signs.append((sign, _SIGN_WIDTH, line.name))
     bottom = _BOTTOM + 32
     if len(signs) > 1:
-        drawn, bottom = legend(bottom, signs, beside=False)
-        parts.append(drawn)
+        names, bottom = legend(bottom, signs, beside=False)
+        parts.append(names)
     return drawing(bottom, description, *parts)
+
+
+def _ticks(start: float, end: float) -> list[float]:
+    """Return round numbers from `start`, which is not above 0, to `end`, which is not below."""
+    step = ticks(end - start, 5)[1]
+    return [number * step for number in range(math.ceil(start / step), int(end / step + 1e-9) + 1)]
+
+
+def _whiskers(number: int, frame: _Frame, line: Line) -> Markup:
+    """Draw the intervals of a line's points."""
+    name = "second" if number % 2 else "first"
+    path = ""
+    for (x, _), interval in zip(line.points, line.intervals, strict=True):
+        if interval is not None:
+            place, (low, high) = frame.across(x), map(frame.up, interval)
+            path += f"M{place:.2f} {low:.2f}V{high:.2f}"
+            path += "".join(f"M{place - 3:.2f} {end:.2f}H{place + 3:.2f}" for end in (low, high))
+    return element("path", d=path, style=stroke(name))
 
 
 def _axes(chart: Lines, frame: _Frame, places: Sequence[float], up: Sequence[float]) -> Markup:

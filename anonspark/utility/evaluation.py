@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
@@ -125,26 +125,30 @@ class Evaluation:
         """
         if self.target is None:
             return None
-        test, trainings = self._examples(self.target)
+        examples = self.examples(self.target)
+        test, trainings = self._divided(examples)
         kept = test.keep()
         try:
-            tested = self._tested(kept, self.target)
-            for name, examples in trainings.items():
+            tested = self.tested(kept, self.target)
+            for name, own in trainings.items():
                 if name in trained_on:
-                    tested = tested.with_models(examples, name, self.records)
+                    tested = tested.with_models(own, name, self.records)
             return tested.figures()
         finally:
             kept.release()
 
-    def _tested(self, test: Table, target: Target) -> Tested:
+    def tested(self, test: Table, target: Target) -> Tested:
+        """Count test records; see :meth:`anonspark.utility.models.Tested.of`."""
         left_out = 0 if self.holdout is None else target.count_others(self.holdout)
         return Tested.of(test, target, held_out=self.holdout is not None, left_out=left_out)
 
-    def _examples(self, target: Target) -> tuple[Table, dict[str, Table]]:
-        """Return what models are tested on and what they are trained on."""
+    def examples(self, target: Target) -> Examples:
+        """Return how records become examples."""
         others = tuple(axis for axis in self.others if axis.name != target.name)
-        space = FeatureSpace(self.quasi_identifiers, others)
-        examples = Examples(space, target, self.missing_markers)
+        return Examples(FeatureSpace(self.quasi_identifiers, others), target, self.missing_markers)
+
+    def _divided(self, examples: Examples) -> tuple[Table, dict[str, Table]]:
+        """Return what models are tested on and what they are trained on."""
         everything = examples.of_records(self.original, "--original")
         trainings = {"original": everything}
         if self.holdout is not None:
@@ -223,6 +227,23 @@ def open_evaluation(
         _require_target(target, manifest)
     elif holdout is not None:
         raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
+    table = open_original(engine, original, manifest)
+    held_out = holdout and open_original(engine, holdout, manifest, "--holdout")
+    opened = look_at(engine, release, manifest, table, held_out or None)
+    if target is None:
+        return opened
+    return replace(opened, target=describe_target(table, target, manifest.missing_markers))
+
+
+def look_at(
+    engine: Engine, release: str, manifest: Manifest, original: Table, holdout: Table | None
+) -> Evaluation:
+    """Look at the original of a release, without a target; errors: :func:`evaluate`.
+
+    Notes
+    -----
+    The jobs of :func:`~anonspark.utility.original.describe_original`.
+    """
     configured, markers = manifest.attributes, manifest.missing_markers
     generalized = published_attributes(manifest)
     hierarchies = read_hierarchy_files(
@@ -233,29 +254,25 @@ def open_evaluation(
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
-    published = engine.published(f"{release}/data", manifest.data_format)
-    table = open_original(engine, original, manifest)
     quasi_identifiers, others, records = describe_original(
-        table,
+        original,
         generalized,
         manifest.with_role(*_AS_IT_IS),
         {name: leaves_by_label(hierarchy) for name, hierarchy in hierarchies.items()},
         markers,
     )
-    held_out = None
     if holdout is not None:
-        held_out = open_original(engine, holdout, manifest, "--holdout")
         # Refused now, not after a long measurement.
-        readings_of(held_out, [*quasi_identifiers, *others], markers, "--holdout")
+        readings_of(holdout, [*quasi_identifiers, *others], markers, "--holdout")
     return Evaluation(
-        release=published,
-        original=table,
-        holdout=held_out,
+        release=engine.published(f"{release}/data", manifest.data_format),
+        original=original,
+        holdout=holdout,
         quasi_identifiers=tuple(quasi_identifiers),
         others=tuple(others),
         sensitive=manifest.with_role("sensitive"),
         records=records,
-        target=None if target is None else describe_target(table, target, markers),
+        target=None,
         missing_markers=markers,
     )
 

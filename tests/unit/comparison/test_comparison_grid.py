@@ -12,6 +12,7 @@ import yaml
 from places import REPOSITORY
 
 from anonspark.comparison.cells import CellResult
+from anonspark.comparison.evaluation import FIGURES
 from anonspark.comparison.grid import Grid, load_grid
 from anonspark.comparison.ranking import METRICS, Contestant, dominated, places
 from anonspark.comparison.report import comparison_report
@@ -167,8 +168,8 @@ def test_other_keys_of_the_file(tmp_path: Path) -> None:
         load_grid(tmp_path / "empty.yaml")
 
 
-def test_figures_to_rank_by_are_columns_of_the_summary() -> None:
-    assert set(METRICS) <= {figure.name for figure in SUMMARY}
+def test_figures_to_rank_by_are_columns_of_the_summary_or_of_an_evaluation() -> None:
+    assert set(METRICS) <= {figure.name for figure in (*SUMMARY, *FIGURES)}
 
 
 # Ranking ------------------------------------------------------------------------------------------

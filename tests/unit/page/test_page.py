@@ -124,6 +124,22 @@ def test_lines_have_their_numbers_names_and_markers() -> None:
     assert svg.count('style="fill: var(--second)"') == 2
 
 
+def test_lines_reach_below_nothing_and_have_intervals() -> None:
+    line = Line("loss", [(3, -0.01), (10, 0.04)], [(-0.02, 0.0), None])
+    svg = draw_lines(Lines("loss against k", [line], "k", "loss", logarithmic=False), "about")
+    assert {"-0.02", "0", "0.02", "0.04"} <= set(texts(svg))
+    # The ticks of 0 and of 0.02 below it are where the one interval ends.
+    places = {
+        one.text: float(one.get("y", ""))
+        for one in ElementTree.fromstring(svg).iter()  # noqa: S314 - our own
+        if one.tag.endswith("text") and one.text in ("0", "-0.02", "0.02")
+    }
+    assert places["-0.02"] - places["0"] == pytest.approx(places["0"] - places["0.02"], abs=0.02)
+    (low, high) = re.findall(r" ([\d.]+)V([\d.]+)M[\d.]+ [\d.]+H", svg)[0]
+    expected = places["-0.02"] - places["0"]
+    assert float(low) - float(high) == pytest.approx(expected, abs=0.02)
+
+
 @pytest.mark.parametrize(
     ("end", "whole", "expected"),
     [

@@ -1,0 +1,295 @@
+"""What cells are worth to who works with their releases: the section ``evaluation`` of a grid."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field
+
+from anonspark.config import Configuration
+from anonspark.config.input import SourceOptions
+from anonspark.config.section import NonEmptyText, Section
+from anonspark.core.figures import Figure
+from anonspark.core.fingerprints import table_fingerprint
+from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.raw_columns import WantedColumns
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.utility.side_by_side import SideBySide
+
+QUERY_FIGURES = (
+    Figure("median_query_error", "double", "median relative error of counts", better="smaller"),
+    Figure("mean_query_error", "double", "mean relative error of counts", better="smaller"),
+)
+"""Of a cell whose release was asked queries."""
+
+MODEL_LOSS = Figure("model_loss", "double", "loss of the best model", better="smaller")
+
+FIGURES = (
+    *QUERY_FIGURES,
+    Figure("association_loss", "double", "loss of association", better="smaller"),
+    MODEL_LOSS,
+    Figure("model_loss_error", "double", "standard error of model_loss"),
+    Figure("accuracy_majority", "double", "accuracy of the most frequent class alone"),
+)
+"""Of a cell whose release was evaluated; others follow for each learner."""
+
+_SCORES = ("accuracy", "f1", "f1_macro", "roc_auc")
+
+# Where what `evaluate` calls so is named in a grid.
+_KEYS = {
+    "--original": "input.path",
+    "--holdout": "evaluation.holdout.path",
+    "--target": "evaluation.target",
+}
+
+_HASH = "record_hash"
+
+
+class Holdout(Section):
+    """Records like those of the input that are not anonymized.
+
+    Attributes
+    ----------
+    path : str
+        Any Hadoop URI.
+    format : str
+        Name of a data source.
+    options : dict
+        Of the data source.
+    """
+
+    path: NonEmptyText = Field(description="Where held-out records lie; any Hadoop URI.")
+    format: NonEmptyText = Field(default="parquet", description="Name of the data source.")
+    options: SourceOptions = Field(default={}, description="Options of the data source.")
+
+
+class EvaluationOptions(Section):
+    """What is measured of the release of every cell.
+
+    Attributes
+    ----------
+    target : str
+        A column that is published as it is; models learn to predict it.
+    holdout : Holdout
+        Models are tested on them.
+    queries : bool
+        Whether counts are compared.
+    """
+
+    target: NonEmptyText = Field(description="A category that is published as it is.")
+    holdout: Holdout = Field(description="Records that models are tested on.")
+    queries: bool = Field(default=True, description="Whether counts are compared, too.")
+
+
+def evaluation_problems(
+    options: EvaluationOptions | None, rank_by: str, configurations: Sequence[Configuration]
+) -> list[str]:
+    """Say what of an evaluation the cells, or what they are ranked by, do not allow."""
+    names = [figure.name for figure in FIGURES]
+    if options is None:
+        if rank_by in names:
+            return [
+                f"rank_by: {rank_by} is measured where the grid has the section 'evaluation'; add "
+                "it, or rank by another figure"
+            ]
+        return []
+    problems = []
+    if not options.queries and rank_by in [figure.name for figure in QUERY_FIGURES]:
+        problems.append(
+            f"rank_by: {rank_by} is measured where evaluation.queries is true; set it to true, or "
+            "rank by another figure"
+        )
+    for configuration in configurations[:1]:
+        attribute = configuration.attributes.get(options.target)
+        as_is = ", ".join(map(repr, configuration.published_as_is)) or "the base has none"
+        if options.target not in configuration.published_as_is:
+            role = "no attribute" if attribute is None else f"a {attribute.role}"
+            problems.append(
+                f"evaluation.target: {options.target!r} is {role} of the base, so it is not "
+                f"published as it is; expected a sensitive or insensitive attribute: {as_is}"
+            )
+    return problems
+
+
+class CellEvaluation:
+    """Evaluates the releases of a comparison.
+
+    Parameters
+    ----------
+    engine : Engine
+    options : EvaluationOptions
+    configuration : Configuration
+        Of any cell.
+    """
+
+    def __init__(
+        self, engine: Engine, options: EvaluationOptions, configuration: Configuration
+    ) -> None:
+        self._engine = engine
+        self._options = options
+        self._input = configuration.input
+        self._markers = tuple(configuration.input.missing_markers)
+        attributes = configuration.attributes.items()
+        self._columns = [name for name, one in attributes if one.role != "identifier"]
+        self._wanted = WantedColumns(
+            {name: one.role != "identifier" for name, one in attributes},
+            configuration.input.missing_columns,
+        )
+        self._holdout = self._open_holdout()
+
+    def fingerprint(self, of_input: str) -> str:
+        """Tell one evaluation from another: its input, held-out records and options.
+
+        Parameters
+        ----------
+        of_input : str
+            Fingerprint of the prepared input.
+
+        Raises
+        ------
+        DataError
+            If held-out records lack columns, or cannot be read.
+
+        Notes
+        -----
+        One pass over the held-out records.
+        """
+        absent = [name for name in self._columns if name not in self._holdout.schema.names]
+        if absent:
+            raise DataError(
+                *(
+                    f"evaluation.holdout.path: lacks the column {name!r}, which is an attribute of "
+                    f"the base; found {', '.join(map(repr, self._holdout.schema.names))}"
+                    for name in absent
+                )
+            )
+        with self._reading():
+            hashed = self._holdout.select(self._columns).with_hashes({_HASH: self._columns})
+            (found,) = hashed.add_up([], count="rows", hashes=_HASH).gather().to_pylist() or [{}]
+        of_holdout = table_fingerprint(
+            found.get("rows") or 0,
+            int(found.get(f"{_HASH}_sum") or 0),
+            found.get(f"{_HASH}_xor") or 0,
+        )
+        content = json.dumps([of_input, of_holdout, self._options.target, self._options.queries])
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def open(self) -> SideBySide:
+        """Open the input beside its releases; to be closed by the caller."""
+        with self._reading(), _named_as_in_a_grid():
+            original = self._engine.open_table(
+                self._input.paths,
+                self._input.format,
+                self._input.options,
+                key="input.path",
+                section="input",
+                wanted=self._wanted,
+            )
+            return SideBySide(
+                self._engine, original, self._holdout, self._options.target, self._markers
+            )
+
+    def measure(self, beside: SideBySide, release: str) -> dict[str, Any]:
+        """Measure a release.
+
+        Returns
+        -------
+        dict
+            ``workload`` (None where no queries are asked), ``association`` and ``learning``, as
+            ``anonspark evaluate --json`` tells them.
+        """
+        with self._reading(release), _named_as_in_a_grid():
+            return asdict(beside.measure(release, queries=self._options.queries))
+
+    def _open_holdout(self) -> Table:
+        holdout = self._options.holdout
+        return self._engine.open_table(
+            [holdout.path],
+            holdout.format,
+            holdout.options,
+            key="evaluation.holdout.path",
+            section="evaluation.holdout",
+            wanted=self._wanted,
+        )
+
+    def _reading(self, *releases: str) -> AbstractContextManager[None]:
+        paths = (*self._input.paths, self._options.holdout.path, *releases)
+        return self._engine.reading(paths, key="")
+
+
+@contextmanager
+def _named_as_in_a_grid() -> Iterator[None]:
+    """Let errors name the keys of a grid, not the options of ``evaluate``."""
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        problems = []
+        for problem in error.problems:
+            for option, key in _KEYS.items():
+                if problem.startswith(f"{option}:"):
+                    problems.append(key + problem.removeprefix(option))
+                    break
+            else:
+                problems.append(problem)
+        raise type(error)(*problems) from error
+
+
+def evaluation_row(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that an evaluation adds to a cell's row.
+
+    Parameters
+    ----------
+    found : mapping
+        Of :meth:`CellEvaluation.measure`; empty for a cell that published nothing.
+    """
+    if not found:
+        return {}
+    workload, learning = found["workload"] or {}, found["learning"]
+    loss = learning["loss"] or {}
+    row = {
+        "median_query_error": workload.get("median"),
+        "mean_query_error": workload.get("mean"),
+        "association_loss": found["association"]["loss"],
+        "model_loss": loss.get("loss"),
+        "model_loss_error": loss.get("standard_error"),
+        "accuracy_majority": learning["majority"],
+    }
+    for score in learning["scores"]:
+        if score["trained_on"] == "release":
+            learner = score["learner"].replace(" ", "_").replace("-", "_")
+            row |= {f"{name}_{learner}": score[name] for name in _SCORES}
+    return row
+
+
+def evaluation_columns(rows: Sequence[Mapping[str, Any]], others: Sequence[Figure]) -> list[Figure]:
+    """Return the columns of some rows that evaluations added to others."""
+    known = {figure.name: figure for figure in FIGURES}
+    names = dict.fromkeys(name for row in rows for name in row)
+    added = [name for name in names if name not in {figure.name for figure in others}]
+    return [known.get(name) or Figure(name, "double") for name in added]
+
+
+def evaluation_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say what readers of evaluations have to know, each once.
+
+    Parameters
+    ----------
+    results : sequence of mapping
+        Of :meth:`CellEvaluation.measure`.
+    """
+    learned = [found["learning"] for found in results if found]
+    notes = []
+    left_out = max((one["test_left_out"] for one in learned), default=0)
+    if left_out:
+        notes.append(
+            f"{left_out:,} held-out records are of a class that the input has not; they were left "
+            "out"
+        )
+    reasons = {one["without_area"] for one in learned if one["loss"] is None} - {None}
+    notes += [f"model_loss is not measured: {reason}" for reason in sorted(reasons)]
+    return notes
