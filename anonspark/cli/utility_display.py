@@ -105,10 +105,10 @@ def _show_learning(console: Console, learning: Learning) -> None:
         console.print(_difference_table(learning))
     loss = learning.loss
     if loss is not None:
-        error = "" if loss.standard_error is None else f" +-{1.96 * loss.standard_error:.4f}"
         notes.append(
             f"Best model of the original ({loss.original}) beside the best of the release "
-            f"({loss.release}): loss of {_MEASURES[loss.measure]} {loss.loss:.4f}{error}"
+            f"({loss.release}): loss of {_MEASURES[loss.measure]} {loss.loss:.4f}"
+            f"{_margin(loss.standard_error)}"
         )
     for note in notes:
         console.print(note, markup=False, highlight=False)
@@ -120,14 +120,13 @@ _MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 def _difference_table(learning: Learning) -> Table:
     marked = "" if learning.held_out else "; not comparable, the release has seen the test"
     table = Table(
-        title=f"Release beside original, 1.96 standard errors around it{marked}",
+        title=f"Release beside original, +-1.96 standard errors{marked}",
         title_justify="left",
         header_style="bold",
     )
     for name in ("learner", "score"):
         table.add_column(name)
-    for name in ("difference", "from", "to"):
-        table.add_column(name, justify="right")
+    table.add_column("difference", justify="right")
     table.add_column("the release")
     for own in learning.differences:
         table.add_row(own.learner, "accuracy", *_difference_cells(own.accuracy))
@@ -136,10 +135,13 @@ def _difference_table(learning: Learning) -> Table:
     return table
 
 
-def _difference_cells(found: Difference) -> list[str]:
-    ends = (found.difference, found.low, found.high)
-    figures = ["" if one is None else f"{one:+.4f}" for one in ends]
-    return [*figures, found.verdict or "one record of a class"]
+def _difference_cells(found: Difference) -> tuple[str, str]:
+    verdict = found.verdict or "one record of a class"
+    return f"{found.difference:+.4f}{_margin(found.standard_error)}", verdict
+
+
+def _margin(standard_error: float | None) -> str:
+    return "" if standard_error is None else f" +-{1.96 * standard_error:.4f}"
 
 
 def _learning_table(learning: Learning) -> Table:

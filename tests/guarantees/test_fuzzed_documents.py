@@ -66,6 +66,7 @@ GRID: dict[str, Any] = {
     "base": WHOLE,
     "set": {"evaluate.information": False},
     "axes": [{"privacy.k": [2, 5], "model.name": ["canon", "su-mondrian"]}],
+    "evaluation": {"target": "sickness", "holdout": {"path": "h", "format": "csv", "options": {}}},
     "rank_by": "gcp",
     "output": "out",
 }
