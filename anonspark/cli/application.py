@@ -589,6 +589,14 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
         typer.Option(min=1, help="Rarer values tell nothing; privacy.k if not given."),
     ] = None,
     out: Annotated[str, typer.Option(metavar="DIR", help="Where it is written.")] = "arranged",
+    selection: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="SELECTION",
+            help="Take the noisy tables of anonspark select; the data are not opened.",
+        ),
+    ] = None,
     overrides: Overrides = None,
     master: Master = None,
     as_json: AsJson = False,
@@ -611,11 +619,15 @@ def arrange(  # noqa: PLR0913 - each parameter is an option of the command
                 attributes=attribute or (),
                 form=form,
                 min_records=min_records,
+                selection=selection,
             )
 
-    found = load_then_work(
-        config, _configuration(config, overrides), _of_configuration, master, learn
-    )
+    def describe(configuration: Configuration) -> tuple[EngineName, Work]:
+        if selection is not None:
+            return _of_paths(configuration.execution.engine, selection)
+        return _of_configuration(configuration)
+
+    found = load_then_work(config, _configuration(config, overrides), describe, master, learn)
     if as_json:
         print_json(found.as_dict())
     else:

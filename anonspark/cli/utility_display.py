@@ -33,11 +33,13 @@ def show_utility(console: Console, release: str, utility: Utility) -> None:
 
 def show_arrangement(console: Console, found: Arrangement) -> None:
     """Show what was learned, in figures; values stand in the files alone."""
+    least = found.min_records
     table = Table(
         title=f"What values tell of {found.target}", title_justify="left", header_style="bold"
     )
     table.add_column("attribute")
-    for name in ("values", f"with fewer than {found.min_records:,} records", "association"):
+    rare = "without records" if least is None else f"with fewer than {least:,} records"
+    for name in ("values", rare, "association"):
         table.add_column(name, justify="right")
     grouped = any(one.levels for one in found.attributes)
     if grouped:

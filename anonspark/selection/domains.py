@@ -69,6 +69,11 @@ class Domain:
         return cls(name, {}, labels, tuple(edges))
 
     @property
+    def has_values(self) -> bool:
+        """Whether its rows are values, and no groups or bins."""
+        return not self.edges and tuple(self.values) == self.labels
+
+    @property
     def rows(self) -> int:
         """Rows of the table, those for other and missing values among them."""
         return len(self.labels) + 2

@@ -24,6 +24,7 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain, type_name
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.ledger.budget import Entry, Limit, charge, read_budget
+from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.selection.counting import MOST_CELLS, count_tables
 from anonspark.selection.domains import MOST_ROWS, Domain
 from anonspark.selection.mechanisms import (
@@ -49,18 +50,8 @@ _LOGGER = logging.getLogger("anonspark")
 UNIT = "record"
 """Whose presence is protected."""
 
-SELECTION = "selection.json"
 _TWO = 2
 _CONFUSED = 2.302585092994046  # ln 10: of 20 picks one confuses two attributes so near
-_TABLES = pa.schema(
-    [
-        ("attribute", pa.string()),
-        ("position", pa.int64()),
-        ("value", pa.string()),
-        ("class", pa.string()),
-        ("records", pa.int64()),
-    ]
-)
 _SCORES = pa.schema([("attribute", pa.string()), ("rank", pa.int64()), ("score", pa.float64())])
 
 
@@ -487,13 +478,16 @@ def _publish(
         "guarantee": _guarantee(wanted, entry),
         "ledger": {"dataset": wanted.settings.ledger.dataset, **entry.told},
         "version": __version__,
+        OF_VALUES: [
+            one.name for one in map(wanted.candidates.__getitem__, noisy) if one.has_values
+        ],
     }
     aside = f"{output}.writing-{run_id}"
     files.delete(aside)
     files.make_private_directory(aside)
     try:
         if noisy:
-            _write(engine, aside, "tables", _rows_of(wanted, noisy))
+            _write(engine, aside, TABLES, _rows_of(wanted, noisy))
         if ranked:
             scores = [
                 {"attribute": wanted.candidates[one.place].name, "rank": place, "score": one.score}
@@ -542,7 +536,7 @@ def _rows_of(wanted: _Wanted, noisy: Mapping[int, Integers]) -> pa.Table:
         for row, label in enumerate((*wanted.candidates[place].labels, "other", "missing"))
         for t, name in enumerate(wanted.target.labels)
     ]
-    return pa.Table.from_pylist(rows, schema=_TABLES)
+    return pa.Table.from_pylist(rows, schema=TABLE_SCHEMA)
 
 
 def _write(engine: Engine, directory: str, name: str, rows: pa.Table) -> None:

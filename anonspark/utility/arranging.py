@@ -22,6 +22,7 @@ from anonspark.engine.columns.planning import PlannedColumn, plan_columns
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.utility.learning import LABEL, Target
 from anonspark.utility.records import read_values
 
@@ -32,6 +33,9 @@ MOST_CLASSES = 100
 """Different values of the target at most."""
 
 Form = Literal["order", "hierarchy"]
+Counts = Mapping[str, Mapping[str, int]]
+"""Records by value and class."""
+
 Integers = npt.NDArray[np.int64]
 
 _ORDERS = "orders.yaml"
@@ -79,13 +83,14 @@ class Arrangement:
     Parameters
     ----------
     target : str
-    min_records : int
+    min_records : int or None
+        None of noisy tables, whose values need no minimum.
     attributes : list of Arranged
     files : list of str
     """
 
     target: str
-    min_records: int
+    min_records: int | None
     attributes: list[Arranged]
     files: list[str]
 
@@ -119,6 +124,7 @@ def arrange(
     attributes: Sequence[str] = (),
     form: Form = "order",
     min_records: int | None = None,
+    selection: str | None = None,
 ) -> Arrangement:
     """Learn how the values of categories go with a target, and write it down for a person.
 
@@ -136,6 +142,9 @@ def arrange(
     form : {"order", "hierarchy"}
     min_records : int or None
         Rarer values tell nothing, and smaller groups are joined; None takes ``privacy.k``.
+    selection : str or None
+        Directory of a selection: its noisy tables are taken, of which ``min_records`` asks nothing,
+        and the table of the configuration is not opened.
 
     Raises
     ------
@@ -149,26 +158,21 @@ def arrange(
     Notes
     -----
     One pass over the table, with a shuffle of the different pairs of values and classes of each
-    task, which are collected.
+    task, which are collected. Of a selection its tables are collected.
     """
-    least = configuration.privacy.k if min_records is None else min_records
-    with engine.reading(configuration.input.paths):
-        table = engine.open_source(configuration)
-        plans = _plans(table, configuration, attributes, target)
-        counts = _count(
-            table, plans, Target(target, (), tuple(configuration.input.missing_markers))
-        )
-    paths = _paths(out, form, [plan.column.name for plan in plans])
+    least: int | None = configuration.privacy.k if min_records is None else min_records
+    if selection is None:
+        counts = _counts_of_table(engine, configuration, attributes, target)
+    else:
+        counts, least = _noisy_counts(engine, configuration, attributes, target, selection), None
+    paths = _paths(out, form, list(counts))
     for path in paths.values():
         if engine.files.exists(path):
             raise ConfigurationError(
                 f"--out: found {path} already; expected no such file; remove it or choose another "
                 "directory"
             )
-    found = [
-        _arranged(plan.column.name, counts.get(place, {}), form, least)
-        for place, plan in enumerate(plans)
-    ]
+    found = [_arranged(name, own, form, least) for name, own in counts.items()]
     engine.files.make_private_directory(out)
     if form == "order":
         engine.files.write_atomically(paths[""], _as_yaml(found, target, least))
@@ -176,6 +180,52 @@ def arrange(
         for one in found:
             engine.files.write_atomically(paths[one.name], _as_csv(one))
     return Arrangement(target, least, found, list(paths.values()))
+
+
+def _counts_of_table(
+    engine: Engine, configuration: Configuration, attributes: Sequence[str], target: str
+) -> dict[str, Counts]:
+    """Return the records of each value and class, by attribute."""
+    with engine.reading(configuration.input.paths):
+        table = engine.open_source(configuration)
+        plans = _plans(table, configuration, attributes, target)
+        markers = tuple(configuration.input.missing_markers)
+        counts = _count(table, plans, Target(target, (), markers))
+    return {plan.column.name: counts.get(place, {}) for place, plan in enumerate(plans)}
+
+
+def _noisy_counts(
+    engine: Engine,
+    configuration: Configuration,
+    attributes: Sequence[str],
+    target: str,
+    selection: str,
+) -> dict[str, Counts]:
+    """Return about the records of each declared value and class, by attribute."""
+    tables = read_noisy_tables(engine, selection)
+    if tables.target != target:
+        raise ConfigurationError(
+            f"--from: the selection at {selection} is about the target {tables.target!r}; expected "
+            f"{target!r}; name that target, or another selection"
+        )
+    texts = [
+        name
+        for name in configuration.quasi_identifiers
+        if name in tables.counts
+        and configuration.attributes[name].type in (None, "text")
+        # The table of a column of booleans, which have no order.
+        and set(tables.counts[name]) != {"false", "true"}
+    ]
+    wrong = [name for name in attributes if name not in texts]
+    if wrong:
+        raise ConfigurationError(
+            *(
+                f"--attribute: {name!r} is no quasi-identifier of text with a noisy table of its "
+                f"values; expected one of {', '.join(map(repr, texts)) or 'none there'}; correct it"
+                for name in wrong
+            )
+        )
+    return {name: tables.counts[name] for name in _wanted(configuration, attributes, texts)}
 
 
 def _plans(
@@ -206,23 +256,28 @@ def _plans(
     ]
     if wrong:
         raise ConfigurationError(*wrong)
+    return [categories[name] for name in _wanted(configuration, attributes, list(categories))]
+
+
+def _wanted(
+    configuration: Configuration, attributes: Sequence[str], texts: Sequence[str]
+) -> list[str]:
+    """Return the attributes that are named, or all that have neither order nor hierarchy."""
     declared = {
         name
         for name, one in configuration.attributes.items()
         if one.hierarchy is not None or one.order is not None
     }
-    wanted = list(attributes) or [name for name in categories if name not in declared]
+    wanted = list(dict.fromkeys(attributes)) or [name for name in texts if name not in declared]
     if not wanted:
         raise ConfigurationError(
             "attributes: found no quasi-identifier of text without order and hierarchy; name those "
             "to be arranged: --attribute"
         )
-    return [categories[name] for name in wanted]
+    return wanted
 
 
-def _count(
-    table: Table, plans: Sequence[PlannedColumn], target: Target
-) -> Mapping[int, Mapping[str, Mapping[str, int]]]:
+def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapping[int, Counts]:
     """Return the records of each value and class, by the place of the attribute."""
     names = [plan.column.name for plan in plans]
     values = read_values(table, [target.reading(table)], names)
@@ -276,9 +331,7 @@ class _CountPairs:
                 yield pa.RecordBatch.from_arrays(columns, schema=_COUNTS)
 
 
-def _arranged(
-    name: str, counts: Mapping[str, Mapping[str, int]], form: Form, least: int
-) -> Arranged:
+def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arranged:
     if form == "hierarchy":
         counts = _without_blanks(counts)
     values = sorted(counts)
@@ -286,7 +339,12 @@ def _arranged(
     matrix = np.array(
         [[counts[value].get(label, 0) for label in classes] for value in values], np.int64
     ).reshape(len(values), len(classes))
-    rare = int((matrix.sum(axis=1) < least).sum())
+    # Classes that no noisy count has left tell nothing.
+    some = matrix.sum(axis=0) > 0
+    matrix, classes = matrix[:, some], list(np.array(classes, object)[some])
+    # A noisy count of none has no shares.
+    enough = 1 if least is None else least
+    rare = int((matrix.sum(axis=1) < enough).sum())
     if not values:
         raise DataError(
             f"attributes.{name}: found no record with both a value and a target; expected some; "
@@ -297,26 +355,31 @@ def _arranged(
             f"attributes.{name}: found more than {MOST_VALUES:,} different values; expected fewer; "
             "leave it out: --attribute"
         )
+    if least is None and not matrix.any():
+        raise DataError(
+            f"attributes.{name}: all noisy counts are 0 or less, so that nothing is told; expected "
+            "some above it; leave it out: --attribute, or select with a larger epsilon"
+        )
     if len(values) > 1 and rare == len(values):
         raise DataError(
-            f"attributes.{name}: all of {len(values):,} values have fewer than {least:,} records, "
+            f"attributes.{name}: all of {len(values):,} values have fewer than {enough:,} records, "
             "so that none may tell anything; expected some that are more frequent; lower "
             "--min-records"
         )
     order = (
-        learned_order(values, matrix, classes, least) if len(classes) > 1 else range(len(values))
+        learned_order(values, matrix, classes, enough) if len(classes) > 1 else range(len(values))
     )
     matrix = matrix[list(order)]
     found = Arranged(name, tuple(values[one] for one in order), rare, _association(matrix))
     if form == "order":
         return found
-    hierarchy = learned_hierarchy(matrix, least)
+    hierarchy = learned_hierarchy(matrix, least or 0)
     told = _bits(matrix)
     kept = [1 - _lost(matrix, level) / told if told > 0 else 1.0 for level in hierarchy.levels]
     return Arranged(found.name, found.values, found.rare, found.association, hierarchy.levels, kept)
 
 
-def _without_blanks(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def _without_blanks(counts: Counts) -> dict[str, dict[str, int]]:
     """Return counts of values without blanks around them, as hierarchy files have them."""
     found: dict[str, dict[str, int]] = {}
     for value, own in counts.items():
@@ -357,9 +420,14 @@ def _paths(out: str, form: Form, names: Sequence[str]) -> dict[str, str]:
     return {name: f"{directory}/{name}.csv" for name in names}
 
 
-def _as_yaml(found: Sequence[Arranged], target: str, least: int) -> str:
+def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
+    told = (
+        "made of the noisy tables of a selection: as private as those"
+        if least is None
+        else f"values with fewer than {least} records where they tell nothing"
+    )
     head = (
-        f"# Orders by {target}, values with fewer than {least} records where they tell nothing.\n"
+        f"# Orders by {target}, {told}.\n"
         "# Read and correct them, then put them into a configuration. The order tells which\n"
         "# values go with which class; test models on records that were not in this table.\n"
     )
