@@ -4,7 +4,7 @@
 
 Prints Markdown, made by `anonspark compare` with an evaluation: by this process, whose learners are
 those of scikit-learn, or with ``--engine spark`` by Spark and its learners. ``privacy`` has several
-criteria on nine quasi-identifiers, ``arrangements`` several orders and hierarchies of the categories
+criteria on nine quasi-identifiers, ``arrangements`` several orders and hierarchies of categories
 at k = 10, those that ``anonspark arrange`` learns among them. Models learn income and are tested on
 adult_test.csv, which was not anonymized.
 """

@@ -14,7 +14,7 @@ from pydantic import Field
 from anonspark.config import Configuration
 from anonspark.config.input import SourceOptions
 from anonspark.config.section import NonEmptyText, Section
-from anonspark.core.figures import Figure
+from anonspark.core.figures import Figure, Need
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
@@ -31,12 +31,14 @@ MODEL_LOSS = Figure("model_loss", "double", "loss of the best model", better="sm
 
 FIGURES = (
     *QUERY_FIGURES,
-    Figure("association_loss", "double", "loss of association", better="smaller"),
     MODEL_LOSS,
     Figure("model_loss_error", "double", "standard error of model_loss"),
     Figure("accuracy_majority", "double", "accuracy of the most frequent class alone"),
 )
 """Of a cell whose release was evaluated; others follow for each learner."""
+
+EVALUATED: frozenset[Need] = frozenset({"association"})
+"""What an evaluation measures of that which figures of the summary need."""
 
 _SCORES = ("accuracy", "f1", "f1_macro", "roc_auc")
 
@@ -112,6 +114,13 @@ def evaluation_problems(
             problems.append(
                 f"evaluation.target: {options.target!r} is {role} of the base, so it is not "
                 f"published as it is; expected a sensitive or insensitive attribute: {as_is}"
+            )
+        association = configuration.evaluate.association
+        if association is not None and association.target != options.target:
+            problems.append(
+                f"evaluation.target: found {options.target!r}, but evaluate.association.target of "
+                f"the base is {association.target!r}, and there is one association_loss; expected "
+                "the same; correct one, or remove evaluate.association"
             )
     return problems
 

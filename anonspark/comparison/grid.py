@@ -13,14 +13,20 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from anonspark.comparison.evaluation import EvaluationOptions, evaluation_problems
+from anonspark.comparison.evaluation import (
+    EVALUATED,
+    EvaluationOptions,
+    evaluation_problems,
+)
 from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.gates import unmeasured
 from anonspark.config.overrides import written_overrides
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.section import Section
 from anonspark.config.yaml_reading import read_document
+from anonspark.core.figures import Need
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_options, redact_values
 
@@ -228,16 +234,15 @@ def load_grid(
     shared = [*written_overrides(file.settings), *overrides]
     # The file of the seed is the same for all cells.
     cells, problems = _cells(base, shared, file.axes, cache(read))
-    if not problems and METRICS[file.rank_by].needs == "information":
-        without = [cell for cell in cells if not cell.configuration.evaluate.information]
-        if without:
-            problems.append(
-                f"rank_by: {file.rank_by} is measured where evaluate.information is true; set it "
-                "to true for all cells, or rank by another figure"
-            )
     if not problems:
         configurations = [cell.configuration for cell in cells]
         problems = evaluation_problems(file.evaluation, file.rank_by, configurations)
+    if not problems:
+        evaluated = frozenset[Need]() if file.evaluation is None else EVALUATED
+        told = [unmeasured(file.rank_by, cell.configuration.measured | evaluated) for cell in cells]
+        problem = next(filter(None, told), None)
+        if problem is not None:
+            problems.append(f"rank_by: {problem} for all cells, or rank by another figure")
     if problems:
         raise ConfigurationError(*problems)
     axes = dict.fromkeys(key for block in file.axes for key in block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anonspark.config.attributes import Attribute
-from anonspark.config.evaluate import EvaluateOptions
+from anonspark.config.evaluate import AssociationOptions, EvaluateOptions
 from anonspark.config.input import MissingPolicy
 from anonspark.config.output import OutputStyle
 from anonspark.config.privacy import PrivacyOptions
@@ -164,6 +164,28 @@ def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]
             ("evaluate", "information"),
             "found true together with output.style 'mean', which does not tell what values a class "
             "covers; expected another style; choose 'interval' or 'bounds', or set it to false",
+        )
+    ]
+
+
+def unusable_association(
+    attributes: Mapping[str, Attribute], association: AssociationOptions | None
+) -> list[Finding]:
+    """Find targets that are not published as they are."""
+    if association is None:
+        return []
+    name = association.target
+    published = [own for own, one in attributes.items() if one.role in ("sensitive", "insensitive")]
+    if name in published:
+        return []
+    role = f"has the role '{attributes[name].role}'" if name in attributes else "is no attribute"
+    near = nearest(name, published)
+    hint = f"did you mean {near!r}?" if near else "choose another column, or change its role"
+    return [
+        Finding(
+            ("evaluate", "association", "target"),
+            f"found {found(name)}, which {role}; expected one that is published as it is, with the "
+            f"role 'sensitive' or 'insensitive'; {hint}",
         )
     ]
 

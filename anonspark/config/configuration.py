@@ -18,6 +18,7 @@ from anonspark.config.coding import Coding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
     unmeasurable,
+    unusable_association,
     unusable_criteria,
     unusable_names,
     unusable_pseudonyms,
@@ -34,6 +35,7 @@ from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import Finding, impossible
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
+from anonspark.core.figures import Need
 from anonspark.redaction import redact_options, redact_values
 
 
@@ -60,6 +62,9 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
             del privacy[key]
     if privacy.get("unit") == []:
         del privacy["unit"]
+    evaluate = document.get("evaluate", {})
+    if "association" in evaluate and evaluate["association"] is None:
+        del evaluate["association"]
     output = document.get("output", {})
     if output.get("pseudonyms") == {}:
         del output["pseudonyms"]
@@ -160,17 +165,9 @@ class Configuration(Section):
             ),
             *self.model.findings(self.attributes, self.output.style),
             *unmeasurable(self.evaluate, self.output.style),
-            *unusable_gates(
-                self.gates,
-                self.quasi_identifiers,
-                information=self.evaluate.information,
-                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
-            ),
-            *unusable_drift(
-                self.metrics,
-                information=self.evaluate.information,
-                baseline=self.evaluate.compare_baseline or self.model.has_rounds,
-            ),
+            *unusable_association(self.attributes, self.evaluate.association),
+            *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
+            *unusable_drift(self.metrics, self.measured),
         ]
         if not self.quasi_identifiers:
             findings.append(
@@ -183,6 +180,16 @@ class Configuration(Section):
         if findings:
             raise impossible(findings)
         return self
+
+    @property
+    def measured(self) -> frozenset[Need]:
+        """What is asked for of that which figures need."""
+        asked: dict[Need, bool] = {
+            "information": self.evaluate.information,
+            "association": self.evaluate.association is not None,
+            "baseline": self.evaluate.compare_baseline or self.model.has_rounds,
+        }
+        return frozenset(need for need, is_asked in asked.items() if is_asked)
 
     @property
     def quasi_identifiers(self) -> list[str]:

@@ -42,6 +42,24 @@ class RiskOptions(Section):
     )
 
 
+class AssociationOptions(Section):
+    """With what column association is measured.
+
+    Attributes
+    ----------
+    target : str
+        An attribute that is published as it is.
+    """
+
+    target: str = Field(
+        min_length=1,
+        description=(
+            "A sensitive or insensitive attribute of 2 to 100 different values that "
+            "quasi-identifiers tell of."
+        ),
+    )
+
+
 class EvaluateOptions(Section):
     """What is measured beyond the usual.
 
@@ -51,6 +69,8 @@ class EvaluateOptions(Section):
         Whether models without outlier handling tell the figures of the decision rules, too.
     information : bool
         Whether entropy and Kullback-Leibler divergence are measured, too.
+    association : AssociationOptions or None
+        With what association is measured; None where it is not.
     risk : RiskOptions
         From where on the risk of re-identification is called high.
     """
@@ -67,6 +87,13 @@ class EvaluateOptions(Section):
         description=(
             "Also measure entropy and Kullback-Leibler divergence of the release; costs some "
             "passes over the input for every quasi-identifier. Not for the style mean."
+        ),
+    )
+    association: AssociationOptions | None = Field(
+        default=None,
+        description=(
+            "Also measure what quasi-identifiers tell of a target before and after; costs some "
+            "passes over the snapshot and one over the release. null: not measured."
         ),
     )
     risk: RiskOptions = Field(

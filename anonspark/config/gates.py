@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -15,10 +16,11 @@ _ATTACKERS = ("prosecutor", "journalist", "marketer")
 
 _FIGURES = {figure.name: figure for figure in (*RISK, *ATTRIBUTES, *SUMMARY)}
 
-# The key that has to be true for a figure to be measured.
-_KEYS: Mapping[Need, str] = {
-    "information": "evaluate.information",
-    "baseline": "evaluate.compare_baseline",
+# What to do for a figure to be measured; what is not here is not asked for by a key.
+_REMEDIES: Mapping[Need, str] = {
+    "information": "set evaluate.information to true",
+    "association": "name a target: evaluate.association.target",
+    "baseline": "set evaluate.compare_baseline to true",
 }
 
 
@@ -61,9 +63,7 @@ class Gate(Section):
 def unusable_gates(
     gates: Mapping[str, Gate],
     quasi_identifiers: Sequence[str],
-    *,
-    information: bool,
-    baseline: bool,
+    measured: AbstractSet[Need],
 ) -> list[Finding]:
     """Find gates on what is no figure, or is not measured.
 
@@ -71,15 +71,13 @@ def unusable_gates(
     ----------
     gates : mapping of str to Gate
     quasi_identifiers : sequence of str
-    information : bool
-        Whether entropy and divergence are measured.
-    baseline : bool
-        Whether the model without outlier handling is measured.
+    measured : set of str
+        As of :func:`unmeasured`.
     """
     known = tuple(_metrics(quasi_identifiers))
     findings = []
     for name in gates:
-        missing = unmeasured(name, information=information, baseline=baseline)
+        missing = unmeasured(name, measured)
         if name not in known:
             near = nearest(name, known)
             hint = f"; did you mean {near!r}?" if near else ""
@@ -96,25 +94,21 @@ def unusable_gates(
     return findings
 
 
-def unmeasured(name: str, *, information: bool, baseline: bool) -> str | None:
+def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
     """Tell what to set for a figure to be measured, None where it is measured.
 
     Parameters
     ----------
     name : str
         As a gate names it.
-    information : bool
-        Whether entropy and divergence are measured.
-    baseline : bool
-        Whether the model without outlier handling is measured.
+    measured : set of str
+        What is asked for of that which figures need.
     """
     figure = _FIGURES.get(name.rpartition(".")[2])
-    if figure is None or figure.needs is None:
+    if figure is None or figure.needs is None or figure.needs in measured:
         return None
-    is_set: Mapping[Need, bool] = {"information": information, "baseline": baseline}
-    if is_set.get(figure.needs, True):
-        return None
-    return f"found {found(name)}, which is not measured; set {_KEYS[figure.needs]} to true"
+    remedy = _REMEDIES.get(figure.needs)
+    return None if remedy is None else f"found {found(name)}, which is not measured; {remedy}"
 
 
 def summary_figures() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Annotated
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from pydantic import Field
 from anonspark.config.gates import summary_figures, unmeasured
 from anonspark.config.problems import Finding, found, nearest
 from anonspark.config.section import Section
+from anonspark.core.figures import Need
 
 _Path = Annotated[str, Field(min_length=1)]
 
@@ -62,16 +64,14 @@ class MetricsOptions(Section):
     )
 
 
-def unusable_drift(metrics: MetricsOptions, *, information: bool, baseline: bool) -> list[Finding]:
+def unusable_drift(metrics: MetricsOptions, measured: AbstractSet[Need]) -> list[Finding]:
     """Find bounds on the drift of what is no figure, is not measured, or cannot be compared.
 
     Parameters
     ----------
     metrics : MetricsOptions
-    information : bool
-        Whether entropy and divergence are measured.
-    baseline : bool
-        Whether the model without outlier handling is measured.
+    measured : set of str
+        As of :func:`anonspark.config.gates.unmeasured`.
     """
     findings = []
     if metrics.drift and metrics.append_to is None:
@@ -84,7 +84,7 @@ def unusable_drift(metrics: MetricsOptions, *, information: bool, baseline: bool
         )
     known = summary_figures()
     for name in metrics.drift:
-        text = unmeasured(name, information=information, baseline=baseline)
+        text = unmeasured(name, measured)
         if name not in known:
             near = nearest(name, known)
             text = (

@@ -2,7 +2,7 @@
 
 For each attribute, by itself: the share of the target's entropy that its values remove, taken from
 the original, and as a release tells it. By Gibbs' inequality the second is not above the first, but
-for the smoothing; below 0 it is where the release misleads. The formulas are in docs/algorithms.md.
+for the smoothing; below 0 it is where the release misleads. The formulas are in docs/utility.md.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ from typing import Literal
 
 import pyarrow as pa
 
-Need = Literal["information", "baseline", "rounds", "one record", "units", "request"]
-"""What a figure is measured with only: ``evaluate.information``, a model without outlier handling,
-several rounds, an attacker who aims at one record, or ``privacy.unit``."""
+Need = Literal["information", "association", "baseline", "rounds", "one record", "units", "request"]
+"""What a figure is measured with only: ``evaluate.information``, ``evaluate.association``, a model
+without outlier handling, several rounds, an attacker who aims at one record, ``privacy.unit``, or
+the request of a recipient."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -302,6 +303,16 @@ SUMMARY = (
         better="smaller",
         needs="information",
     ),
+    Figure(
+        "association_loss",
+        "double",
+        "association with the target that is lost",
+        "0: nothing, about 1: all",
+        better="smaller",
+        needs="association",
+        line=14,
+        help="Share of the association with the target that is lost.",
+    ),
     Figure("utility_score", "double", "utility score", "0 to 100", help="100 (1 - loss)."),
     Figure("configuration_fingerprint", "string"),
     Figure("input_fingerprint", "string"),
@@ -353,6 +364,8 @@ ATTRIBUTES = (
     _configured("height", "int"),
     Figure("precision", "double"),
     Figure("entropy", "double", needs="information"),
+    Figure("association_before", "double", needs="association"),
+    Figure("association_after", "double", needs="association"),
 )
 """A row a quasi-identifier."""
 

@@ -19,6 +19,7 @@ from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.request import Request
 from anonspark.redaction import Redacted
+from anonspark.utility.association import Association
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.information import Information
@@ -43,6 +44,8 @@ class Measured:
         None without delta-presence.
     information : Information or None
         None where the configuration does not ask for it.
+    association : Association or None
+        None where the configuration names no target.
     units : mapping of int to int or None
         Classes of each number of people whom their records are about; None where records count.
     of_people : bool
@@ -53,6 +56,7 @@ class Measured:
     criteria: Sequence[MeasuredCriterion]
     presence: Presence | None = None
     information: Information | None = None
+    association: Association | None = None
     units: Mapping[int, int] | None = None
     of_people: bool = False
 
@@ -134,8 +138,10 @@ def make_figures(
     if measured.information is not None:
         summary["entropy"] = sum(measured.information.entropy)
         summary["kl_divergence"] = measured.information.divergence
+    if measured.association is not None:
+        summary["association_loss"] = measured.association.loss
     own = {"run_id": run_id}
-    attributes = _attribute_rows(configuration, basis, dropped, measured.information)
+    attributes = _attribute_rows(configuration, basis, dropped, measured)
     risk = _risk_rows(configuration.evaluate.risk, basis.totals, measured)
     return Figures(
         summary,
@@ -258,9 +264,11 @@ def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]
 
 
 def _attribute_rows(
-    configuration: Configuration, basis: Basis, dropped: int, information: Information | None
+    configuration: Configuration, basis: Basis, dropped: int, measured: Measured
 ) -> list[Row]:
     total = _total(basis)
+    information = measured.information
+    association = {} if measured.association is None else measured.association.by_name
     missing = told_missing(
         basis.missing, dropped if configuration.missing == "drop" else None, configuration.privacy.k
     )
@@ -285,6 +293,9 @@ def _attribute_rows(
                 "entropy": None if information is None else information.entropy[index],
             }
         )
+        if quasi_identifier.name in association:
+            told = association[quasi_identifier.name]
+            rows[-1] |= {"association_before": told.before, "association_after": told.after}
     return rows
 
 

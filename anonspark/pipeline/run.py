@@ -31,6 +31,11 @@ from anonspark.layers.publish.staging import (
     remove_staging,
 )
 from anonspark.pipeline.basis import basis_of_figures
+from anonspark.pipeline.beside_input import (
+    find_target,
+    measure_association_kept,
+    measure_information_kept,
+)
 from anonspark.pipeline.choosing import ModelMaker, choose
 from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
@@ -41,7 +46,7 @@ from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import warn_of_staged
-from anonspark.pipeline.verifying import measure_information_kept, verify_staged
+from anonspark.pipeline.verifying import verify_staged
 from anonspark.pipeline.warnings.earlier_releases import earlier_release_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.seeds import seed_warnings
@@ -322,6 +327,7 @@ def _anonymize(
     configuration, files, progress = context.configuration, context.files, context.progress
     snapshot = prepared.snapshot
     require_replaceable_output(files, configuration)
+    target = find_target(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
         with progress.stage("read the mapping"):
             mapping = apply_mapping(
@@ -359,12 +365,13 @@ def _anonymize(
         context, verified.table, prepared, basis, form.columns, measured.published
     )
     information = measure_information_kept(context, verified.table, snapshot, basis, form)
+    association = measure_association_kept(context, verified.table, snapshot, basis, form, target)
     figures = make_figures(
         configuration,
         chosen.model,
         snapshot,
         basis,
-        replace(measured, information=information),
+        replace(measured, information=information, association=association),
         run_id=context.run_id,
         started=context.started,
         request=context.request,

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anonspark.core.columns import quasi_identifier_column
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
 from anonspark.errors import GuaranteeError
@@ -30,7 +29,6 @@ from anonspark.release.regions import leaves_by_label
 from anonspark.verification.classes import PublishedClasses, count_published_classes
 from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
-from anonspark.verification.information import Information, measure_information
 from anonspark.verification.population import broken_presence, measure_delta_presence
 from anonspark.verification.presence import Presence
 
@@ -46,7 +44,7 @@ class VerifiedRelease:
     table : Table
         Its records, read from the staged files.
     measured : Measured
-        Without information.
+        Without what is measured beside the input.
     files : list of PublishedFile
         Written so that others can prove the release as well.
     """
@@ -188,42 +186,3 @@ def _require_presence(
     if broken:
         raise GuaranteeError("\n".join(broken))
     return presence
-
-
-def measure_information_kept(
-    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
-) -> Information | None:
-    """Measure the staged files beside the snapshot, or beside the published records of it.
-
-    Parameters
-    ----------
-    context : RunContext
-    table : Table
-        The staged release.
-    snapshot : Snapshot
-    basis : Basis
-    form : PublishedForm
-
-    Returns
-    -------
-    Information or None
-        None where the configuration does not ask for it.
-    """
-    if not context.configuration.evaluate.information:
-        return None
-    with context.progress.stage("information"):
-        named = {
-            one.name: quasi_identifier_column(index)
-            for index, one in enumerate(snapshot.quasi_identifiers)
-        }
-        records = snapshot.records.named(named)
-        if basis.withheld is not None:
-            records = records.minus(basis.withheld.records.named(named))
-        return measure_information(
-            table,
-            form.attributes,
-            records,
-            basis.left_out if basis.values_told else 0,
-            {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()},
-            context.configuration.input.missing_markers,
-        )

@@ -67,6 +67,8 @@ class Evaluation:
     target : Target or None
         What to learn.
     missing_markers : tuple of str
+    drops_missing : bool
+        Whether records with a missing value were not to be published.
     """
 
     release: Table
@@ -78,6 +80,7 @@ class Evaluation:
     records: int
     target: Target | None
     missing_markers: tuple[str, ...]
+    drops_missing: bool
 
     def workload(self) -> WorkloadError:
         """Compare counts; see :func:`~anonspark.utility.workload.measure_workload`."""
@@ -100,9 +103,11 @@ class Evaluation:
         return measure_association(
             self.release,
             self.original,
-            self.quasi_identifiers,
+            [axis.published for axis in self.quasi_identifiers if axis.published is not None],
+            {axis.name: axis.leaves for axis in self.quasi_identifiers if axis.leaves is not None},
             self.target,
             self.missing_markers,
+            drops_missing=self.drops_missing,
         )
 
     def learning(self, trained_on: Sequence[str] = TRAINED_ON) -> Learning | None:
@@ -274,6 +279,7 @@ def look_at(
         records=records,
         target=None,
         missing_markers=markers,
+        drops_missing=manifest.drops_missing,
     )
 
 

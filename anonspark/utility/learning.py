@@ -59,7 +59,9 @@ class Target:
         return sum(one or 0 for one in counted.gather().column("records").to_pylist())
 
 
-def describe_target(original: Table, name: str, missing_markers: Sequence[str]) -> Target:
+def describe_target(
+    original: Table, name: str, missing_markers: Sequence[str], key: str = "--target"
+) -> Target:
     """Find the classes of a target in the original.
 
     Parameters
@@ -68,6 +70,8 @@ def describe_target(original: Table, name: str, missing_markers: Sequence[str]) 
     name : str
         One of its columns.
     missing_markers : sequence of str
+    key : str
+        What named it, for messages.
 
     Raises
     ------
@@ -78,31 +82,32 @@ def describe_target(original: Table, name: str, missing_markers: Sequence[str]) 
     -----
     One job; the different values are collected.
     """
-    texts = original.read([_reading_of(original, name, missing_markers)]).select([LABEL])
+    texts = original.read([_reading_of(original, name, missing_markers, key)]).select([LABEL])
     # One more than are allowed, and missing.
     found = texts.add_up([LABEL], count="records").gather(_MOST_CLASSES + 2)
     found = found.filter(pc.field(LABEL).is_valid())
     if not 2 <= found.num_rows <= _MOST_CLASSES:
         many = f"more than {_MOST_CLASSES}" if found.num_rows > _MOST_CLASSES else found.num_rows
         raise ConfigurationError(
-            f"--target: column {name!r} has {many} different values; expected a category of 2 to "
-            f"{_MOST_CLASSES}"
+            f"{key}: column {name!r} has {many} different values; expected a category of 2 to "
+            f"{_MOST_CLASSES}; choose another column"
         )
     in_order = found.sort_by([("records", "descending"), (LABEL, "ascending")])
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
 
 
-def _reading_of(table: Table, name: str, missing_markers: Sequence[str]) -> Reading:
+def _reading_of(
+    table: Table, name: str, missing_markers: Sequence[str], key: str = "--target"
+) -> Reading:
     found = {field.name: field.type for field in table.schema}
     if name not in found:
         raise DataError(
-            f"--target: column {name!r} is not among those of the table: "
-            f"{', '.join(map(repr, found))}"
+            f"{key}: column {name!r} is not among those of the table: {', '.join(map(repr, found))}"
         )
     reading = reading_of(name, LABEL, found[name], "text", None, missing_markers)
     if reading is None:
         raise ConfigurationError(
-            f"--target: column {name!r} has type {type_name(found[name])}; expected a category"
+            f"{key}: column {name!r} has type {type_name(found[name])}; expected a category"
         )
     return reading
 

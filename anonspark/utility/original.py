@@ -43,7 +43,17 @@ _BITS = 30
 
 
 @dataclass(frozen=True)
-class _Planned:
+class PlannedValues:
+    """How the values of a column are read.
+
+    Parameters
+    ----------
+    scale : Scale
+    published : PublishedAttribute or None
+        How it is generalized; None where it is published as it is.
+    reading : Reading
+    """
+
     scale: Scale
     published: PublishedAttribute | None
     reading: Reading
@@ -91,11 +101,11 @@ def describe_original(
     column of numbers 1,001 quantiles are: the extremes, and order statistics of about 100,000
     records, drawn by a hash of their content, or of all records where there are fewer.
     """
-    planned: list[_Planned] = []
+    planned: list[PlannedValues] = []
     problems = []
     for attribute in sorted(quasi_identifiers, key=lambda one: one.name):
-        plan = _plan(original, attribute.name, attribute, missing_markers, len(planned))
-        if isinstance(plan, _Planned):
+        plan = plan_values(original, attribute.name, attribute, missing_markers, len(planned))
+        if isinstance(plan, PlannedValues):
             planned.append(plan)
         else:
             problems.append(plan)
@@ -103,8 +113,8 @@ def describe_original(
         raise DataError(*problems)
     d = len(planned)
     for name in sorted(others):
-        plan = _plan(original, name, None, missing_markers, len(planned))
-        if isinstance(plan, _Planned):
+        plan = plan_values(original, name, None, missing_markers, len(planned))
+        if isinstance(plan, PlannedValues):
             planned.append(plan)
         elif name not in original.schema.names:
             problems.append(plan)
@@ -138,13 +148,14 @@ def drawn(hashes: pa.Array, share: float) -> npt.NDArray[np.bool_]:
     return np.asarray(numbers < math.ceil(share * (1 << _BITS)))
 
 
-def _plan(
+def plan_values(
     original: Table,
     name: str,
     published: PublishedAttribute | None,
     missing_markers: Sequence[str],
     place: int,
-) -> _Planned | str:
+) -> PlannedValues | str:
+    """Return how a column is read into that of a place, or what is wrong with it."""
     found = {field.name: field.type for field in original.schema}
     if name not in found:
         return lacking("--original", name, original)
@@ -154,7 +165,7 @@ def _plan(
     )
     if scale is None or reading is None:
         return unreadable("--original", name, scale or "category")
-    return _Planned(scale, published, reading)
+    return PlannedValues(scale, published, reading)
 
 
 _FACTS = pa.schema(
@@ -193,7 +204,7 @@ class _FindFacts:
 
 
 def _axes(
-    original: Table, planned: Sequence[_Planned], hierarchies: Mapping[str, Leaves]
+    original: Table, planned: Sequence[PlannedValues], hierarchies: Mapping[str, Leaves]
 ) -> tuple[int, list[Axis]]:
     readings = [plan.reading for plan in planned]
     facts = _FindFacts(tuple(reading.name for reading in readings))
@@ -325,18 +336,23 @@ class _FindQuantiles:
             )
 
 
-def _texts(original: Table, plan: _Planned) -> tuple[list[str], npt.NDArray[np.int64]]:
+def _texts(original: Table, plan: PlannedValues) -> tuple[list[str], npt.NDArray[np.int64]]:
     """Collect the different texts of a column, in order, and how often each occurs."""
     name = plan.reading.name
     counted = read_values(original, [plan.reading]).add_up([name], count="records")
     # One more than are allowed, and missing.
     found = counted.gather(_MOST_TEXTS + 2).filter(pc.field(name).is_valid())
     texts = comparable(found.column(name).combine_chunks())
-    table = pa.table({"text": texts, "records": found.column("records")})
+    order = order_of_texts(texts, plan.published)
+    return texts.take(order).to_pylist(), found.column("records").take(order).to_numpy()
+
+
+def order_of_texts(texts: pa.Array, published: PublishedAttribute | None) -> pa.Array:
+    """Return the places of different texts in the order of their positions on an axis."""
+    table = pa.table({"text": texts})
     keys = [("text", "ascending")]
-    if plan.published is not None and plan.published.rule == "prefix":
+    if published is not None and published.rule == "prefix":
         # The order of code_key.
         table = table.append_column("length", pc.utf8_length(texts))
         keys = [("length", "ascending"), *keys]
-    in_order = table.take(pc.sort_indices(table, keys))
-    return in_order.column("text").to_pylist(), in_order.column("records").to_numpy()
+    return pc.sort_indices(table, keys)

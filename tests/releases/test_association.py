@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.utility import association as measuring
+from anonspark.utility import class_counts
 from anonspark.utility.association import Association
+from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
 
 
@@ -105,23 +106,43 @@ def test_wider_labels_are_spread(original: Path, tmp_path: Path) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.integers(0, 12) | st.none(), min_size=1, max_size=80), st.integers(1, 6))
-def test_quantiles_around_any_steps(values: list[int | None], number: int) -> None:
-    present = np.array([one for one in values if one is not None], np.float64)
-    if not len(present):
-        return
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=80),
+    st.integers(1, 6),
+)
+def test_quantiles_around_any_steps(records: list[tuple[int, int]], number: int) -> None:
+    values, classes = (np.array(own) for own in zip(*records, strict=True))
+    values = values.astype(np.float64)
     # Any ascending values do, the last being the largest.
-    steps = np.unique(np.append(np.sort(present)[:: max(1, len(present) // number)], present.max()))
-    at, records = np.unique(np.searchsorted(steps, present), return_counts=True)
-    place = np.zeros(len(at), np.int32)
-    counted = pa.table({"place": place, "at": at.astype(float), "records": records})
-    wanted = measuring._Wanted.of(steps, counted, 0)
-    near, records = np.unique(present[wanted.holds(present)], return_counts=True)
-    counted = pa.table({"place": np.zeros(len(near), np.int32), "at": near, "records": records})
-    edges = wanted.edges(counted, 0)
-    in_order = np.sort(present)
-    ranks = [-(-i * len(present) // 20) for i in range(1, 20)]
+    steps = np.unique(np.append(np.sort(values)[:: max(1, len(values) // number)], values.max()))
+    counts = np.zeros((len(steps), 3), np.int64)
+    np.add.at(counts, (np.searchsorted(steps, values), classes), 1)
+    brackets = Brackets.of(steps, counts)
+    near = brackets.holds(values)
+    different, places = np.unique(values[near], return_inverse=True)
+    counts = np.zeros((len(different), 3), np.int64)
+    np.add.at(counts, (places, classes[near]), 1)
+    edges, up_to = brackets.edges(different, counts)
+    in_order = np.sort(values)
+    ranks = [-(-i * len(values) // 20) for i in range(1, 20)]
     assert edges.tolist() == sorted({float(in_order[rank - 1]) for rank in ranks})
+    assert up_to.tolist() == [
+        [int(((values <= edge) & (classes == t)).sum()) for t in range(3)] for edge in edges
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_numbers_of_many_values_are_looked_for_between_steps(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    release = write_raw_release(tmp_path / "raw")
+    exactly = found_in(release, original)
+    monkeypatch.setattr(class_counts, "_MOST_IN_PART", most)
+    monkeypatch.setattr(class_counts, "_MOST_TOGETHER", most)
+    monkeypatch.setattr(class_counts, "_DRAWN", 7)
+    monkeypatch.setattr(class_counts, "_COMPACTED_AT", 5)
+    monkeypatch.setattr(class_counts, "_DENSE", 1)
+    assert found_in(release, original) == exactly
 
 
 def test_records_without_a_target_are_left_out(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_what_cannot_be_measured_is_null_and_says_why(
             2,
             "evaluation.queries",
         ),
-        (None, {"rank_by": "association_loss"}, 2, "section 'evaluation'"),
+        (None, {"rank_by": "association_loss"}, 2, "evaluate.association.target"),
         (
             {"target": "constant", "holdout": {"path": "{constant}"}},
             {},

@@ -125,7 +125,7 @@ def test_figures_to_rank_by_and_to_watch_are_in_the_reference(
     file: str, row: str, expected: list[str]
 ) -> None:
     (line,) = re.findall(rf"^\| `{re.escape(row)}` \|(.*)$", (DOCS / file).read_text(), re.M)
-    others = {"gcp", "evaluate.information", "evaluation", "summary"}
+    others = {"gcp", "evaluate.information", "evaluate.association", "evaluation", "summary"}
     assert set(re.findall(r"`([\w.]+)`", line)) - others == set(expected) - others
 
 

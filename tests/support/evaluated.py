@@ -50,6 +50,7 @@ def write_release(path: Path, data: dict[str, Any], style: str = "interval", **r
     manifest = {
         "configuration": {
             "privacy": {"k": 1},
+            "missing": "category",
             "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
             "attributes": attributes,
             "output": {"style": style},

@@ -1,0 +1,147 @@
+"""What is measured in the staged release beside the records that it was made of.
+
+Nothing of it may depend on the values of records left out that are withheld: then the records are
+those that are published.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from anonspark.core.columns import payload_column, quasi_identifier_column
+from anonspark.engine.protocol import Table
+from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.pipeline.basis import Basis
+from anonspark.pipeline.context import RunContext
+from anonspark.pipeline.description import PublishedForm
+from anonspark.release.regions import Leaves, leaves_by_label
+from anonspark.utility.association import Association, measure_association
+from anonspark.utility.learning import Target, describe_target
+from anonspark.verification.information import Information, measure_information
+
+_LOGGER = logging.getLogger("anonspark")
+
+_TARGET = "evaluate.association.target"
+
+
+def find_target(context: RunContext, snapshot: Snapshot) -> Target | None:
+    """Find the classes of the target that association is measured with, before the work.
+
+    Returns
+    -------
+    Target or None
+        None where the configuration names none.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no category of 2 to 100 values.
+
+    Notes
+    -----
+    One narrow pass over the snapshot.
+    """
+    wanted = context.configuration.evaluate.association
+    if wanted is None:
+        return None
+    with context.progress.stage("association"):
+        records = snapshot.records.named(_payload(context, wanted.target))
+        markers = context.configuration.input.missing_markers
+        return describe_target(records, wanted.target, markers, _TARGET)
+
+
+def measure_information_kept(
+    context: RunContext, table: Table, snapshot: Snapshot, basis: Basis, form: PublishedForm
+) -> Information | None:
+    """Measure the staged files beside the snapshot, or beside the published records of it.
+
+    Parameters
+    ----------
+    context : RunContext
+    table : Table
+        The staged release.
+    snapshot : Snapshot
+    basis : Basis
+    form : PublishedForm
+
+    Returns
+    -------
+    Information or None
+        None where the configuration does not ask for it.
+    """
+    if not context.configuration.evaluate.information:
+        return None
+    with context.progress.stage("information"):
+        return measure_information(
+            table,
+            form.attributes,
+            _records(snapshot, basis, {}),
+            basis.left_out if basis.values_told else 0,
+            _leaves(snapshot),
+            context.configuration.input.missing_markers,
+        )
+
+
+def measure_association_kept(
+    context: RunContext,
+    table: Table,
+    snapshot: Snapshot,
+    basis: Basis,
+    form: PublishedForm,
+    target: Target | None,
+) -> Association | None:
+    """Measure the staged files beside the snapshot, or beside the published records of it.
+
+    Parameters
+    ----------
+    context : RunContext
+    table : Table
+        The staged release.
+    snapshot : Snapshot
+    basis : Basis
+    form : PublishedForm
+    target : Target or None
+        Of :func:`find_target`.
+
+    Returns
+    -------
+    Association or None
+        None where there is no target.
+    """
+    if target is None:
+        return None
+    with context.progress.stage("association"):
+        found = measure_association(
+            table,
+            _records(snapshot, basis, _payload(context, target.name)),
+            form.attributes,
+            _leaves(snapshot),
+            target,
+            context.configuration.input.missing_markers,
+        )
+    if found.loss is None:
+        _LOGGER.warning(
+            "association_loss is null: the quasi-identifiers tell next to nothing of %r",
+            target.name,
+        )
+    return found
+
+
+def _records(snapshot: Snapshot, basis: Basis, payload: dict[str, str]) -> Table:
+    """Return the records that may be told of, under the names of the input."""
+    named = {
+        one.name: quasi_identifier_column(index)
+        for index, one in enumerate(snapshot.quasi_identifiers)
+    } | payload
+    records = snapshot.records.named(named)
+    if basis.withheld is not None:
+        records = records.minus(basis.withheld.records.named(named))
+    return records
+
+
+def _payload(context: RunContext, name: str) -> dict[str, str]:
+    return {name: payload_column(context.configuration.published_as_is.index(name))}
+
+
+def _leaves(snapshot: Snapshot) -> dict[str, Leaves]:
+    return {name: leaves_by_label(one) for name, one in snapshot.hierarchies.items()}

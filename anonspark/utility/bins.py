@@ -1,0 +1,159 @@
+"""Bins of an attribute's values: where they begin and end, and what a published region has in each.
+
+Numbers and times are divided at quantiles. Of texts the most frequent have a bin each, and all
+others one. The last bin is that of missing values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.association import QUANTILES
+from anonspark.utility.axes import Axis
+
+Figures = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST_FREQUENT = 100
+"""Texts that have a bin of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The bins of one attribute.
+
+    Parameters
+    ----------
+    axis : Axis
+        Of texts, its `frequent` ones have a bin each.
+    edges : float64 ndarray of shape (e,)
+        Of numbers and times: last value of each bin but the last one, ascending.
+    """
+
+    axis: Axis
+    edges: Figures
+
+    @property
+    def number(self) -> int:
+        """Of the bins, those for the rest and for missing among them."""
+        values = self.axis.frequent if self.axis.scale == "text" else self.edges
+        return len(values) + 2
+
+    def of_positions(self, positions: Figures) -> Integers:
+        """Return the bin of each position that is not missing."""
+        if self.axis.scale != "text":
+            return np.searchsorted(self.edges, positions).astype(np.int64)
+        values = self.axis.frequent
+        if not len(values):
+            return np.zeros(len(positions), np.int64)
+        found = np.searchsorted(values, positions).clip(0, len(values) - 1)
+        return np.where(values[found] == positions, found, len(values)).astype(np.int64)
+
+    def shares(self, columns: Sequence[pa.Array]) -> tuple[Figures, Integers]:
+        """Return the share of each different region in each bin, and the region of each row.
+
+        Raises
+        ------
+        DataError
+            If labels cannot be read.
+        """
+        spread, numbers = self.axis.spread(columns)
+        regions = len(spread.missing)
+        missing = spread.missing[:, None]
+        if self.axis.scale == "text":
+            own = spread.shares(self.axis.frequent, self.axis.frequent)
+            rest = np.maximum(1 - own.sum(axis=1, keepdims=True) - missing, 0.0)
+            return np.concatenate([own, rest, missing], axis=1), numbers
+        below = spread.shares(np.full(len(self.edges), -np.inf), self.edges)
+        ends = np.concatenate([np.zeros((regions, 1)), below, 1 - missing], axis=1)
+        own = np.maximum(np.diff(ends, axis=1), 0.0)
+        return np.concatenate([own, missing], axis=1), numbers
+
+
+def quantile_ranks(records: int) -> Integers:
+    """Return how many records the values of each quantile are at least; ascending."""
+    return -(-np.arange(1, QUANTILES) * records // QUANTILES)
+
+
+def frequent_of(records: Integers) -> Figures:
+    """Return the places of the most frequent values, ascending; of equal ones the first."""
+    return np.sort(np.argsort(-records, kind="stable")[:MOST_FREQUENT]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Brackets:
+    """Where the quantiles of one attribute are to be looked for.
+
+    Parameters
+    ----------
+    ranks : int64 ndarray
+        Ascending: the first value with so many records up to it is a quantile.
+    low, high : float64 ndarray of the same shape
+        Each quantile is above the first and at most the second.
+    below : int64 ndarray of shape (ranks, c)
+        Records up to the first, by class.
+    """
+
+    ranks: Integers
+    low: Figures
+    high: Figures
+    below: Integers
+
+    @classmethod
+    def of(cls, steps: Figures, counts: Integers) -> Brackets:
+        """Return where to look.
+
+        Parameters
+        ----------
+        steps : float64 ndarray of shape (steps,)
+            Any ascending values, of which the last is the largest of all.
+        counts : int64 ndarray of shape (steps, c)
+            Records above the step before and up to each, by class.
+        """
+        up_to = np.cumsum(counts, axis=0)
+        records = up_to.sum(axis=1)
+        total = int(records[-1]) if len(records) else 0
+        if not total:
+            nothing = np.zeros(0, np.int64)
+            return cls(nothing, np.zeros(0), np.zeros(0), up_to[:0])
+        ranks = quantile_ranks(total)
+        at_step = np.searchsorted(records, ranks)
+        before = np.concatenate([[-np.inf], steps])[at_step]
+        below = np.concatenate([np.zeros((1, counts.shape[1]), np.int64), up_to])[at_step]
+        return cls(ranks, before, steps[at_step], below)
+
+    def holds(self, positions: Figures) -> npt.NDArray[np.bool_]:
+        """Return which positions may be a quantile."""
+        if not len(self.high):
+            return np.zeros(len(positions), bool)
+        # They are steps of one ladder: equal, or apart from each other.
+        high, first = np.unique(self.high, return_index=True)
+        low = self.low[first]
+        found = np.searchsorted(high, positions).clip(0, len(high) - 1)
+        return np.asarray((low[found] < positions) & (positions <= high[found]))
+
+    def edges(self, values: Figures, counts: Integers) -> tuple[Figures, Integers]:
+        """Return the different quantiles, and the records up to each of them by class.
+
+        Parameters
+        ----------
+        values : float64 ndarray of shape (n,)
+            All that may be a quantile, ascending, each once.
+        counts : int64 ndarray of shape (n, c)
+            Their records, by class.
+        """
+        found: dict[float, Integers] = {}
+        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
+        for place, (low, high) in enumerate(ends):
+            inside = slice(*np.searchsorted(values, [low, high], "right").tolist())
+            up_to = self.below[place] + np.cumsum(counts[inside], axis=0)
+            at = int(np.searchsorted(up_to.sum(axis=1), self.ranks[place]))
+            found[float(values[inside][at])] = up_to[at]
+        edges = sorted(found)
+        up_to = np.array([found[edge] for edge in edges], np.int64)
+        return np.array(edges, np.float64), up_to.reshape(len(edges), self.below.shape[1])
