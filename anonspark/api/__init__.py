@@ -11,7 +11,7 @@ from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
-from anonspark.selection.selecting import Selection
+from anonspark.selection.writing import Selection
 from anonspark.verification.claims import Roles
 from anonspark.verification.pair_relation import Statement
 from anonspark.verification.release_pairs import Attack, JointVerification

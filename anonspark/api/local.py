@@ -25,9 +25,9 @@ from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import parse_plan
 from anonspark.release.manifest import read_manifest
-from anonspark.selection.selecting import Selection
 from anonspark.selection.selecting import select as choose_attributes
 from anonspark.selection.settings import parse_selection
+from anonspark.selection.writing import Selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,

@@ -50,8 +50,9 @@ if TYPE_CHECKING:
     from anonspark.recipients.distribute import Distribution
     from anonspark.recipients.looking import PlanLook
     from anonspark.recipients.plan import Plan as RecipientsPlan
-    from anonspark.selection.selecting import Prospect, Selection
+    from anonspark.selection.selecting import Prospect
     from anonspark.selection.settings import SelectionSettings
+    from anonspark.selection.writing import Selection
     from anonspark.utility.arranging import Arrangement
     from anonspark.utility.evaluation import Utility
     from anonspark.verification.claims import Roles

@@ -15,13 +15,14 @@ from anonspark.errors import ConfigurationError, GuaranteeError
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
+    from anonspark.ledger.budget import Budget
     from anonspark.ledger.check import LedgerCheck
     from anonspark.ledger.ledger import Ledger
     from anonspark.ledger.releases import LedgerRelease
 
 ledger = typer.Typer(
     name="ledger",
-    help="What was given to whom: make a ledger, show it, check it, withdraw a release.",
+    help="What was published, to whom or at what price: make a ledger, show it, check it.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -32,6 +33,9 @@ Result = TypeVar("Result")
 
 Path = Annotated[str, typer.Argument(metavar="PATH", help="Directory of the ledger.")]
 Master = Annotated[str | None, typer.Option(metavar="URL", help="Spark master.")]
+Dataset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The data about the same people, of select.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -100,19 +104,63 @@ def init(
 def show(
     path: Path,
     recipient: Annotated[str | None, typer.Option(metavar="NAME", help="Of this one only.")] = None,
+    dataset: Dataset = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the releases: recipient, time, columns, rows, k, purpose, approval, until, state."""
-    from anonspark.cli.recipients_display import show_ledger
+    """Show what recipients got, or what was published of data sets, spent and left of a limit."""
     from anonspark.ledger.ledger import open_ledger
 
-    def read(engine: Engine) -> list[LedgerRelease]:
+    def read(engine: Engine) -> tuple[list[Budget], list[LedgerRelease]]:
+        budgets = _budgets(engine, path, dataset) if recipient is None else []
+        if budgets:
+            return budgets, []
         found = open_ledger(engine.files, path).releases.values()
-        return [one for one in found if recipient in (None, one.recipient)]
+        return [], [one for one in found if recipient in (None, one.recipient)]
+
+    budgets, releases = _with_engine(path, master, read)
+    if budgets:
+        _show_budgets(budgets, dataset, as_json=as_json)
+    else:
+        _show_releases(releases, as_json=as_json)
+
+
+def _budgets(engine: Engine, path: str, dataset: str | None) -> list[Budget]:
+    """Return the budgets of a ledger, checked; none of a ledger of what recipients got."""
+    from anonspark.config.budget import DATASET
+    from anonspark.ledger.budget import budgets_below, read_budget
+
+    if dataset is not None and DATASET.fullmatch(dataset) is None:
+        raise ConfigurationError(
+            "--dataset: found what is no name of a data set; expected letters, digits, dots, "
+            "hyphens and underscores; correct it"
+        )
+    place = engine.files.qualified(path).rstrip("/")
+    places = [f"{place}/{dataset}"] if dataset is not None else budgets_below(engine.files, place)
+    found = [one for own in places if (one := read_budget(engine.files, own)) is not None]
+    if dataset is not None and not found:
+        raise ConfigurationError(
+            f"--dataset: found no ledger at {places[0]}; expected one that anonspark select or run "
+            "made; check path and name"
+        )
+    return found
+
+
+def _show_budgets(budgets: list[Budget], dataset: str | None, *, as_json: bool) -> None:
+    from anonspark.cli.selection_display import show_budget
+
+    if as_json:
+        told = {one.name: one.as_dict() for one in budgets}
+        print_json(told if dataset is None else told[dataset])
+        return
+    for one in budgets:
+        show_budget(_OUT, one)
+
+
+def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
+    from anonspark.cli.recipients_display import show_ledger
 
     today = datetime.now(UTC).date()
-    releases = _with_engine(path, master, read)
     if not as_json:
         show_ledger(_OUT, releases, today)
         return
@@ -142,22 +190,34 @@ def check(
     files: Annotated[
         bool, typer.Option("--files", help="Also compare with the published releases.")
     ] = False,
+    dataset: Dataset = None,
     master: Master = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check events, files and joint classes; ends with 4 if anything fails."""
+    """Check entries and sums, or events, files and joint classes; ends with 4 if anything fails."""
     from anonspark.cli.recipients_display import show_coalitions
     from anonspark.ledger.check import check_ledger, demand_of, required_coalitions
     from anonspark.ledger.ledger import open_ledger
 
     chosen = None if coalition is None else [name.strip() for name in coalition.split(",")]
 
-    def look(engine: Engine) -> LedgerCheck:
+    def look(engine: Engine) -> LedgerCheck | list[Budget]:
+        budgets = _budgets(engine, path, dataset)
+        if budgets:
+            return budgets
         opened = open_ledger(engine.files, path)
         coalitions = required_coalitions(opened, chosen, recipients)
         return check_ledger(engine, opened, coalitions, demand_of(opened, k), with_files=files)
 
     found = _with_engine(path, master, look)
+    if isinstance(found, list):
+        # Whatever is wrong with one has been raised when it was read.
+        if as_json:
+            print_json({"holds": True, "datasets": [one.name for one in found]})
+        for one in () if as_json else found:
+            told = f"{one.name}: {len(one.entries):,} entries, which follow from one another"
+            _OUT.print(told, markup=False, highlight=False)
+        return
     if as_json:
         print_json(
             {
@@ -190,42 +250,6 @@ def withdraw(
 
     _with_engine(path, master, write)
     _OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)
-
-
-@ledger.command()
-def budget(
-    path: Path,
-    dataset: Annotated[str, typer.Option(metavar="NAME", help="The data about the same people.")],
-    master: Master = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what was spent of the budget of a data set, and check its chain."""
-    from anonspark.cli.selection_display import show_budget
-    from anonspark.ledger.budget import DATASET, Budget, read_budget
-
-    if DATASET.fullmatch(dataset) is None:
-        raise ConfigurationError(
-            "--dataset: found what is no name of a data set; expected letters, digits, dots, "
-            "hyphens and underscores; correct it"
-        )
-
-    def read(engine: Engine) -> Budget:
-        place = f"{engine.files.qualified(path).rstrip('/')}/{dataset}"
-        found = read_budget(engine.files, place)
-        if found is None:
-            raise ConfigurationError(
-                f"--dataset: found no budget at {place}; expected one that anonspark select made; "
-                "check path and name"
-            )
-        return found
-
-    found = _with_engine(path, master, read)
-    if as_json:
-        entries = [dict(entry.told) for entry in found.entries]
-        own = {"limit": str(found.limit.limit), "spent": str(found.spent), "left": str(found.left)}
-        print_json(own | {"entries": entries})
-    else:
-        show_budget(_OUT, found)
 
 
 @ledger.command()

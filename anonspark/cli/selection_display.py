@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from anonspark.config.budget import in_decimals
+from anonspark.ledger.budget import in_words
+
 if TYPE_CHECKING:
     from anonspark.ledger.budget import Budget
-    from anonspark.selection.selecting import Prospect, Selection
+    from anonspark.selection.selecting import Prospect
+    from anonspark.selection.writing import Selection
 
 
 def show_selection(console: Console, found: Selection) -> None:
@@ -31,8 +36,8 @@ def show_prospect(console: Console, found: Prospect) -> None:
     table.add_column("found", justify="right", overflow="fold")
     table.add_row("candidates", ", ".join(found.candidates))
     table.add_row("cells", f"{found.cells:,}")
-    table.add_row("epsilon to be charged", f"{float(found.epsilon):g}")
-    left = "no ledger yet" if found.left is None else f"{float(found.left):g}"
+    table.add_row("epsilon to be charged", in_decimals(found.epsilon))
+    left = "no ledger yet" if found.left is None else in_decimals(found.left)
     table.add_row("left of the budget", left)
     if found.scale is not None:
         table.add_row("scale of the noise of a cell", f"{float(found.scale):g}")
@@ -41,24 +46,29 @@ def show_prospect(console: Console, found: Prospect) -> None:
 
 
 def show_budget(console: Console, found: Budget) -> None:
-    """Show what was spent."""
+    """Show what was published of a data set, and what was spent."""
+    spent, limit, left = (in_decimals(one) for one in (found.spent, found.limit, found.left))
     table = Table(
-        title=f"{found.path}: {float(found.spent):g} of {float(found.limit.limit):g} spent",
+        title=f"{found.name}: {spent} of {limit} spent, {left} left; for {in_words(found.unit)} "
+        + ("added or removed" if found.neighbors == "add_remove" else "replaced by another"),
         title_justify="left",
         header_style="bold",
     )
-    for name in ("entry", "time", "run", "mechanism"):
+    for name in ("entry", "time", "kind", "run", "mechanism"):
         table.add_column(name)
-    for name in ("epsilon", "spent after"):
+    for name in ("epsilon", "k", "spent after"):
         table.add_column(name, justify="right")
     for entry in found.entries:
         told = entry.told
+        epsilon = told.get("epsilon")
         table.add_row(
             str(entry.number),
             str(told["time"]),
+            str(told["kind"]),
             str(told.get("run_id", "")),
             str(told.get("mechanism", "")),
-            str(told["epsilon"]),
-            str(told["spent_after"]),
+            "" if epsilon is None else in_decimals(Fraction(epsilon)),
+            str(told.get("k", "")),
+            in_decimals(entry.spent_after),
         )
     console.print(table)

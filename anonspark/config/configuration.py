@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
 
 from anonspark.config.attributes import Attribute, Role
+from anonspark.config.budget import BudgetOptions
 from anonspark.config.coding import Coding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
@@ -106,6 +107,8 @@ class Configuration(Section):
         Where the release goes, and what it looks like.
     execution : ExecutionOptions
         How the work is done.
+    ledger : BudgetOptions or None
+        Where is written down what was published of the data.
     """
 
     input: InputOptions = Field(description="Where the table comes from.")
@@ -149,6 +152,13 @@ class Configuration(Section):
     output: OutputOptions = Field(description="Where the release goes, and what it looks like.")
     execution: ExecutionOptions = Field(
         default=ExecutionOptions(), description="How the work is done."
+    )
+    ledger: BudgetOptions | None = Field(
+        default=None,
+        description=(
+            "Ledger of all that is published about the people of a data set: a run adds an entry, "
+            "anonspark select spends of its limit. null: none."
+        ),
     )
 
     _coding: Coding | None = PrivateAttr(default=None)
@@ -253,7 +263,8 @@ class Configuration(Section):
         str
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
-        document = _without_later_defaults(self.model_dump(mode="json"))
+        # Where it is written down changes nothing of a release.
+        document = _without_later_defaults(self.model_dump(mode="json", exclude={"ledger"}))
         _drop_published_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
@@ -315,14 +326,15 @@ class Configuration(Section):
 
         The seed is replaced by ``seed_fingerprint``, the declared order of a quasi-identifier
         (which lists raw values of it) by ``order_entries`` and ``order_fingerprint``, and
-        credentials in data source options and in all texts by ``(redacted)``.
+        credentials in data source options and in all texts by ``(redacted)``. Where the ledger is,
+        who gets a release need not know.
 
         Returns
         -------
         dict
             Nothing but JSON values, in configuration order.
         """
-        document = self.model_dump(mode="json")
+        document = self.model_dump(mode="json", exclude={"ledger"})
         del document["execution"]["seed"]
         document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]
         for attribute in document["attributes"].values():

@@ -16,8 +16,8 @@ from anonspark.config.seed import fill_in_seed
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
-OTHER_SECTIONS = ("selection", "ledger")
-"""What ``anonspark select`` reads of the same file (:mod:`anonspark.selection.settings`)."""
+SELECTION = "selection"
+"""The section that ``anonspark select`` alone reads (:mod:`anonspark.selection.settings`)."""
 
 
 def load_configuration(
@@ -125,7 +125,7 @@ def _build(
         If there are no problems at all.
     """
     document = copy_document(
-        {name: one for name, one in mapping.items() if name not in OTHER_SECTIONS}, (), problems
+        {name: one for name, one in mapping.items() if name != SELECTION}, (), problems
     )
     for override, keys, value in assignments:
         problem = assign(document, keys, copy_document(value, keys, problems))

@@ -1,7 +1,8 @@
-"""The budget of a data set: what was spent of a limit on privacy loss, entry by entry.
+"""The budget of a data set: all that was published about its people, and what that cost of a limit.
 
 Losses of one table about the same people add up. An entry is written before noise is drawn, and
-stays if the run fails later, for what was drawn may have been seen.
+stays if the run fails later, for what was drawn may have been seen. Releases have no loss: their
+entries say that they were made.
 """
 
 from __future__ import annotations
@@ -11,22 +12,28 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Literal
 
 from anonspark._version import __version__
+from anonspark.config.budget import DATASET, in_decimals
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, GuaranteeError
-from anonspark.ledger.creating import create_whole, digest_of
-
-DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What the name of a data set looks like."""
+from anonspark.ledger.chain import BrokenChainError, Link, append_link, now, read_chain, text_of
+from anonspark.ledger.creating import create_whole
 
 Neighbors = Literal["add_remove", "replace"]
 
+Unit = str | dict[str, Any]
+"""Whose records may differ: :data:`RECORD`, or ``{"person": column, "rows": records at most}``."""
+
+RECORD = "record"
+
+RELEASE = "release"
+"""Kind of the entries that cost nothing."""
+
 _LIMIT = "limit.json"
-_ENTRY = re.compile(r"[0-9]{6}\.json")
+_ENTRY = re.compile(r"[0-9]{6,}\.json")
 
 
 @dataclass(frozen=True)
@@ -35,25 +42,40 @@ class Limit:
 
     Parameters
     ----------
-    limit : Fraction
+    limit : Fraction or None
+        None where somebody asks for no other than there is.
     neighbors : {"add_remove", "replace"}
-    unit : str
+    unit : str or dict
         Whose records may differ.
     """
 
-    limit: Fraction
+    limit: Fraction | None
     neighbors: Neighbors
-    unit: str
+    unit: Unit
 
     def to_text(self) -> str:
         """Return the content of its file."""
         told = {"limit": str(self.limit), "neighbors": self.neighbors, "unit": self.unit}
-        return json.dumps(told, indent=1) + "\n"
+        return text_of(told)
+
+    @classmethod
+    def of_text(cls, text: str) -> Limit:
+        """Return what the content of its file says.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, ZeroDivisionError
+            If it is none.
+        """
+        told = json.loads(text)
+        if told["neighbors"] not in ("add_remove", "replace"):
+            raise ValueError
+        return cls(Fraction(told["limit"]), told["neighbors"], told["unit"])
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that was spent.
+    """Something that was published, or drawn.
 
     Parameters
     ----------
@@ -61,11 +83,14 @@ class Entry:
         1, 2, ...
     told : mapping
         What is told of it; ``epsilon``, ``spent_before`` and ``spent_after`` are fractions as
-        texts.
+        texts. Of a release there is no ``epsilon``.
+    limit : Fraction
+        Of the budget.
     """
 
     number: int
     told: Mapping[str, Any]
+    limit: Fraction
 
     @property
     def spent_after(self) -> Fraction:
@@ -81,16 +106,36 @@ class Budget:
     ----------
     path : str
         Its directory.
-    limit : Limit
+    limit : Fraction
+    neighbors : {"add_remove", "replace"}
+    unit : str or dict
     entries : list of Entry
     digest : str
         SHA-256 of the last file.
     """
 
     path: str
-    limit: Limit
+    limit: Fraction
+    neighbors: Neighbors
+    unit: Unit
     entries: list[Entry]
     digest: str
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return self.path.rpartition("/")[2]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "limit": str(self.limit),
+            "neighbors": self.neighbors,
+            "unit": self.unit,
+            "spent": str(self.spent),
+            "left": str(self.left),
+            "entries": [dict(entry.told) for entry in self.entries],
+        }
 
     @property
     def spent(self) -> Fraction:
@@ -100,7 +145,59 @@ class Budget:
     @property
     def left(self) -> Fraction:
         """What may still be spent."""
-        return self.limit.limit - self.spent
+        return self.limit - self.spent
+
+    def loss(self, wanted: Limit, epsilon: Fraction) -> Fraction:
+        """Return a loss in terms of this budget: replacing a record is removing and adding one.
+
+        Raises
+        ------
+        ConfigurationError
+            If another limit or unit is asked for.
+        """
+        self.require_same(wanted)
+        if wanted.unit != self.unit:
+            raise self._other("selection.person", in_words(wanted.unit), in_words(self.unit))
+        if wanted.neighbors == self.neighbors:
+            return epsilon
+        return epsilon / 2 if self.neighbors == "add_remove" else epsilon * 2
+
+    def require_same(self, wanted: Limit) -> None:
+        """Check that no other limit is asked for.
+
+        Raises
+        ------
+        ConfigurationError
+        """
+        if wanted.limit is not None and wanted.limit != self.limit:
+            raise self._other("ledger.limit", in_decimals(wanted.limit), in_decimals(self.limit))
+
+    def _other(self, key: str, mine: str, own: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{key}: found {mine}; the ledger at {self.path} has {own}; expected the same, for it "
+            "was fixed when the ledger was made; correct it"
+        )
+
+    def require_left(self, loss: Fraction) -> None:
+        """Check that so much may still be spent.
+
+        Raises
+        ------
+        GuaranteeError
+        """
+        if self.spent + loss > self.limit:
+            raise GuaranteeError(
+                f"ledger: {in_decimals(self.spent)} of {in_decimals(self.limit)} are spent, and "
+                f"{in_decimals(loss)} more would exceed the limit; nothing was drawn; ask for "
+                "less, or do not ask"
+            )
+
+
+def in_words(unit: Unit) -> str:
+    """Name a unit in a message."""
+    if isinstance(unit, str):
+        return f"a {unit}"
+    return f"a person of {unit.get('person')!r} with at most {unit.get('rows')} records"
 
 
 def read_budget(files: Files, path: str) -> Budget | None:
@@ -119,43 +216,71 @@ def read_budget(files: Files, path: str) -> Budget | None:
     """
     head = f"{path}/{_LIMIT}"
     if not files.exists(head):
+        if _paths(files, path):
+            raise _broken(f"{head} is missing, and entries are there; bring it back from a copy")
         return None
     text = files.read_text(head)
     try:
-        told = json.loads(text)
-        limit = Limit(Fraction(told["limit"]), told["neighbors"], told["unit"])
+        limit = Limit.of_text(text)
+        most = Fraction(limit.limit or 0)
     except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
-        raise GuaranteeError(
-            f"ledger: {head} is not as anonspark writes it; nothing was drawn; bring it back from "
-            "a copy"
-        ) from error
-    digest, spent = digest_of(text), Fraction(0)
-    entries: list[Entry] = []
-    names = sorted(one.rpartition("/")[2] for one in files.children(path))
-    for number, name in enumerate(filter(_ENTRY.fullmatch, names), start=1):
-        place = f"{path}/{name}"
-        text = files.read_text(place)
-        try:
-            told = json.loads(text)
-            before, loss = Fraction(told["spent_before"]), Fraction(told["epsilon"])
-            sound = (
-                name == f"{number:06d}.json"
-                and told["number"] == number
-                and told["previous"] == digest
-                and before == spent
-                and loss >= 0
-                and Fraction(told["spent_after"]) == before + loss
+        raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
+    try:
+        links, digest = read_chain(files, text, _paths(files, path), lambda n: _place(path, n))
+    except BrokenChainError as error:
+        raise _broken(error.text) from error
+    spent = Fraction(0)
+    for link in links:
+        after = _spent_after(link, spent)
+        if after is None or after > most:
+            raise _broken(
+                f"the sums of {link.path} are not those of the entries before it: it was changed; "
+                "bring it back from a copy"
             )
-        except (ValueError, TypeError, KeyError, ZeroDivisionError):
-            sound = False
-        if not sound:
-            raise GuaranteeError(
-                f"ledger: {place} does not follow from the file before it: an entry is missing, or "
-                "one of the two was changed; nothing was drawn; bring the files back from a copy"
-            )
-        entries.append(Entry(number, told))
-        digest, spent = digest_of(text), before + loss
-    return Budget(path, limit, entries, digest)
+        spent = after
+    entries = [Entry(link.number, link.told, most) for link in links]
+    return Budget(path, most, limit.neighbors, limit.unit, entries, digest)
+
+
+def _broken(text: str) -> GuaranteeError:
+    return GuaranteeError(f"ledger: {text}; nothing was drawn or published")
+
+
+def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
+    """Return what is spent with an entry; None where it does not add up."""
+    told = link.told
+    try:
+        loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
+        sums = Fraction(told["spent_before"]), Fraction(told["spent_after"])
+    except (ValueError, TypeError, KeyError, ZeroDivisionError):
+        return None
+    return sums[1] if loss >= 0 and sums == (spent, spent + loss) else None
+
+
+def _place(path: str, number: int) -> str:
+    return f"{path}/{number:06d}.json"
+
+
+def _paths(files: Files, path: str) -> list[str]:
+    """Return the files of entries in their order; drafts of killed processes are passed over."""
+    if not files.exists(path):
+        return []
+    names = [one.rpartition("/")[2] for one in files.children(path)]
+    found = filter(_ENTRY.fullmatch, names)
+    return [f"{path}/{name}" for name in sorted(found, key=lambda name: (len(name), name))]
+
+
+def budgets_below(files: Files, path: str) -> list[str]:
+    """Return the directories of the data sets whose budgets are in a ledger, in their order."""
+    if not files.exists(path):
+        return []
+    names = sorted(one.rstrip("/").rpartition("/")[2] for one in files.children(path))
+    return [
+        f"{path}/{name}"
+        for name in names
+        if DATASET.fullmatch(name)
+        and (files.exists(f"{path}/{name}/{_LIMIT}") or files.exists(_place(f"{path}/{name}", 1)))
+    ]
 
 
 def charge(
@@ -182,7 +307,7 @@ def charge(
     Raises
     ------
     ConfigurationError
-        If the budget has another limit or unit.
+        If the budget has another limit or unit, or there is none and no limit is told.
     GuaranteeError
         If the limit would be exceeded, or the chain is broken.
     PublishingError
@@ -193,54 +318,118 @@ def charge(
     file can be created exclusively.
     """
     while True:
+        budget = open_budget(files, path, limit)
+        loss = budget.loss(limit, epsilon)
+        budget.require_left(loss)
+        own = {**told, "neighbors": budget.neighbors, "unit": budget.unit, "epsilon": str(loss)}
+        entry = _append(files, budget, own, budget.spent + loss)
+        if entry is not None:
+            return entry
+
+
+def list_release(files: Files, path: str, limit: Limit, told: Mapping[str, Any]) -> Entry:
+    """Write down a release, which has no loss; one that is listed already is not listed again.
+
+    Parameters
+    ----------
+    files : Files
+    path : str
+        Directory of the data set; made where it is not there.
+    limit : Limit
+        What the configuration says of it.
+    told : mapping
+        What is told; the same release has the same ``run_id`` and ``release``.
+
+    Returns
+    -------
+    Entry
+
+    Raises
+    ------
+    ConfigurationError
+        If the budget has another limit, or there is none and no limit is told.
+    GuaranteeError
+        If the chain is broken.
+    PublishingError
+    """
+    same = ("run_id", "release")
+    while True:
+        budget = open_budget(files, path, limit)
+        budget.require_same(limit)
+        for entry in budget.entries:
+            if all(name in entry.told and entry.told[name] == told[name] for name in same):
+                return entry
+        own = {**told, "kind": RELEASE}
+        written = _append(files, budget, own, budget.spent)
+        if written is not None:
+            return written
+
+
+def require_affordable(files: Files, path: str, limit: Limit, epsilon: Fraction) -> Budget | None:
+    """Check, before any work, that something could be charged; return the budget, if there is one.
+
+    Raises
+    ------
+    ConfigurationError, GuaranteeError
+        As of :func:`charge`.
+    """
+    budget = read_budget(files, path)
+    if budget is None:
+        require_limit(path, limit)
+        made = Budget(path, Fraction(limit.limit or 0), limit.neighbors, limit.unit, [], "")
+        made.require_left(epsilon)
+    else:
+        budget.require_left(budget.loss(limit, epsilon))
+    return budget
+
+
+def open_budget(files: Files, path: str, limit: Limit) -> Budget:
+    """Return a budget, which is made where there is none.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none, and no limit is told.
+    GuaranteeError
+    """
+    while True:
         budget = read_budget(files, path)
-        if budget is None:
-            files.make_private_directory(path)
-            with suppress(FileExistsError):
-                create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
-            continue
-        loss = _converted(budget, limit, epsilon)
-        if budget.spent + loss > budget.limit.limit:
-            raise GuaranteeError(
-                f"ledger: {budget.spent} of {budget.limit.limit} are spent, and {loss} more would "
-                "exceed the limit; nothing was drawn; ask for less, or do not ask"
-            )
-        number = len(budget.entries) + 1
-        own = {
-            "number": number,
-            "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            **told,
-            "neighbors": limit.neighbors,
-            "unit": limit.unit,
-            "epsilon": str(loss),
-            "spent_before": str(budget.spent),
-            "spent_after": str(budget.spent + loss),
-            "previous": budget.digest,
-            "version": __version__,
-        }
-        text = json.dumps(own, ensure_ascii=False, indent=1) + "\n"
-        try:
-            create_whole(files, f"{path}/{number:06d}.json", text)
-        except FileExistsError:
-            # Another process was faster.
-            continue
-        return Entry(number, own)
+        if budget is not None:
+            return budget
+        require_limit(path, limit)
+        files.make_private_directory(path)
+        with suppress(FileExistsError):
+            create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
 
 
-def _converted(budget: Budget, wanted: Limit, epsilon: Fraction) -> Fraction:
-    """Return a loss in terms of the budget: replacing is removing and adding."""
-    known = budget.limit
-    problems = [
-        f"ledger.{key}: found {mine}; the ledger at {budget.path} has {others}; expected the same, "
-        "for it was fixed when the ledger was made; correct it"
-        for key, mine, others in (
-            ("limit", wanted.limit, known.limit),
-            ("unit", wanted.unit, known.unit),
+def require_limit(path: str, limit: Limit) -> None:
+    """Check that a budget that is not there can be made.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if limit.limit is None:
+        raise ConfigurationError(
+            f"ledger.limit: missing, and there is no ledger at {path} yet; expected what may be "
+            "spent altogether; add it"
         )
-        if mine != others
-    ]
-    if problems:
-        raise ConfigurationError(*problems)
-    if wanted.neighbors == known.neighbors:
-        return epsilon
-    return epsilon / 2 if known.neighbors == "add_remove" else epsilon * 2
+
+
+def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fraction) -> Entry | None:
+    """Write the next entry; None where another process was faster."""
+    number = len(budget.entries) + 1
+    own = {
+        "number": number,
+        "time": now(),
+        **told,
+        "spent_before": str(budget.spent),
+        "spent_after": str(spent),
+        "previous": budget.digest,
+        "version": __version__,
+    }
+    try:
+        append_link(files, _place(budget.path, number), own)
+    except FileExistsError:
+        return None
+    return Entry(number, own, budget.limit)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import DataError, PublishingError
-from anonspark.ledger.creating import create_whole, digest_of
+from anonspark.ledger.chain import BrokenChainError, append_link, now, read_chain
 from anonspark.ledger.layout import Layout
 
 CREATED = "created"
@@ -51,27 +49,25 @@ class Event:
     type: str
     told: Mapping[str, Any] = field(default_factory=dict)
 
-    def to_text(self) -> str:
-        """Return the content of its file."""
-        own = {name: getattr(self, name) for name in _OF_EVERY}
-        return json.dumps({**own, **self.told}, ensure_ascii=False, indent=1) + "\n"
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content of its file."""
+        return {name: getattr(self, name) for name in _OF_EVERY} | dict(self.told)
 
     @classmethod
-    def of_text(cls, text: str) -> Event:
+    def of_content(cls, read: Mapping[str, Any]) -> Event:
         """Return an event, given the content of its file.
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError, KeyError
             If it is none.
         """
-        read = json.loads(text)
-        if not isinstance(read, dict):
-            raise TypeError
-        number, previous, time, kind = (read.pop(name) for name in _OF_EVERY)
+        told = dict(read)
+        number, previous, time, kind = (told.pop(name) for name in _OF_EVERY)
         if kind not in TYPES:
             raise ValueError
-        return cls(number, previous, time, kind, read)
+        return cls(number, previous, time, kind, told)
 
 
 @dataclass
@@ -101,29 +97,20 @@ class Events:
         DataError
             If the chain is broken.
         """
-        digest = digest_of(files.read_text(layout.head))
+        head = files.read_text(layout.head)
+        try:
+            links, digest = read_chain(files, head, _files_of(files, layout), layout.event)
+        except BrokenChainError as error:
+            raise DataError(f"ledger: {error.text}") from error
         events: list[Event] = []
-        for number, path in enumerate(_files_of(files, layout), start=1):
-            if path != layout.event(number):
-                raise DataError(
-                    f"ledger: {layout.event(number)} is missing, and later events are there; "
-                    "nothing can be added to a ledger with a gap; bring the file back from a copy"
-                )
-            text = files.read_text(path)
+        for link in links:
             try:
-                event = Event.of_text(text)
+                events.append(Event.of_content(link.told))
             except (ValueError, TypeError, KeyError) as error:
                 raise DataError(
-                    f"ledger: {path} is not an event as anonspark writes them: it was changed, or "
-                    "cut off; bring the file back from a copy"
+                    f"ledger: {link.path} is not an event as anonspark writes them: it was "
+                    "changed, or cut off; bring the file back from a copy"
                 ) from error
-            if event.number != number or event.previous != digest:
-                raise DataError(
-                    f"ledger: {path} does not follow from the file before it: one of the two was "
-                    "changed; bring both back from a copy"
-                )
-            events.append(event)
-            digest = digest_of(text)
         return cls(files, layout, events, digest)
 
     def append(self, kind: str, told: Mapping[str, Any]) -> Event:
@@ -134,18 +121,16 @@ class Events:
         PublishingError
             If another process has written one of this number.
         """
-        time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        event = Event(len(self.events) + 1, self.digest, time, kind, dict(told))
-        text, path = event.to_text(), self.layout.event(event.number)
+        event = Event(len(self.events) + 1, self.digest, now(), kind, dict(told))
         try:
-            create_whole(self.files, path, text)
+            digest = append_link(self.files, self.layout.event(event.number), event.content)
         except FileExistsError as error:
             raise PublishingError(
                 f"ledger: another process has written event {event.number} meanwhile; nothing was "
                 "published on its account; run it again"
             ) from error
         self.events.append(event)
-        self.digest = digest_of(text)
+        self.digest = digest
         return event
 
 

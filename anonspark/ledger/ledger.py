@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.ledger.chain import now, text_of
 from anonspark.ledger.events import BASE, CREATED, PLANNED, Events
 from anonspark.ledger.key import Key
 from anonspark.ledger.layout import FORMAT, Layout
@@ -103,9 +103,9 @@ def init_ledger(
         "format": FORMAT,
         **identity,
         "key": key.fingerprint,
-        "time": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "time": now(),
     }
-    files.write_atomically(layout.head, json.dumps(head, ensure_ascii=False, indent=1) + "\n")
+    files.write_atomically(layout.head, text_of(head))
     events = Events.read(files, layout)
     events.append(CREATED, identity)
     return Ledger(files, layout, head, events)

@@ -13,6 +13,7 @@ from typing import Any
 
 from anonspark._version import __version__
 from anonspark.core.columns import ATOM, SUBJECT
+from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import (
@@ -40,7 +41,6 @@ from anonspark.pipeline.run import (
     StagedRelease,
     append_figures,
     forget_staging,
-    require_run_id,
     staged_release,
 )
 from anonspark.pipeline.warnings.release_warning import tell_warnings

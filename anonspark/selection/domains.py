@@ -7,9 +7,11 @@ ones.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import sha256
 from itertools import pairwise
 
 import numpy as np
@@ -18,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.columns.texts import parse, write
-from anonspark.engine.columns.values import plain, read_values
-from anonspark.engine.raw_columns import Reading, is_number, is_text
+from anonspark.engine.columns.values import read_values
+from anonspark.engine.raw_columns import Reading, is_number, is_plain, is_text
 
 Integers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
 
 MOST_ROWS = 100_000
 """Rows of a table at most."""
@@ -51,14 +54,14 @@ class Domain:
     @classmethod
     def of_values(cls, name: str, values: Sequence[str]) -> Domain:
         """Return the domain of declared values."""
-        return cls(name, {value: row for row, value in enumerate(values)}, tuple(values))
+        return cls(name, {value.strip(" "): row for row, value in enumerate(values)}, tuple(values))
 
     @classmethod
     def of_groups(cls, name: str, groups: Mapping[str, str]) -> Domain:
         """Return the domain of groups, given that of each value."""
         labels = tuple(dict.fromkeys(groups.values()))
         rows = {label: row for row, label in enumerate(labels)}
-        return cls(name, {value: rows[label] for value, label in groups.items()}, labels)
+        return cls(name, {value.strip(" "): rows[label] for value, label in groups.items()}, labels)
 
     @classmethod
     def of_edges(cls, name: str, edges: Sequence[float]) -> Domain:
@@ -67,6 +70,11 @@ class Domain:
         between = [f"[{low}, {high})" for low, high in pairwise(ends)]
         labels = (f"below {ends[0]}", *between, f"from {ends[-1]}")
         return cls(name, {}, labels, tuple(edges))
+
+    def fingerprint(self) -> str:
+        """Return what tells this domain from others: SHA-256."""
+        told = [dict(self.values), list(self.labels), list(self.edges)]
+        return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def has_values(self) -> bool:
@@ -96,7 +104,7 @@ class Domain:
     def _rows(self) -> Integers:
         return np.array(list(self.values.values()), np.int64)
 
-    def rows_of(self, column: pa.Array, markers: Sequence[str]) -> Integers:
+    def rows_of(self, column: pa.Array, markers: Sequence[str]) -> Rows:
         """Return the row of each value; there is none for which this is an error.
 
         Parameters
@@ -105,32 +113,60 @@ class Domain:
             Of length n; of any type.
         markers : sequence of str
             Texts that mean missing.
+
+        Returns
+        -------
+        int32 ndarray of length n
+
+        Notes
+        -----
+        Different values are looked at once each, but for numbers that go to bins.
         """
-        column = plain(column)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if self.edges and is_number(column.type):
+            return self._rows_of_values(column, markers)
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        different = column.dictionary
+        rows = np.append(self._rows_of_values(different, markers), np.int32(self.missing))
+        places = pc.fill_null(column.indices, pa.scalar(len(different), column.indices.type))
+        found: Rows = rows[places.to_numpy(zero_copy_only=False)]
+        return found
+
+    def _rows_of_values(self, column: pa.Array, markers: Sequence[str]) -> Rows:
         reading = Reading(self.name, self.name, None, ("", *markers))
         values, gone = read_values(reading, column)
         missing = np.asarray(gone.to_numpy(zero_copy_only=False), bool)
         rows = self._binned(values) if self.edges else self._declared(values)
-        return np.where(missing, self.missing, rows)
+        return np.where(missing, self.missing, rows).astype(np.int32)
 
     def _declared(self, values: pa.Array) -> Integers:
-        texts = pc.ascii_trim(values if is_text(values.type) else write(values), " ")
-        found = pc.index_in(texts.cast(pa.string()), value_set=self._texts)
+        found = pc.index_in(_texts_of(values, whole=True), value_set=self._texts)
+        if pa.types.is_floating(values.type):
+            # 17 and 17.0 are both names of it.
+            found = pc.coalesce(found, pc.index_in(_texts_of(values), value_set=self._texts))
         known = np.asarray(found.is_valid())
         places = pc.fill_null(found, 0).to_numpy(zero_copy_only=False)
-        rows = self._rows if len(self._rows) else np.zeros(1, np.int64)
-        return np.where(known, rows[places], self.other)
+        return np.where(known, self._rows[places], self.other)
 
     def _binned(self, values: pa.Array) -> Integers:
         if is_text(values.type):
             numbers = parse(pc.ascii_trim(values, " ").cast(pa.string()), pa.float64())
-        elif is_number(values.type):
-            numbers = values.cast(pa.float64(), safe=False)
         else:
-            return np.full(len(values), self.other, np.int64)
+            numbers = values.cast(pa.float64(), safe=False)
         read = np.asarray(numbers.is_valid())
         positions = pc.fill_null(numbers, 0.0).to_numpy(zero_copy_only=False)
         bins = np.searchsorted(np.array(self.edges), positions, side="right")
         # Of texts, too: what is no number by its name is missing.
         bins = np.where(np.isnan(positions), self.missing, bins)
         return np.where(read, bins, self.other).astype(np.int64)
+
+    def takes(self, found: pa.DataType) -> bool:
+        """Return whether values of a type can be read as the domain has it."""
+        return is_number(found) or is_text(found) if self.edges else is_plain(found)
+
+
+def _texts_of(values: pa.Array, *, whole: bool = False) -> pa.Array:
+    texts = values if is_text(values.type) else write(values, whole=whole)
+    return pc.ascii_trim(texts, " ").cast(pa.string())

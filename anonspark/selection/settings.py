@@ -1,52 +1,31 @@
-"""What ``anonspark select`` reads of a configuration: the sections ``selection`` and ``ledger``."""
+"""The section ``selection`` of a configuration, which ``anonspark select`` reads."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from anonspark.config import Configuration, parse_configuration
-from anonspark.config.loading import OTHER_SECTIONS
+from anonspark.config.budget import BudgetOptions, Number, as_fraction
+from anonspark.config.loading import SELECTION
 from anonspark.config.overrides import assign, parse_overrides, shown_override
 from anonspark.config.problems import Finding, explain, found, impossible
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.config.yaml_reading import read_document
-from anonspark.errors import ConfigurationError
-from anonspark.ledger.budget import DATASET
+from anonspark.errors import ConfigurationError, SparkNeededError
+from anonspark.ledger.budget import RECORD, Unit
+from anonspark.selection.domains import MOST_ROWS
 
 _MOST_EPSILON = 100
 _DECIMALS = 6
 _NOWHERE = "nowhere"
-
-
-def _as_decimal(value: object) -> object:
-    """Keep a number as the text that stands in the file: 0.1 is a tenth, not the next double."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return value
-    return str(value)
-
-
-Number = Annotated[str, BeforeValidator(_as_decimal)]
-
-
-def as_fraction(text: str) -> Fraction | None:
-    """Return a decimal text as a fraction; None where it is none, or has more than 6 decimals."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return None
-    if not number.is_finite() or number != number.quantize(Decimal(1).scaleb(-_DECIMALS)):
-        return None
-    return Fraction(number)
 
 
 class EvenBins(Section):
@@ -55,6 +34,17 @@ class EvenBins(Section):
     start: float = Field(alias="from", description="First edge.")
     to: float = Field(description="Last edge, if the width leads there.")
     width: float = Field(gt=0, description="Distance of the edges.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        numbers = (self.start, self.to, self.width)
+        if not all(map(math.isfinite, numbers)) or self.to < self.start:
+            text = "found an end below the start, or what is not finite; correct it"
+            raise impossible([Finding((), text)])
+        if (self.to - self.start) / self.width > MOST_ROWS:
+            text = f"found more than {MOST_ROWS:,} bins; expected fewer; give a larger width"
+            raise impossible([Finding(("width",), text)])
+        return self
 
     def edges(self) -> list[float]:
         """Return the edges."""
@@ -80,10 +70,9 @@ class DomainOptions(Section):
             raise impossible([Finding((), f"{text}; correct it")])
         if self.level is not None and self.hierarchy is None:
             raise impossible([Finding(("level",), "found without hierarchy; remove it")])
-        if self.values is not None and (
-            not self.values or len(set(self.values)) < len(self.values)
-        ):
-            text = "found no value, or one twice; expected different ones; correct it"
+        values = None if self.values is None else [one.strip(" ") for one in self.values]
+        if values is not None and (not values or not all(values) or len(set(values)) < len(values)):
+            text = "found no value, an empty one, or one twice; expected different ones; correct it"
             raise impossible([Finding(("values",), text)])
         edges = self.bins.edges() if isinstance(self.bins, EvenBins) else self.bins or []
         ascending = all(low < high for low, high in pairwise(edges))
@@ -115,8 +104,18 @@ class SelectionOptions(Section):
     neighbors: Literal["add_remove", "replace"] = Field(
         default="add_remove", description="Whether tables differ by a record, or in one."
     )
+    person: NonEmptyText | None = Field(
+        default=None,
+        description="Column that tells whose a record is, where somebody may have several.",
+    )
+    rows_per_person: int = Field(
+        default=1, ge=1, description="Records of a person that count at most; with person."
+    )
     records_at_most: int | None = Field(
-        default=None, ge=1, description="Public bound on the records; for information_gain."
+        default=None,
+        ge=1,
+        le=2**33,
+        description="Public bound on the records; for information_gain.",
     )
     domains: dict[str, DomainOptions] = Field(
         default={}, description="Of attributes whose values are declared nowhere else."
@@ -144,31 +143,26 @@ class SelectionOptions(Section):
         if bounded and self.records_at_most is None:
             text = "missing; information_gain needs a public bound on the records; or use gini"
             findings.append(Finding(("records_at_most",), text))
+        if self.person is None and self.rows_per_person > 1:
+            text = "found without person; name the column that tells people apart, or remove it"
+            findings.append(Finding(("rows_per_person",), text))
+        if self.person is not None and self.person == self.target:
+            text = "found the target; expected the column that tells people apart; correct it"
+            findings.append(Finding(("person",), text))
         if findings:
             raise impossible(findings)
         return self
 
-
-class BudgetOptions(Section):
-    """Where is written down what was spent of what."""
-
-    path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
-    dataset: Annotated[str, Field(pattern=DATASET.pattern)] = Field(
-        description="Name of the data about the same people."
-    )
-    limit: Number = Field(description="What may be spent of it altogether.")
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not as_fraction(self.limit):
-            text = f"found {found(self.limit)}; expected a decimal number above 0; correct it"
-            raise impossible([Finding(("limit",), text)])
-        return self
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is protected."""
+        if self.person is None:
+            return RECORD
+        return {"person": self.person, "rows": self.rows_per_person}
 
 
 class _File(Section):
     selection: SelectionOptions
-    ledger: BudgetOptions
 
 
 @dataclass(frozen=True)
@@ -181,6 +175,7 @@ class SelectionSettings:
         Of the input and its attributes; output and privacy are stand-ins.
     selection : SelectionOptions
     ledger : BudgetOptions
+        That of the configuration, which has to have one.
     candidates : tuple of str
     """
 
@@ -225,7 +220,7 @@ def parse_selection(
         problem = assign(document, keys, value)
         if problem is not None:
             listed.append(f"--set {shown_override(override)}: {problem}")
-    own = {name: document.pop(name) for name in OTHER_SECTIONS if name in document}
+    own = {name: document.pop(name) for name in (SELECTION,) if name in document}
     if document.get("coding") is None:
         document.setdefault("privacy", {"k": 1})
     output = document.get("output")
@@ -237,13 +232,23 @@ def parse_selection(
         listed += [one.line() for one in explain(error, own, _File.model_json_schema())]
     configuration = None
     try:
-        configuration = parse_configuration(document, (), read, needs_seed=False)
+        # The seed is the key of the hashes by which records of a person are picked, and no more.
+        needs_seed = file is not None and file.selection.person is not None
+        configuration = parse_configuration(document, (), read, needs_seed=needs_seed)
+    except SparkNeededError:
+        raise
     except ConfigurationError as error:
         listed += error.problems
-    if file is None or configuration is None or listed:
+    ledger = None if configuration is None else configuration.ledger
+    if configuration is not None and ledger is None:
+        listed.append(
+            "ledger: missing; expected path, dataset and limit of the ledger that losses are "
+            "charged to; add the section"
+        )
+    if file is None or configuration is None or ledger is None or listed:
         raise ConfigurationError(*listed)
     candidates = _candidates(configuration, file.selection)
-    return SelectionSettings(configuration, file.selection, file.ledger, candidates)
+    return SelectionSettings(configuration, file.selection, ledger, candidates)
 
 
 def _candidates(configuration: Configuration, selection: SelectionOptions) -> tuple[str, ...]:
@@ -253,7 +258,7 @@ def _candidates(configuration: Configuration, selection: SelectionOptions) -> tu
         problems.append(f"selection.target: {target!r} is an identifier; expected another column")
     names = selection.candidates
     if names is None:
-        left_out = {target, *configuration.identifiers}
+        left_out = {target, selection.person, *configuration.identifiers}
         names = [name for name in attributes if name not in left_out]
     else:
         unknown = [name for name in names if name not in attributes]
@@ -264,9 +269,15 @@ def _candidates(configuration: Configuration, selection: SelectionOptions) -> tu
             )
         if target in names:
             problems.append("selection.candidates: found the target among them; remove it")
+        if selection.person in names:
+            problems.append("selection.candidates: found the person among them; remove it")
         if len(set(names)) < len(names):
             problems.append("selection.candidates: found a name twice; remove one")
-    if selection.count > len(names):
+    if not names:
+        problems.append(
+            "selection.candidates: found none; expected attributes beside the target; list some"
+        )
+    elif selection.count > len(names):
         problems.append(
             f"selection.count: found {selection.count}, but there are {len(names)} candidates; "
             "lower it"

@@ -16,11 +16,12 @@ from anonspark.ledger.budget import Limit, charge, read_budget
 
 LIMIT = Limit(Fraction(1), "add_remove", "record")
 TENTH = Fraction(1, 10)
+TOLD = {"kind": "select"}
 
 
 def spend(path: str) -> bool:
     try:
-        charge(LocalEngine().files, path, LIMIT, TENTH, {"run_id": "a run"})
+        charge(LocalEngine().files, path, LIMIT, TENTH, {"run_id": "a run", "kind": "select"})
     except GuaranteeError:
         return False
     return True
@@ -30,7 +31,7 @@ def test_what_is_spent_adds_up(tmp_path: Path) -> None:
     files, path = LocalEngine().files, str(tmp_path / "people")
     assert read_budget(files, path) is None
     for number in range(1, 4):
-        entry = charge(files, path, LIMIT, TENTH, {"run_id": f"run {number}"})
+        entry = charge(files, path, LIMIT, TENTH, {"run_id": f"run {number}", "kind": "select"})
         assert entry.number == number
     budget = read_budget(files, path)
     assert budget is not None
@@ -52,36 +53,38 @@ def test_of_twenty_asks_of_processes_at_once_ten_succeed(tmp_path: Path) -> None
 def test_the_limit_is_reached_to_the_last_bit(tmp_path: Path) -> None:
     files, path = LocalEngine().files, str(tmp_path / "people")
     for _ in range(3):
-        charge(files, path, LIMIT, Fraction(1, 3), {})
-    with pytest.raises(GuaranteeError, match="1 of 1 are spent, and 1/1000000 more"):
-        charge(files, path, LIMIT, Fraction(1, 10**6), {})
+        charge(files, path, LIMIT, Fraction(1, 3), TOLD)
+    with pytest.raises(GuaranteeError, match=r"1 of 1 are spent, and 0\.000001 more"):
+        charge(files, path, LIMIT, Fraction(1, 10**6), TOLD)
 
 
 def test_replacing_is_removing_and_adding(tmp_path: Path) -> None:
     files = LocalEngine().files
     replaces = Limit(Fraction(1), "replace", "record")
-    charge(files, str(tmp_path / "a"), LIMIT, TENTH, {})
-    entry = charge(files, str(tmp_path / "a"), replaces, TENTH, {})
+    charge(files, str(tmp_path / "a"), LIMIT, TENTH, TOLD)
+    entry = charge(files, str(tmp_path / "a"), replaces, TENTH, TOLD)
     assert entry.spent_after == Fraction(15, 100)
-    charge(files, str(tmp_path / "b"), replaces, TENTH, {})
-    entry = charge(files, str(tmp_path / "b"), LIMIT, TENTH, {})
+    charge(files, str(tmp_path / "b"), replaces, TENTH, TOLD)
+    entry = charge(files, str(tmp_path / "b"), LIMIT, TENTH, TOLD)
     assert entry.spent_after == Fraction(3, 10)
 
 
 def test_limit_and_unit_are_fixed(tmp_path: Path) -> None:
     files, path = LocalEngine().files, str(tmp_path / "people")
-    charge(files, path, LIMIT, TENTH, {})
+    charge(files, path, LIMIT, TENTH, TOLD)
     with pytest.raises(ConfigurationError, match=r"ledger\.limit: found 2; .* has 1;"):
-        charge(files, path, Limit(Fraction(2), "add_remove", "record"), TENTH, {})
-    with pytest.raises(ConfigurationError, match=r"ledger\.unit: found patient"):
-        charge(files, path, Limit(Fraction(1), "add_remove", "patient"), TENTH, {})
+        charge(files, path, Limit(Fraction(2), "add_remove", "record"), TENTH, TOLD)
+    with pytest.raises(
+        ConfigurationError, match=r"selection\.person: found a patient; .* has a record;"
+    ):
+        charge(files, path, Limit(Fraction(1), "add_remove", "patient"), TENTH, TOLD)
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "sum", "limit", "no json"])
 def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
     files, folder = LocalEngine().files, tmp_path / "people"
     for _ in range(3):
-        charge(files, str(folder), LIMIT, TENTH, {})
+        charge(files, str(folder), LIMIT, TENTH, TOLD)
     second = folder / "000002.json"
     if damage == "gone":
         second.unlink()
@@ -95,5 +98,5 @@ def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
         second.write_text(json.dumps(told))
     before = sorted(folder.iterdir())
     with pytest.raises(GuaranteeError, match="nothing was drawn"):
-        charge(files, str(folder), LIMIT, TENTH, {})
+        charge(files, str(folder), LIMIT, TENTH, TOLD)
     assert sorted(folder.iterdir()) == before

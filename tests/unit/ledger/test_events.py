@@ -60,7 +60,7 @@ def test_a_gap_is_found(ledger: Ledger) -> None:
 
 def test_a_cut_off_event_is_found(ledger: Ledger) -> None:
     Path(ledger.layout.event(3).removeprefix("file:")).write_text('{"number": 3')
-    with pytest.raises(DataError, match="is not an event"):
+    with pytest.raises(DataError, match="is not as anonspark writes it"):
         again(ledger)
 
 

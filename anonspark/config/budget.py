@@ -1,0 +1,104 @@
+"""The section ``ledger``: where is written down what was published of a data set, at what price."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from anonspark.config.problems import Finding, found, impossible
+from anonspark.config.section import NonEmptyText, Section
+
+DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What the name of a data set looks like."""
+
+_DECIMALS = 6
+_MOST = Decimal(10) ** 9
+
+
+def _as_decimal(value: object) -> object:
+    """Keep a number as the text that stands in the file: 0.1 is a tenth, not the next double."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return value
+    return str(value)
+
+
+Number = Annotated[str, BeforeValidator(_as_decimal)]
+"""A decimal number, kept as its text."""
+
+
+def as_fraction(text: str) -> Fraction | None:
+    """Return a decimal text as a fraction; None where it is none, or has more than 6 decimals."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or abs(number) > _MOST:
+        return None
+    if number != number.quantize(Decimal(1).scaleb(-_DECIMALS)):
+        return None
+    return Fraction(number)
+
+
+def in_decimals(number: Fraction) -> str:
+    """Return a fraction as people write it: 1.25, and 1/3 where decimals have no end."""
+    rest, places = number.denominator, 0
+    for factor in (2, 5):
+        count = 0
+        while rest % factor == 0:
+            rest, count = rest // factor, count + 1
+        places = max(places, count)
+    if rest > 1:
+        return str(number)
+    digits = Decimal(number.numerator * 10**places // number.denominator)
+    return f"{digits.scaleb(-places):f}"
+
+
+class BudgetOptions(Section):
+    """Where is written down what was published of a data set, at what price.
+
+    Attributes
+    ----------
+    path : str
+        Directory of the ledger.
+    dataset : str
+        Name of the data about the same people.
+    limit : str or None
+        What may be spent of it altogether; fixed when the ledger is made.
+    """
+
+    path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
+    dataset: Annotated[str, Field(pattern=f"^{DATASET.pattern}$")] = Field(
+        description="Name of the data about the same people."
+    )
+    limit: Number | None = Field(
+        default=None,
+        description=(
+            "Privacy loss (epsilon) that may be spent altogether, a decimal number; fixed when the "
+            "ledger of the data set is made. null: that of the ledger."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        number = None if self.limit is None else as_fraction(self.limit)
+        if self.limit is not None and (number is None or number <= 0):
+            text = (
+                f"found {found(self.limit)}; expected a decimal number above 0 with at most "
+                f"{_DECIMALS} decimals; correct it"
+            )
+            raise impossible([Finding(("limit",), text)])
+        return self
+
+    @property
+    def place(self) -> str:
+        """Directory of the data set."""
+        return f"{self.path.rstrip('/')}/{self.dataset}"
+
+    @property
+    def most(self) -> Fraction | None:
+        """What may be spent, None for what the ledger says."""
+        return None if self.limit is None else as_fraction(self.limit)

@@ -1,0 +1,25 @@
+"""Ids of runs, which name directories and files."""
+
+from __future__ import annotations
+
+import re
+
+from anonspark.errors import ConfigurationError
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def require_run_id(run_id: str) -> str:
+    """Check an id of a run, which names a directory, and return it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise ConfigurationError(
+            "run id: expected at most 100 letters, digits, dots, hyphens and underscores, the "
+            "first of them a letter or digit; choose another"
+        )
+    return run_id
