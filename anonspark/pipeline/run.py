@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +14,9 @@ from anonspark.config.execution import ExecutionOptions
 from anonspark.config.metrics import MetricsOptions
 from anonspark.config.models import MappingOptions
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.run_ids import require_run_id
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.committing import begin, commit
 from anonspark.layers.publish.history import append_to_history, require_history
@@ -41,6 +40,7 @@ from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
 from anonspark.pipeline.judging import require_gates, require_little_drift
+from anonspark.pipeline.listing import list_staged, require_listable
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
@@ -53,9 +53,6 @@ from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.writing import stage_findings, stage_records
 from anonspark.progress import Progress
 from anonspark.verification.population import require_population
-
-# It names the staging directory.
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -159,6 +156,7 @@ def run(
         forget_staging(context)
     else:
         with staged_release(context, table=table, snapshot=snapshot, resume=resume) as staged:
+            list_staged(context, staged.release)
             release = staged.publish()
     append_figures(context, release)
     return release
@@ -250,22 +248,6 @@ def _name_of_run(
     return require_run_id(run_id or uuid.uuid4().hex[:12])
 
 
-def require_run_id(run_id: str) -> str:
-    """Check an id of a run, which names a directory, and return it.
-
-    Raises
-    ------
-    ConfigurationError
-        If it cannot.
-    """
-    if not _RUN_ID.fullmatch(run_id):
-        raise ConfigurationError(
-            "run id: expected at most 100 letters, digits, dots, hyphens and underscores, the "
-            "first of them a letter or digit; choose another"
-        )
-    return run_id
-
-
 def _require_usable_places(context: RunContext, *, resume: bool) -> None:
     """Check, before any work, that what the run is to write can be written.
 
@@ -278,6 +260,7 @@ def _require_usable_places(context: RunContext, *, resume: bool) -> None:
         require_usable_output(context.files, configuration)
     context.engine.require_format(configuration.output.format)
     require_usable_metrics(context.files, configuration)
+    require_listable(context)
     if configuration.metrics.append_to is not None:
         require_history(context.files, configuration.metrics.append_to)
 
