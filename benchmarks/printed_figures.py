@@ -11,8 +11,8 @@ from typing import Literal
 
 PRINTED = Path(__file__).resolve().parents[1] / "conf" / "experiments" / "printed"
 
-Verdict = Literal["equal", "rounding", "better", "differs"]
-VERDICTS: tuple[Verdict, ...] = ("equal", "rounding", "better", "differs")
+Verdict = Literal["equal", "rounding", "better", "spread", "differs"]
+VERDICTS: tuple[Verdict, ...] = ("equal", "rounding", "better", "spread", "differs")
 
 # What is better where the same records are summed up. Others are neither, such as a larger gain
 # over a worse start.
@@ -61,12 +61,16 @@ class Figure:
         None where our run has none, such as of a round that was not needed.
     comparable : bool
         Whether both are about the same records, so that one can be better.
+    spread : float
+        How far apart two runs of the same experiment may be, where the print does not tell what
+        was drawn; 0 where nothing is.
     """
 
     column: str
     printed: str
     ours: float | None
     comparable: bool = True
+    spread: float = 0
 
     @property
     def decimals(self) -> int:
@@ -80,7 +84,7 @@ class Figure:
 
     @property
     def verdict(self) -> Verdict:
-        """Equal as printed; within one unit of the last printed place; better; or different."""
+        """Equal, within one unit of the last place, better, within the spread, or different."""
         if self.ours is None:
             return "differs"
         if f"{self.ours:.{self.decimals}f}" == f"{float(self.printed):.{self.decimals}f}":
@@ -93,7 +97,7 @@ class Figure:
                 return "better"
             if self.column in LARGER and self.difference > 0:
                 return "better"
-        return "differs"
+        return "spread" if abs(self.difference) <= self.spread else "differs"
 
     def text(self) -> str:
         """Write it for a cell: printed, then ours with the difference unless they are equal."""
@@ -104,6 +108,8 @@ class Figure:
         ours = f"{self.ours:.{self.decimals}f}"
         if self.verdict == "rounding":
             return f"{self.printed} ≈ {self.ours:.{self.decimals + 2}f}"
+        if self.verdict == "spread":
+            return f"{self.printed} ~ {ours}"
         change = f"{self.difference:+.{self.decimals}f}"
         if float(self.printed) and not self.column.endswith("%"):
             percent = f"{100 * self.difference / float(self.printed):+.1f} %"
@@ -116,7 +122,7 @@ def verdicts(figures: Mapping[str, Figure]) -> str:
     groups: dict[Verdict, list[str]] = {}
     for column, figure in figures.items():
         groups.setdefault(figure.verdict, []).append(column)
-    words = {"rounding": "within the print's rounding"}
+    words = {"rounding": "within the print's rounding", "spread": "within the spread"}
     if len(groups) == 1:
         (only,) = groups
         return words.get(only, only)

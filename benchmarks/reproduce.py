@@ -1,14 +1,17 @@
 """The figures of the theses beside ours: runs conf/experiments/, writes docs/reproduction.md.
 
     make reproduce
+    .venv/bin/python benchmarks/reproduce.py --learning
 
-or, with the data sets elsewhere, ``ANONSPARK_DATA=/data make reproduce``. What is in
+or, with the data sets elsewhere, ``ANONSPARK_DATA=/data make reproduce``. The second writes the
+section on theses on learning alone and leaves the rest of the page as it is. What is in
 out/reproduction is not run again, as long as code, grids and data are those that it was made of.
 The page says the same for the same figures: no times, no dates.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import logging
 import os
@@ -22,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.csv as pc
 from data_sets import ADULT
-from printed_figures import VERDICTS, Figure, Place, verdicts
+from printed_figures import VERDICTS, Figure, Place, Verdict, verdicts
 
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import load_grid
@@ -419,28 +422,46 @@ def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
     return found
 
 
-def overview(tables: Mapping[str, Sequence[Line]], why: Mapping[str, str]) -> Iterator[str]:
+OF_EXACT: tuple[Verdict, ...] = ("equal", "rounding", "better", "differs")
+HEADINGS: Mapping[Verdict, str] = {"rounding": "within rounding", "spread": "within the spread"}
+
+
+def overview(
+    tables: Mapping[str, Sequence[Line]],
+    why: Mapping[str, str],
+    shown: Sequence[Verdict] = OF_EXACT,
+) -> Iterator[str]:
     """Write how many figures of each table are what, and why they differ."""
-    yield "| table | figures | equal | within rounding | better | differs | why |"
-    yield "|" + " --- |" * 7
+    headings = [HEADINGS.get(one, one) for one in shown]
+    yield "| " + " | ".join(["table", "figures", *headings, "why"]) + " |"
+    yield "|" + " --- |" * (len(headings) + 3)
     for name, lines in tables.items():
         found = count_verdicts(lines)
-        cells = [name, str(sum(found.values())), *(str(found[one]) for one in VERDICTS)]
+        cells = [name, str(sum(found.values())), *(str(found[one]) for one in shown)]
         yield "| " + " | ".join([*cells, why[name]]) + " |"
 
 
 def main() -> None:
     """Run the experiments and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument(
+        "--learning", action="store_true", help="write the section on theses on learning alone"
+    )
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     given = os.environ.get("ANONSPARK_DATA")
-    data = Path(given).resolve() if given else Path("../shared/data")
+    data = Path(given).resolve() if given else REPOSITORY.parent / "shared" / "data"
     # Where the paths in the grids begin.
     os.chdir(REPOSITORY)
-    experiments = run_experiments(data)
-    from reproduction_page import page
+    experiments = None if options.learning else run_experiments(data)
+    # These import this module, which is another one than the program.
+    from quality.learning_page import learning_section
+    from reproduction_page import page, with_learning
 
-    PAGE.write_text(page(experiments, data))
+    before = PAGE.read_text()
+    text = before if experiments is None else page(experiments, data)
+    PAGE.write_text(with_learning(text, learning_section(data), before))
     print(f"written: {PAGE.relative_to(REPOSITORY)}")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -38,13 +38,17 @@ TITLES = {
 }
 ROWS = {"strict": 30_162, "relaxed": 30_162, "canon": 30_162, "scale": 301_620}
 
+LEARNING = "## Theses on learning"
+"""The heading of the section that quality/learning_page.py writes."""
+
 HEAD = """\
 # The theses reproduced
 
 Written by `make reproduce`, from the grids in `conf/experiments/` and the printed figures in
 `conf/experiments/printed/`; do not edit it. It needs Adult in `$ANONSPARK_DATA` (default
 `../shared/data`; `anonspark fetch adult --out DIR` gets it). Figures in `out/reproduction` are used
-again as long as code, grids and data are those that they were made of.
+again as long as code, grids and data are those that they were made of. Two theses on models that
+learn have [a section of their own](#theses-on-learning).
 
 How to read the tables:
 
@@ -105,6 +109,29 @@ def page(experiments: Experiments, data: Path) -> str:
         VURAL_HEAD,
         *_sections(of_vural, _vural_title),
     ]
+    return _joined(parts)
+
+
+def with_learning(text: str, section: Sequence[str] | None, before: str) -> str:
+    """Return a page with the section on theses on learning at its end, and with today's head.
+
+    Parameters
+    ----------
+    text : str
+        The page, with the section or without.
+    section : sequence of str or None
+        Its paragraphs; None takes the section that was there before.
+    before : str
+        The page as it was.
+    """
+    kept, _, _ = text.partition(f"\n{LEARNING}\n")
+    _, heading, rest = before.partition(f"\n{LEARNING}\n")
+    _, overview_heading, body = kept.partition("## Overview\n")
+    learning = heading + rest if section is None else "\n" + _joined(section)
+    return f"{_joined([HEAD])}\n{overview_heading}{body.rstrip()}\n{learning}"
+
+
+def _joined(parts: Sequence[str]) -> str:
     blocks = (block for part in parts for block in part.strip("\n").split("\n\n"))
     return "\n\n".join(map(_filled, blocks)) + "\n"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
 import pytest
+from quality.adult_counts import adult_counts
 
 from anonspark.core.attribute_scores import chi_square, gini_score, information_gain
 from anonspark.engine.local.engine import LocalEngine
@@ -25,14 +25,6 @@ from anonspark.selection.mechanisms import (
     with_noise,
 )
 
-BINS: dict[str, list[int]] = {
-    "age": list(range(20, 91, 5)),
-    "fnlwgt": list(range(50_000, 800_001, 50_000)),
-    "education-num": list(range(2, 17)),
-    "capital-gain": [1, *range(2_500, 30_001, 2_500), 99_999],
-    "capital-loss": [1, *range(500, 4_001, 500)],
-    "hours-per-week": list(range(10, 91, 10)),
-}
 # Rows, chi-square, information gain, sum of squares by records, score of the choice.
 EXACT = {
     "relationship": (6, 6233.8405, 0.16617832, 21214.7787, 5_430_980),
@@ -56,18 +48,7 @@ IN_ORDER = [
 @pytest.fixture(scope="module")
 def adult(adult_path: Path) -> tuple[list[str], list[np.ndarray]]:
     """Return the names of the candidates and their exact tables."""
-    texts = pc.ConvertOptions(column_types={}, strings_can_be_null=False)
-    table = pc.read_csv(adult_path, convert_options=texts)
-    names = [name for name in table.column_names if name != "income"]
-    domains = [
-        Domain.of_edges(name, BINS[name])
-        if name in BINS
-        else Domain.of_values(name, sorted(set(table[name].to_pylist())))
-        for name in names
-    ]
-    target = Domain.of_values("income", ["<=50K", ">50K"])
-    counted = count_tables(LocalEngine().wrap(table), domains, target, ["?"], drop_missing=True)
-    return names, counted
+    return adult_counts(adult_path)
 
 
 def test_exact_tables(adult: tuple[list[str], list[np.ndarray]]) -> None:
