@@ -97,14 +97,23 @@ def show_release(console: Console, release: Release) -> None:
     ]
     console.print(titled_table("Risk of re-identification, as probabilities", columns, rows))
     if len(release.privacy) > 1:
-        names = [figure.name for figure in shown(PRIVACY)]
-        rows = [
-            ["" if row.get(name) is None else row[name] for name in names]
-            for row in map(_as_compared, release.privacy)
-        ]
-        console.print(
-            titled_table("Privacy: required, and measured in the worst class", names, rows)
-        )
+        console.print(privacy_table(release.privacy))
+
+
+def privacy_table(criteria: Sequence[Mapping[str, object]]) -> Table:
+    """Return what was required of a release, and what its worst class has.
+
+    Parameters
+    ----------
+    criteria : sequence of mapping
+        Rows of the table ``privacy``.
+    """
+    names = [figure.name for figure in shown(PRIVACY)]
+    rows = [
+        ["" if row.get(name) is None else row[name] for name in names]
+        for row in map(_as_compared, criteria)
+    ]
+    return titled_table("Privacy: required, and measured in the worst class", names, rows)
 
 
 def _as_compared(row: Mapping[str, object]) -> Mapping[str, object]:

@@ -240,16 +240,7 @@ def _privacy_rows(configuration: Configuration, measured: Measured) -> list[Row]
     rows: list[Row] = [size]
     if measured.units is not None:
         rows.append({**size, "criterion": K_UNITS, "measured": float(min(measured.units))})
-    for one in measured.criteria:
-        rows.append(
-            {
-                "attribute": one.criterion.attribute,
-                "criterion": one.criterion.kind,
-                "required": one.criterion.bound,
-                "c": one.criterion.told_c,
-                "measured": one.measured,
-            }
-        )
+    rows += [one.row() for one in measured.criteria]
     wanted, presence = configuration.privacy.delta_presence, measured.presence
     if presence is not None and wanted is not None:
         rows += [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 from anonspark.engine.files import Files
-from anonspark.errors import ConfigurationError
+from anonspark.layers.publish.paths import require_apart
 from anonspark.recipients.plan import Plan
 
 
@@ -33,15 +31,4 @@ def require_places(files: Files, plan: Plan) -> None:
     for number, path in enumerate(plan.base.input.paths_of_files):
         if not set(path) & set("*?[{"):
             places[f"base.input.path[{number}]"] = path
-    resolved = {key: f"{files.resolved(path).rstrip('/')}/" for key, path in places.items()}
-    problems = []
-    for one, other in combinations(places, 2):
-        mine, others = resolved[one], resolved[other]
-        if mine == others:
-            problems.append(f"{one} and {other}: found the same place; expected two; move one")
-        elif mine.startswith(others) or others.startswith(mine):
-            problems.append(
-                f"{one} and {other}: found one inside the other; expected them apart; move one"
-            )
-    if problems:
-        raise ConfigurationError(*problems)
+    require_apart(files, places)

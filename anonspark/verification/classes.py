@@ -26,8 +26,8 @@ class PublishedClasses:
         Records of the smallest and largest class; 0 where nothing was published.
     sizes : mapping of int to int
         Classes of each size.
-    fingerprint : str
-        Tells whether two releases hold the same records, in whatever order and files.
+    hash_sum, hash_xor : int
+        Sum and exclusive or of the hashes of the records.
     """
 
     rows: int
@@ -35,7 +35,13 @@ class PublishedClasses:
     smallest: int
     largest: int
     sizes: Mapping[int, int]
-    fingerprint: str
+    hash_sum: int
+    hash_xor: int
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells whether two releases hold the same records, in whatever order and files."""
+        return table_fingerprint(self.rows, self.hash_sum, self.hash_xor)
 
 
 def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> PublishedClasses:
@@ -78,9 +84,6 @@ def count_published_classes(data: Table, quasi_identifiers: Sequence[str]) -> Pu
         smallest=min(sizes, default=0),
         largest=max(sizes, default=0),
         sizes=sizes,
-        fingerprint=table_fingerprint(
-            records,
-            sum(map(int, found["content_sum"].to_pylist())),
-            reduce(xor, found["content_xor_xor"].to_pylist(), 0),
-        ),
+        hash_sum=sum(map(int, found["content_sum"].to_pylist())),
+        hash_xor=reduce(xor, found["content_xor_xor"].to_pylist(), 0),
     )

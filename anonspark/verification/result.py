@@ -96,7 +96,10 @@ class Verification(Redacted):
             presence = {
                 name: value for name, value in vars(self.presence).items() if name != "counts"
             }
-        published = {name: value for name, value in vars(self.published).items() if name != "sizes"}
+        published = {
+            name: getattr(self.published, name)
+            for name in ("rows", "classes", "smallest", "largest", "fingerprint")
+        }
         return {
             "release": redact(self.release),
             "holds": self.holds,

@@ -168,14 +168,27 @@ def divide(
     """
     total = finished.packed.add_up([], sums=[ROWS, BYTES]).gather()
     rows, taken = (total[name][0].as_py() or 0 for name in (ROWS, BYTES))
-    files = max(-(-rows // _FILE_ROWS), -(-(taken + label_bytes) // _FILE_BYTES), 1)
-    most = max(rows // files // _LARGE_CLASS, 1)
+    files, most = files_for(rows, taken + label_bytes)
     if files == 1 or largest <= most:
         return Division(files, most, (), {})
     large = pa.schema([(CLASS_ID, pa.int64())])
     found = classes.map_batches(_LargeClasses(most), large, [CLASS_ID, SIZE]).gather()
     names = tuple(sorted(found[CLASS_ID].to_pylist() + suppressed))
     return Division(files, most, names, _equal_records(finished, names, most))
+
+
+def files_for(rows: int, taken: int) -> tuple[int, int]:
+    """Return the number of files, and how many records of a class stay together in one.
+
+    Parameters
+    ----------
+    rows : int
+        Of the release.
+    taken : int
+        Bytes that the records take before they are compressed, about.
+    """
+    files = max(-(-rows // _FILE_ROWS), -(-taken // _FILE_BYTES), 1)
+    return files, max(rows // files // _LARGE_CLASS, 1)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import combinations
+
 from anonspark.config import Configuration
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -48,6 +51,34 @@ def require_reachable(files: Files, key: str, path: str) -> None:
             f"{key}: {path} cannot be made, for {dangling} is a symbolic link to a place that is "
             "not there; make that place, or choose another path"
         )
+
+
+def require_apart(files: Files, places: Mapping[str, str]) -> None:
+    """Check that no place is another one, or lies inside it.
+
+    Parameters
+    ----------
+    files : Files
+    places : mapping of str to str
+        What named each place, for the message, to its path.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming both.
+    """
+    resolved = {key: f"{files.resolved(path).rstrip('/')}/" for key, path in places.items()}
+    problems = []
+    for one, other in combinations(places, 2):
+        mine, others = resolved[one], resolved[other]
+        if mine == others:
+            problems.append(f"{one} and {other}: found the same place; expected two; move one")
+        elif mine.startswith(others) or others.startswith(mine):
+            problems.append(
+                f"{one} and {other}: found one inside the other; expected them apart; move one"
+            )
+    if problems:
+        raise ConfigurationError(*problems)
 
 
 def require_usable_output(files: Files, configuration: Configuration) -> None:
