@@ -126,6 +126,16 @@ class Manifest(Redacted):
         return self.document.get("coding") or {}
 
     @property
+    def parts(self) -> Sequence[Mapping[str, Any]]:
+        """The releases that a union was made of; empty for a release of a run."""
+        return self.document.get("parts") or ()
+
+    @property
+    def holder_column(self) -> str | None:
+        """The column of a union that tells who held a record; None where there is none."""
+        return self.document.get("holder_column")
+
+    @property
     def attributes(self) -> dict[str, Mapping[str, Any]]:
         """The configuration of each attribute, by name."""
         return dict(self.configuration.get("attributes", {}))

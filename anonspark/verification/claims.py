@@ -96,6 +96,9 @@ class Claim:
     criteria_of_people : mapping of Criterion to float or None
         Figures of the criteria, as the run measured them where it counted people for them; None
         where it did not.
+    holder : str or None
+        The column of a union that tells who held a record: its criteria are those of each holder's
+        records.
     """
 
     privacy: PrivacyOptions
@@ -119,6 +122,7 @@ class Claim:
     pseudonyms: tuple[str, ...] = ()
     units: Mapping[int, int] | None = None
     criteria_of_people: Mapping[Criterion, float] | None = None
+    holder: str | None = None
 
     @property
     def people_columns(self) -> tuple[str, ...]:
@@ -154,26 +158,13 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     :func:`~anonspark.verification.release_files.audit_release_files`,
     :func:`~anonspark.verification.statements.read_statements`.
     """
-    configured = manifest.configuration
-    try:
-        privacy = PrivacyOptions.model_validate(configured["privacy"])
-        risk = RiskOptions.model_validate(configured.get("evaluate", {}).get("risk", {}))
-        published = published_attributes(manifest)
-    except ValidationError as error:
-        raise GuaranteeError(
-            f"{release}/{MANIFEST}: its section configuration.privacy or configuration.evaluate is "
-            "not one of this version; the file is damaged, or another version wrote it"
-        ) from error
-    except DataError as error:
-        raise GuaranteeError(
-            f"{release}/{MANIFEST}: published.quasi_identifier_columns: found others than those of "
-            "published.quasi_identifiers; restore the release or publish it again"
-        ) from error
-    attributes = manifest.attributes
-    configured = manifest.document["configuration"]["output"].get("pseudonyms") or {}
-    pseudonyms = tuple(configured.values())
+    described = claim_of_description(
+        engine, manifest, matched=matched, where=f"{release}/{MANIFEST}"
+    )
     failures = audit_release_files(engine, release, manifest)
-    statements = read_statements(engine, release, manifest.document, privacy, risk)
+    statements = read_statements(
+        engine, release, manifest.document, described.privacy, described.risk
+    )
     failures += statements.contradictions()
     unreadable: tuple[type[Exception], ...] = (ValueError, *engine.failures)
     try:
@@ -181,6 +172,58 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     except unreadable as error:
         told = f"{release}/{LEFT_OUT}: cannot be read; restore the release or publish it again"
         raise GuaranteeError("\n".join([*failures, told])) from error
+    return replace(
+        described,
+        rows_left_out=most_left_out(manifest),
+        left_out=left_out.values,
+        uncertainty=left_out.uncertainty,
+        fingerprint=manifest.fingerprint,
+        failures=(*failures, *left_out.failures),
+        statements=statements,
+        units=statements.units,
+        criteria_of_people=_of_people(statements),
+    )
+
+
+def claim_of_description(
+    engine: Engine, manifest: Manifest, *, matched: bool, where: str = MANIFEST
+) -> Claim:
+    """Return what a manifest promises of records, whatever it says of figures and files.
+
+    Parameters
+    ----------
+    engine : Engine
+    manifest : Manifest
+        Of a release, or of one that is being made: without what is counted in it.
+    matched : bool
+        Whether records will be matched with the release, which takes all hierarchies.
+    where : str
+        The manifest, for messages.
+
+    Raises
+    ------
+    GuaranteeError
+        If the manifest is damaged, or says what cannot be.
+    ConfigurationError
+        If a hierarchy that is needed cannot be read.
+    """
+    configured = manifest.configuration
+    try:
+        privacy = PrivacyOptions.model_validate(configured["privacy"])
+        risk = RiskOptions.model_validate(configured.get("evaluate", {}).get("risk", {}))
+        published = published_attributes(manifest)
+    except ValidationError as error:
+        raise GuaranteeError(
+            f"{where}: its section configuration.privacy or configuration.evaluate is "
+            "not one of this version; the file is damaged, or another version wrote it"
+        ) from error
+    except DataError as error:
+        raise GuaranteeError(
+            f"{where}: published.quasi_identifier_columns: found others than those of "
+            "published.quasi_identifiers; restore the release or publish it again"
+        ) from error
+    attributes = manifest.attributes
+    pseudonyms = tuple((configured["output"].get("pseudonyms") or {}).values())
     return Claim(
         privacy=privacy,
         columns=manifest.quasi_identifier_columns,
@@ -197,18 +240,11 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
         ),
         missing_markers=manifest.missing_markers,
         drops_missing=manifest.drops_missing,
-        rows_left_out=most_left_out(manifest),
-        left_out=left_out.values,
-        uncertainty=left_out.uncertainty,
-        fingerprint=manifest.fingerprint,
         risk=risk,
         publishable=_publishable(attributes) + pseudonyms,
-        failures=(*failures, *left_out.failures),
-        statements=statements,
         as_they_came=_with_role(attributes, "sensitive") + _with_role(attributes, "insensitive"),
         pseudonyms=pseudonyms,
-        units=statements.units,
-        criteria_of_people=_of_people(statements),
+        holder=manifest.holder_column,
     )
 
 

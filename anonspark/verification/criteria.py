@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.core.columns import published_column
 from anonspark.core.criterion import Criterion
-from anonspark.engine.protocol import Table
+from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
 from anonspark.verification.sensitive import SensitiveValues
 
 _TOLERANCE = 1e-9
+
+_HOLDER = "holder"
 
 _MEASURED = pa.schema(
     [
@@ -48,6 +52,16 @@ class MeasuredCriterion:
     violating_classes: int
     violating_records: int
 
+    def row(self) -> dict[str, Any]:
+        """Return its row of the table ``privacy``."""
+        return {
+            "attribute": self.criterion.attribute,
+            "criterion": self.criterion.kind,
+            "required": self.criterion.bound,
+            "c": self.criterion.told_c,
+            "measured": self.measured,
+        }
+
 
 @dataclass(frozen=True)
 class _MeasureClasses:
@@ -78,6 +92,40 @@ class _MeasureClasses:
                 },
                 _MEASURED,
             )
+
+
+@dataclass(frozen=True)
+class Holders:
+    """The holders of a union, whose column says of each record who held it.
+
+    Parameters
+    ----------
+    column : str
+    names : tuple of str or None
+        What stands there.
+    values : mapping of str to tuple of SensitiveValues
+        Of every attribute that a criterion is about, the values that each holder has.
+    """
+
+    column: str
+    names: tuple[str | None, ...]
+    values: Mapping[str, tuple[SensitiveValues, ...]]
+
+
+@dataclass(frozen=True)
+class _MeasureByHolder:
+    """Measures each class beside the distribution of its own holder."""
+
+    names: tuple[str | None, ...]
+    measures: tuple[_MeasureClasses, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            places = pc.index_in(batch.column(_HOLDER), value_set=pa.array(self.names, pa.string()))
+            if places.null_count:
+                raise ValueError("a holder appeared while the release was read")
+            for place, measure in enumerate(self.measures):
+                yield from measure(iter([batch.filter(pc.equal(places, place))]))
 
 
 def encoded_values(
@@ -154,7 +202,9 @@ def worst_of(criterion: Criterion, figures: Figures) -> float:
     return float(figures.min() if criterion.type.worst_is_smallest else figures.max())
 
 
-def values_of_classes(data: Table, quasi_identifiers: Sequence[str], attribute: str) -> Table:
+def values_of_classes(
+    data: Table, quasi_identifiers: Sequence[str], attribute: str, holder: str | None = None
+) -> Table:
     """Return the values of a sensitive attribute in each class, and how often each occurs.
 
     Parameters
@@ -165,15 +215,21 @@ def values_of_classes(data: Table, quasi_identifiers: Sequence[str], attribute: 
         Published columns that form the classes.
     attribute : str
         Published column of the sensitive attribute.
+    holder : str or None
+        One of the columns that form the classes, which is kept.
 
     Returns
     -------
     Table
-        A row a class: the lists ``value`` and ``count``. Lazy; two shuffles of counts.
+        A row a class: the lists ``value`` and ``count``, and ``holder`` where that is kept. Lazy;
+        two shuffles of counts.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
     counted = data.select({**by, "value": attribute}).add_up([*by, "value"], count="count")
-    return counted.add_up(list(by), lists=["value", "count"]).select(["value", "count"])
+    chosen = {"value": "value", "count": "count"}
+    if holder is not None:
+        chosen[_HOLDER] = published_column(list(quasi_identifiers).index(holder))
+    return counted.add_up(list(by), lists=["value", "count"]).select(chosen)
 
 
 def measure_criteria(
@@ -182,6 +238,7 @@ def measure_criteria(
     criteria: Sequence[Criterion],
     sensitive: Sequence[SensitiveValues],
     uncertainty: Mapping[str, Uncertainty] | None = None,
+    holders: Holders | None = None,
 ) -> list[MeasuredCriterion]:
     """Measure what a release has of criteria beyond k.
 
@@ -197,6 +254,8 @@ def measure_criteria(
     uncertainty : mapping of str to Uncertainty or None
         Of the attributes whose distribution in the whole input is not known: a distance then holds
         where the release does not show the opposite.
+    holders : Holders or None
+        Those of a union: each class is then measured beside the distribution of its holder.
 
     Returns
     -------
@@ -213,8 +272,14 @@ def measure_criteria(
         own = tuple(one for one in criteria if one.attribute == attribute.name)
         if not own:
             continue
-        classes = values_of_classes(data, quasi_identifiers, attribute.name)
-        measure = _MeasureClasses(own, attribute, (uncertainty or {}).get(attribute.name))
+        unknown = (uncertainty or {}).get(attribute.name)
+        measure: OnBatches = _MeasureClasses(own, attribute, unknown)
+        if holders is not None:
+            described = holders.values[attribute.name]
+            each = tuple(_MeasureClasses(own, one, unknown) for one in described)
+            measure = _MeasureByHolder(holders.names, each)
+        column = None if holders is None else holders.column
+        classes = values_of_classes(data, quasi_identifiers, attribute.name, column)
         rows = (
             classes.map_batches(measure, _MEASURED)
             .add_up(

@@ -122,18 +122,67 @@ def describe_values(
     -----
     One job and one shuffle of counts; the values and their counts are collected.
     """
-    data_type = data.schema.field(name).type
-    if not is_plain(data_type):
-        raise DataError(
-            f"{name}: has type {type_name(data_type)}, whose values cannot be compared; "
-            "a sensitive attribute is a number, date, timestamp, boolean or text"
-        )
+    _require_comparable(data, name)
     counted = data.select({"value": name}).add_up(["value"], count="records")
     table = counted.gather(MOST_VALUES + 1)
     if left_out is not None:
         table = _with_left_out(table, left_out.filter(pc.field("attribute") == name))
     if table.num_rows > MOST_VALUES:
         return None
+    return _described(name, table, order, hierarchy)
+
+
+def describe_values_by(
+    data: Table,
+    name: str,
+    by: str,
+    *,
+    order: Sequence[str] | None = None,
+    hierarchy: Taxonomy | None = None,
+) -> dict[str | None, SensitiveValues]:
+    """Count the different values of a sensitive attribute in each of few groups of records.
+
+    Parameters
+    ----------
+    data, name, order, hierarchy
+        As of :func:`describe_values`, which returned something: there are few values.
+    by : str
+        A column that tells the groups apart.
+
+    Returns
+    -------
+    dict of str or None to SensitiveValues
+        By the value of that column, in order.
+
+    Notes
+    -----
+    One job and one shuffle of counts; the values of each group and their counts are collected.
+    """
+    _require_comparable(data, name)
+    counted = data.select({"by": by, "value": name}).add_up(["by", "value"], count="records")
+    table = counted.gather()
+    groups: list[str | None] = table["by"].unique().to_pylist()
+    found = {}
+    for group in sorted(groups, key=lambda one: (one is None, one)):
+        own = pc.is_null(table["by"]) if group is None else pc.equal(table["by"], group)
+        found[group] = _described(name, table.filter(own).drop_columns("by"), order, hierarchy)
+    return found
+
+
+def _require_comparable(data: Table, name: str) -> None:
+    data_type = data.schema.field(name).type
+    if not is_plain(data_type):
+        raise DataError(
+            f"{name}: has type {type_name(data_type)}, whose values cannot be compared; "
+            "a sensitive attribute is a number, date, timestamp, boolean or text"
+        )
+
+
+def _described(
+    name: str, table: pa.Table, order: Sequence[str] | None, hierarchy: Taxonomy | None
+) -> SensitiveValues:
+    """Return values and their shares, given how often each occurs."""
+    data_type = table.schema.field("value").type
     # Missing values last, as :class:`SensitiveValues` has them.
     table = table.take(pc.sort_indices(table, [("value", "ascending")]))
     values = table.column("value").combine_chunks()

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from anonspark.core.columns import UNIT
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
+from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.errors import DataError
 from anonspark.verification.claims import (
     Claim,
 )
 from anonspark.verification.classes import PublishedClasses
-from anonspark.verification.criteria import MeasuredCriterion, measure_criteria, satisfies
+from anonspark.verification.criteria import (
+    Holders,
+    MeasuredCriterion,
+    measure_criteria,
+    satisfies,
+)
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
@@ -26,7 +32,12 @@ from anonspark.verification.people import (
     measure_people,
     shares_of_people,
 )
-from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+from anonspark.verification.sensitive import (
+    MOST_VALUES,
+    SensitiveValues,
+    describe_values,
+    describe_values_by,
+)
 from anonspark.verification.units import people_of_records
 
 
@@ -186,13 +197,11 @@ def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
     asked = list(
         dict.fromkeys((*required, *(one for own in by_kind.values() for one in own.values())))
     )
-    measured = dict(
-        zip(
-            asked,
-            measure_criteria(data, claim.columns, asked, list(known.values()), claim.uncertainty),
-            strict=True,
-        )
+    holders = _holders(data, claim, known)
+    found = measure_criteria(
+        data, claim.columns, asked, list(known.values()), claim.uncertainty, holders
     )
+    measured = dict(zip(asked, found, strict=True))
     figures, warnings = [], []
     for name, values in described.items():
         if values is None:
@@ -205,6 +214,33 @@ def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
         if told is not None:
             warnings.append(f"attributes.{name}: {told[1]}")
     return MeasuredSensitive([measured[one] for one in required], figures, warnings)
+
+
+def _holders(data: Table, claim: Claim, names: Iterable[str]) -> Holders | None:
+    """Return what each holder has of attributes, where a column tells the holders apart."""
+    if claim.holder is None:
+        return None
+    values = {}
+    told: tuple[str | None, ...] = ()
+    for name in names:
+        by_holder = describe_values_by(
+            data,
+            name,
+            claim.holder,
+            order=claim.orders.get(name),
+            hierarchy=_hierarchy_of(claim, name),
+        )
+        values[name], told = tuple(by_holder.values()), tuple(by_holder)
+    return Holders(claim.holder, told, values)
+
+
+def _hierarchy_of(claim: Claim, name: str) -> Hierarchy | None:
+    """Return the hierarchy of an attribute, where a criterion measures by it."""
+    asked = any(
+        one.attribute == name and one.kind == "hierarchical distance"
+        for one in claim.privacy.criteria
+    )
+    return claim.hierarchies[name] if asked else None
 
 
 def _describe(data: Table, claim: Claim, name: str) -> SensitiveValues | None:
@@ -220,7 +256,7 @@ def _describe(data: Table, claim: Claim, name: str) -> SensitiveValues | None:
         data,
         name,
         order=claim.orders.get(name),
-        hierarchy=claim.hierarchies[name] if "hierarchical distance" in kinds else None,
+        hierarchy=_hierarchy_of(claim, name),
         left_out=claim.left_out,
     )
     if values is None and kinds:
@@ -257,7 +293,12 @@ def _measure_merged(data: Table, claim: Claim, values: SensitiveValues) -> Merge
     merged = merge_values(values, claim.missing_markers)
     if merged.is_plain:
         return None
-    about = [one for one in claim.privacy.criteria if one.attribute == values.name]
+    about = [
+        one
+        for one in claim.privacy.criteria
+        # A distance from all holders together is none of a union that tells them apart.
+        if one.attribute == values.name and not (claim.holder and one.is_distance)
+    ]
     return measure_merged(data, claim.columns, about, merged)
 
 
