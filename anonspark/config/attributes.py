@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
+from anonspark.config.attribute_range import AttributeRange, unfit_range
 from anonspark.config.hierarchy_rule import HierarchyRule
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section, unique_entries
@@ -49,6 +50,8 @@ class Attribute(Section):
         What the values are, where the type of the column does not say it.
     order : list of str or None
         Order of the values of a text column.
+    range : list of (int, float or str), or None
+        Smallest and largest value that a number, date or timestamp may have.
     weight : float
         How much a quasi-identifier counts.
     hierarchy : str or HierarchyRule or None
@@ -75,6 +78,13 @@ class Attribute(Section):
         description=(
             "All values of a text quasi-identifier in their order, lowest first; of a sensitive "
             "attribute for t-closeness with the ordered distance."
+        ),
+    )
+    range: AttributeRange = Field(
+        default=None,
+        description=(
+            "Smallest and largest value of a number, date or timestamp, in the place of those of "
+            "the table; a value outside is refused. It is published in the manifest."
         ),
     )
     weight: float = Field(
@@ -115,6 +125,7 @@ class Attribute(Section):
                 for key, is_there in (
                     ("type", self.type is not None),
                     ("order", self.order is not None and self.role != "sensitive"),
+                    ("range", self.range is not None),
                     ("weight", self.weight != 1.0),
                 )
                 if is_there
@@ -130,6 +141,7 @@ class Attribute(Section):
                 )
             )
         findings += self._hierarchy_findings()
+        findings += self._range_findings()
         if self.order is not None and self.type not in (None, "text"):
             findings.append(
                 Finding(
@@ -148,6 +160,19 @@ class Attribute(Section):
         if self.hierarchy is None:
             return None
         return "file" if isinstance(self.hierarchy, str) else self.hierarchy.kind
+
+    def _range_findings(self) -> list[Finding]:
+        """Find what does not go together with the range."""
+        if self.range is None:
+            return []
+        kind = self.hierarchy_kind
+        if self.order is not None or kind in ("file", "prefix"):
+            beside = "an order" if self.order is not None else f"a hierarchy of the kind '{kind}'"
+            text = f"found a range together with {beside}; expected it of numbers and dates only"
+        else:
+            needed = None if kind is None else _TYPE_FOR_HIERARCHY[kind][0]
+            text = unfit_range(self.range, needed or self.type) or ""
+        return [Finding(("range",), f"{text}; remove it, or correct it")] if text else []
 
     def _hierarchy_findings(self) -> list[Finding]:
         """Find what does not go together with the hierarchy."""

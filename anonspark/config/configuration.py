@@ -57,6 +57,9 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
         del model["objective"]
     if model.get("passes") == 20:
         del model["passes"]
+    for attribute in document["attributes"].values():
+        if attribute["range"] is None:
+            del attribute["range"]
     privacy = document.get("privacy", {})
     for key in {one.key for one in CRITERIA.values() if one.is_later}:
         if privacy.get(key) == []:

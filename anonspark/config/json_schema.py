@@ -48,6 +48,17 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
         "then": {"properties": {"role": {"const": "quasi_identifier"}}},
     },
     {
+        "if": {"required": ["range"], "properties": {"range": {"type": "array"}}},
+        "then": {
+            "properties": {
+                "role": {"const": "quasi_identifier"},
+                "type": {"enum": ["number", "date", "timestamp", None]},
+                "order": {"type": "null"},
+                "hierarchy": {"anyOf": [{"type": "null"}, _given("intervals"), _given("calendar")]},
+            }
+        },
+    },
+    {
         "if": {"required": ["type"], "properties": {"type": {"type": "string"}}},
         "then": {"properties": {"role": {"const": "quasi_identifier"}}},
     },

@@ -7,7 +7,7 @@ values. No Spark here: this runs on the driver and inside every task alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,8 @@ class QuasiIdentifier:
         What widths, distances and penalties are multiplied by; greater than 0.
     hierarchy : Hierarchy or None
         Groups of the categories, by which classes are generalized; its leaves are the categories.
+    range_declared : bool
+        Whether ``lowest`` and ``highest`` are bounds that were declared, which no record need have.
     """
 
     name: str
@@ -74,6 +76,7 @@ class QuasiIdentifier:
     has_missing: bool = False
     weight: float = 1.0
     hierarchy: Hierarchy | None = None
+    range_declared: bool = False
 
     @property
     def unit(self) -> float:
@@ -85,6 +88,13 @@ class QuasiIdentifier:
     def missing_code(self) -> int:
         """Code of missing values, the one after the largest value's."""
         return self.highest + 1
+
+    @property
+    def root_cell(self) -> tuple[int | None, int | None]:
+        """Ends of a table's cell: what was declared, None where they are its own extremes."""
+        if not self.range_declared:
+            return None, None
+        return self.lowest, self.missing_code if self.has_missing else self.highest
 
     @property
     def height(self) -> int:
@@ -140,6 +150,10 @@ class QuasiIdentifier:
     def step(self) -> float:
         """Distance of neighbouring values of the domain; 0 for a continuous one."""
         return 0.0 if self.kind in ("float", "timestamp") else 1.0
+
+    def of_round(self, number: int) -> QuasiIdentifier:
+        """Return it for a round: what was declared are ends of the whole table, that of round 1."""
+        return self if number == 1 else replace(self, range_declared=False)
 
     def encode(self, column: pa.Array) -> Codes:
         """Return the code of each value.

@@ -194,7 +194,7 @@ class BlockwiseModel(Model):
         partition = partition_records(
             table.records,
             table.rows,
-            quasi_identifiers,
+            tuple(one.of_round(table.number) for one in quasi_identifiers),
             self.task.criteria,
             self.cut_rule,
             path=path,

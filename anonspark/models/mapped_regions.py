@@ -146,6 +146,11 @@ def widened(own: QuasiIdentifier, regions: Sequence[Region], *, declared: bool) 
     if not len(codes):
         return own
     lowest, highest = min(own.lowest, int(codes.min())), max(own.highest, int(codes.max()))
+    if own.range_declared and (lowest, highest) != (own.lowest, own.highest):
+        raise ConfigurationError(
+            f"attributes.{own.name}.range: the labels of model.release reach beyond it; expected "
+            "all of them inside; widen it, or name another release"
+        )
     own = replace(own, lowest=lowest, highest=highest)
     if not _holds_range(own):
         raise ConfigurationError(

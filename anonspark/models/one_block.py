@@ -87,9 +87,12 @@ def release_one_block(model: BlockwiseModel, contents: Contents) -> Classes:
 
 def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number: int) -> Classes:
     """Return the groups of a round, whole; records are in canonical order in each."""
-    d = len(model.task.generalizer.quasi_identifiers)
+    quasi_identifiers = model.task.generalizer.quasi_identifiers
+    nothing = (0,) * len(quasi_identifiers)
+    cells = [one.of_round(number).root_cell for one in quasi_identifiers]
+    low, high = zip(*cells, strict=True)
     path = int(root_path(model.task.seed % 2**64, number))
-    leaf = Leaf(0, path, len(rows), (0,) * d, (0,) * d, (None,) * d, (None,) * d)
+    leaf = Leaf(0, path, len(rows), nothing, nothing, low, high)
     forming = FormGroups({0: leaf}, model.group_former, model.task.generalizer, model.task.criteria)
     ((order, groups),) = forming.groups(contents.take(rows), np.zeros(len(rows), np.int64))
     return Classes(rows[order], groups.starts)

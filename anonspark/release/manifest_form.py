@@ -106,6 +106,7 @@ class _Warning(_Part):
 class _Attribute(_Part):
     role: Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
     weight: float = 1.0
+    range: Annotated[list[int | float | str], Field(min_length=2, max_length=2)] | None = None
     order: list[str] | None = None
     hierarchy: str | dict[str, Any] | None = None
 
@@ -179,7 +180,7 @@ class _Manifest(_Part):
 # What is there by its nature only: a hierarchy of an attribute that has one.
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
-    "_Attribute": {"order", "weight"},
+    "_Attribute": {"order", "range", "weight"},
     "_CodedAttribute": {"hierarchy"},
     "_Manifest": {"chosen_model", "coding", "input_version", "recipient"},
     # Of releases that count people.

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.kinds import Kind
+from anonspark.core.ranges import places_of_range
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 
@@ -148,6 +149,9 @@ class PublishedAttribute:
         ``date``, ``prefix`` with ``category``.
     weight : float
         What its loss counts.
+    ends : tuple of float, or None
+        Ends of the range that was declared: numbers, days, microseconds. None where it is that of
+        the original.
     """
 
     name: str
@@ -157,6 +161,7 @@ class PublishedAttribute:
     type: str | None = None
     rule: Rule | None = None
     weight: float = 1.0
+    ends: tuple[float, float] | None = None
 
     @property
     def is_category(self) -> bool:
@@ -177,7 +182,8 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
     Raises
     ------
     DataError
-        If the manifest's columns are not those of its quasi-identifiers.
+        If the manifest's columns are not those of its quasi-identifiers, or a range is not one of
+        them.
     """
     style, columns = manifest.style, manifest.quasi_identifier_columns
     attributes = []
@@ -206,9 +212,28 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
                 None if rule else described.get("type"),
                 rule,
                 float(configured.get("weight", 1.0)),
+                _declared_ends(described, configured),
             )
         )
     return tuple(attributes)
+
+
+def _declared_ends(
+    described: Mapping[str, Any], configured: Mapping[str, Any]
+) -> tuple[float, float] | None:
+    """Return the ends of a declared range; none with a hierarchy, whose leaves are counted."""
+    bounds = configured.get("range")
+    if bounds is None or described["kind"] in ("category", "boolean"):
+        return None
+    try:
+        single = described.get("type") == "float"
+        low, high = places_of_range(described["kind"], bounds, single=single)
+    except ValueError as error:
+        raise DataError(
+            f"manifest.json: configuration.attributes.{described['name']}.range is none of a "
+            f"{described['kind']}"
+        ) from error
+    return float(low), float(high)
 
 
 _KIND_OF_RULE: dict[Rule, Kind] = {

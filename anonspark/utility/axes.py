@@ -161,7 +161,9 @@ class Axis:
             intervals = region.intervals
         if intervals is None:
             values = self.domain.values
-            everything = [(float(values[0]), float(values[-1]))] if len(values) else []
+            own = (float(values[0]), float(values[-1])) if len(values) else None
+            declared = None if self.published is None else self.published.ends
+            everything = [ends for ends in (declared or own,) if ends is not None]
             missing = region.missing or not everything
             return Runs(joined_runs(everything, whole=self.whole), missing)
         ends = joined_runs((self._ends(interval) for interval in intervals), whole=self.whole)

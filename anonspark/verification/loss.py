@@ -37,8 +37,9 @@ class Loss:
     dm : int
         Discernibility metric: squared sizes of classes, and ``rows`` for each record left out.
     gcp_total : float or None
-        Records times the weighted sum of what their labels cover of each quasi-identifier's range
-        in the original. None unless all are numbers, dates or timestamps without a hierarchy.
+        Records times the weighted sum of what their labels cover of each quasi-identifier's range:
+        what was declared, else that in the original. None unless all are numbers, dates or
+        timestamps without a hierarchy.
     gcp : float or None
         The same per value, in [0, 1].
     """
@@ -114,7 +115,7 @@ def measure_loss(
         return Loss(rows, left_out, discernibility, None, None)
     total = 0.0
     for index, attribute in enumerate(attributes):
-        low, high = ends[index]
+        low, high = attribute.ends or ends[index]
         width = high - low
         penalty = _penalty_of_labels(release, attribute, width) + left_out
         total += attribute.weight * penalty

@@ -284,7 +284,7 @@ class TestWrongData:
     def test_order_that_lacks_values(self, refused_table: Refused) -> None:
         refused_table(
             people() | {"city": ["Kryptonitis", "Zebediah", "low", "high"] * 10},
-            "attributes.city.order: lacks 2 of the column's 4 values",
+            "attributes.city.order: lacks some of the column's values",
             attributes=declared("city", order=["low", "high"]),
         )
 
@@ -446,7 +446,7 @@ class TestWrongData:
         distance = "ordered" if kind == "order" else "hierarchical"
         refused_table(
             people() | {"disease": ["flu", "cold", "Kryptonitis", "cold"] * 10},
-            f"attributes.disease.{kind}: lacks 1 of the column's 3 different values",
+            f"attributes.disease.{kind}: lacks some of the column's different values",
             attributes=ATTRIBUTES | {"disease": {"role": "sensitive", **listed}},
             privacy={"t_closeness": {"attribute": "disease", "t": 0.5, "distance": distance}},
         )

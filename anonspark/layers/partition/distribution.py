@@ -312,7 +312,7 @@ def _sampling(rows: int, salt: int) -> Sampling | None:
 
 
 def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) -> Node:
-    nothing = (None,) * len(quasi_identifiers)
+    cells = [one.root_cell for one in quasi_identifiers]
     return Node(
         number=0,
         path=path,
@@ -324,8 +324,8 @@ def _root(quasi_identifiers: tuple[QuasiIdentifier, ...], rows: int, path: int) 
             else quasi_identifier.highest
             for quasi_identifier in quasi_identifiers
         ),
-        cell_low=nothing,
-        cell_high=nothing,
+        cell_low=tuple(low for low, _ in cells),
+        cell_high=tuple(high for _, high in cells),
     )
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,46 @@ import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.ranges import (
+    Bound,
+    UnfitRangeError,
+    day_of,
+    decimal_places,
+    number_of,
+    places_of_range,
+)
 from anonspark.engine.protocol import InputColumn
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.layers.prepare.hierarchies import match_hierarchy
 
 _LOGGER = logging.getLogger("anonspark")
 
 _MOST_DIGITS = 18
 _MOST_CATEGORIES = 1_000_000
+
+
+def require_fitting_ranges(columns: Sequence[InputColumn]) -> None:
+    """Check that values of the columns' types can have the ranges that are declared of them.
+
+    Raises
+    ------
+    ConfigurationError
+        With all problems at once.
+    """
+    problems = []
+    for column in columns:
+        # With a hierarchy the configuration itself says what the values are.
+        if column.attribute.range is None or column.attribute.hierarchy is not None:
+            continue
+        try:
+            places_of_range(column.kind, column.attribute.range)
+        except UnfitRangeError as error:
+            problems.append(
+                f"attributes.{column.name}.range: does not fit the column, whose kind is "
+                f"{column.kind}; expected {error}; correct or remove it, or declare the type"
+            )
+    if problems:
+        raise ConfigurationError(*problems)
 
 
 def require_sound_values(
@@ -156,17 +189,18 @@ def _describe_categories(
 ) -> QuasiIdentifier:
     """Return a quasi-identifier of texts: the order says which of them are near each other."""
     order: Sequence[str] | None = column.attribute.order
+    if column.attribute.range is not None and not _all_between(present, column.attribute.range):
+        raise _outside(column)
     hierarchy = match_hierarchy(column, present)
     if hierarchy is not None:
         order = hierarchy.leaves
         codes_of = {leaf: code for code, leaf in enumerate(order)}
         codes = sorted(codes_of[value] for value in present)
     elif order is not None:
-        unknown = set(present) - set(order)
-        if unknown:
+        if not set(present) <= set(order):
             raise DataError(
-                f"attributes.{column.name}.order: lacks {len(unknown)} of the column's "
-                f"{len(present)} values; list all of them, or name those that mean missing in "
+                f"attributes.{column.name}.order: lacks some of the column's "
+                "values; list all of them, or name those that mean missing in "
                 "input.missing_markers"
             )
         codes = sorted(order.index(value) for value in present)
@@ -183,6 +217,24 @@ def _describe_categories(
         weight=column.attribute.weight,
         hierarchy=hierarchy,
     )
+
+
+def _outside(column: InputColumn) -> DataError:
+    return DataError(
+        f"attributes.{column.name}.range: the column has values outside of it; expected none; "
+        "correct them, name those that mean missing in input.missing_markers, or widen the range"
+    )
+
+
+def _all_between(values: Sequence[str], bounds: Sequence[Bound]) -> bool:
+    """Return whether texts of numbers or days, as rules group them, are all in a range."""
+    read = day_of if isinstance(bounds[0], str) else Fraction
+    low, high = [day_of(one) if isinstance(one, str) else number_of(one) for one in bounds]
+    try:
+        return all(low <= read(value) <= high for value in values)
+    except UnfitRangeError:
+        # A day of a year with more than four digits.
+        return False
 
 
 def _describe_numbers(
@@ -208,7 +260,7 @@ def _describe_numbers(
             )
     else:
         lowest, highest = int(low), int(high)
-    return QuasiIdentifier(
+    described = QuasiIdentifier(
         column.name,
         column.kind,
         arrow_type,
@@ -217,3 +269,31 @@ def _describe_numbers(
         scale=scale,
         weight=column.attribute.weight,
     )
+    return described if column.attribute.range is None else _with_range(described, column)
+
+
+def _with_range(described: QuasiIdentifier, column: InputColumn) -> QuasiIdentifier:
+    """Return a quasi-identifier with the range that was declared in the place of its own."""
+    bounds: Sequence[Bound] = column.attribute.range or ()
+    single = described.arrow_type == pa.float32()
+    scale, kind = described.scale, described.kind
+    places = places_of_range(kind, bounds, single=single)
+    if kind == "decimal":
+        scale = max(scale, decimal_places(bounds))
+        places = [place * 10**scale for place in places]
+        if max(map(abs, places)) >= 10**_MOST_DIGITS:
+            raise DataError(
+                f"attributes.{column.name}.range: its bounds need more than {_MOST_DIGITS} digits; "
+                "cast the column to double, or choose bounds with fewer"
+            )
+    if kind == "float":
+        low, high = map(int, described.encode(pa.array(map(float, places), pa.float64())))
+    else:
+        low, high = map(int, places)
+    factor = 10 ** (scale - described.scale)
+    is_empty = described.lowest > described.highest
+    if not is_empty and not (
+        low <= described.lowest * factor and described.highest * factor <= high
+    ):
+        raise _outside(column)
+    return replace(described, lowest=low, highest=high, scale=scale, range_declared=True)

@@ -143,12 +143,8 @@ def _in_order(
     if None in texts:
         listed.append(None)
     places = {value: place for place, value in enumerate(listed)}
-    lacking = len({value for value in texts if value not in places})
-    if lacking:
-        raise DataError(
-            f"{where}: lacks {lacking:,} of the column's {len(texts):,} different values; list all "
-            "of them"
-        )
+    if not places.keys() >= set(texts):
+        raise DataError(f"{where}: lacks some of the column's different values; list all of them")
     in_order = np.zeros(len(listed), np.int64)
     for value, count in zip(texts, counts.tolist(), strict=True):
         in_order[places[value]] += count

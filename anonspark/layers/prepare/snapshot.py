@@ -23,6 +23,7 @@ from anonspark.layers.prepare.hierarchies import read_hierarchies
 from anonspark.layers.prepare.inspection import (
     describe_quasi_identifier,
     require_enough_rows,
+    require_fitting_ranges,
     require_sound_values,
 )
 from anonspark.layers.prepare.people import with_people
@@ -145,6 +146,7 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     # First of all: a bad file fails before the input is opened, which may read it to infer types.
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = engine.open_input(configuration, hierarchies)
+    require_fitting_ranges(opened.columns)
     found = opened.inspect()
     require_sound_values(found, opened.columns, configuration)
     kept = Rows(opened.kept)
@@ -194,6 +196,7 @@ def take_snapshot(
     """
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = (open_input or engine.open_input)(configuration, hierarchies)
+    require_fitting_ranges(opened.columns)
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)

@@ -134,6 +134,14 @@ CASES: dict[str, dict[str, Any]] = {
             "diagnosis": "sensitive",
         },
     },
+    "ranges": {
+        "model": {"name": "su-mondrian", "span": "cell", "rho": 2},
+        "attributes": {
+            **ATTRIBUTES,
+            "birth_date": {"role": "quasi_identifier", "range": ["1850-01-01", "2030-12-31"]},
+            "body_mass_index": {"role": "quasi_identifier", "range": [5, 99.5]},
+        },
+    },
     "orc": {"model": {"name": "smondrian"}, "output": {"format": "orc"}},
 }
 

@@ -319,7 +319,7 @@ attributes.age: {type: number}
   attributes.age.role: missing; expected KINDS; add it
 attributes.age: [sensitive]
   attributes.age: found a list; expected KINDS or a mapping with the keys 'role', 'type', 'order',
-    'weight', 'hierarchy'
+    'range', 'weight', 'hierarchy'
 attributes.b: {role: quasi_identifier, order: []}
   attributes.b.order: found an empty list; expected a non-empty list of texts or null
 attributes.b: {role: quasi_identifier, order: [a, 2]}
