@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         anonymize,
         distribute,
         select,
+        union,
         verify,
         verify_together,
     )
@@ -31,6 +32,7 @@ __all__ = [
     "anonymize",
     "distribute",
     "select",
+    "union",
     "verify",
     "verify_together",
 ]

@@ -11,6 +11,7 @@ from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
+from anonspark.holders.union import Union
 from anonspark.selection.writing import Selection
 from anonspark.verification.claims import Roles
 from anonspark.verification.pair_relation import Statement
@@ -24,6 +25,7 @@ __all__ = [
     "anonymize",
     "distribute",
     "select",
+    "union",
     "verify",
     "verify_together",
 ]
@@ -202,6 +204,54 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     """
     found: Selection = _functions_for(table).select(table, config, run_id)
     return found
+
+
+def union(
+    releases: Sequence[str | Release[Any]],
+    out: str,
+    *,
+    holder_column: str | None = None,
+    seed: int | None = None,
+) -> Union:
+    """Publish releases of several holders, who follow one coding, as one, and prove that anew.
+
+    Parameters
+    ----------
+    releases : sequence of (str or Release)
+        At least two: directories, or what :func:`anonymize` returned.
+    out : str
+        Directory of the union, where nothing is yet.
+    holder_column : str or None
+        Name of a column that tells who held a record, by the name of the release's directory. Each
+        class is then of one holder. None tells nobody.
+    seed : int or None
+        Key of the order of the records, 64 bits, signed; a secret. None draws one.
+
+    Returns
+    -------
+    Union
+        ``path``, ``parts``, ``summary``, ``privacy``, ``risk`` and ``warnings``.
+
+    Raises
+    ------
+    ConfigurationError
+        If releases do not fit together, or something is at ``out``.
+    DataError
+        If a release is not complete.
+    GuaranteeError
+        If a release does not keep its promise, or the union not that of the coding.
+    PublishingError
+        If the union cannot be written.
+
+    Notes
+    -----
+    The work of ``anonspark union``: see :func:`anonspark.holders.union.unite`.
+    """
+    paths = [one.path if isinstance(one, Release) else one for one in releases]
+    choice = choose_engine("auto", Work(tuple(paths), (out,)), None)
+    functions: Any = importlib.import_module(f"anonspark.api.{choice.name}")
+    made: Union = functions.union(paths, out, holder_column, seed)
+    return made
 
 
 def verify(

@@ -19,6 +19,7 @@ from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError, exit_code_of
+from anonspark.holders.union import Union, unite
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
@@ -193,6 +194,11 @@ def verify(
 def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
     """Attack releases together; see :func:`anonspark.api.verify_together`."""
     return audit_releases(LocalEngine(), paths, attack=attack)
+
+
+def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
+    """Publish releases as one; see :func:`anonspark.api.union`."""
+    return unite(LocalEngine(), paths, out, holder_column=holder_column, seed=seed)
 
 
 def _optional(engine: LocalEngine, table: Frame | None) -> Table | None:

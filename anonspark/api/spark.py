@@ -30,6 +30,7 @@ from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import open_session, require_classic
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
 from anonspark.errors import ConfigurationError, exit_code_of
+from anonspark.holders.union import Union, unite
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
@@ -279,6 +280,12 @@ def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
     """Attack releases together; see :func:`anonspark.api.verify_together`."""
     with open_session() as spark, _TURN, our_settings(spark):
         return audit_releases(SparkEngine(spark), paths, attack=attack)
+
+
+def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
+    """Publish releases as one; see :func:`anonspark.api.union`."""
+    with open_session() as spark, _TURN, our_settings(spark), writing_settings(spark):
+        return unite(SparkEngine(spark), paths, out, holder_column=holder_column, seed=seed)
 
 
 def verify(

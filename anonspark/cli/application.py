@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from anonspark.engine.choice import Choice, EngineName, Work
     from anonspark.engine.protocol import Engine
     from anonspark.engine.spark.engine import SparkEngine
+    from anonspark.holders.union import Union
     from anonspark.pipeline.plan import Checked, Plan
     from anonspark.pipeline.released import Release
     from anonspark.recipients.distribute import Distribution
@@ -768,6 +769,56 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
         show_look(_OUT, found)
     else:
         show_distribution(_OUT, found)
+
+
+@application.command()
+def union(
+    releases: Annotated[
+        list[str],
+        typer.Argument(metavar="RELEASE ..", help="Directories of releases of one coding."),
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="PATH", help="Directory of the union; must not exist.")
+    ],
+    holder_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Tell in a column of this name who held a record: the name of the release's "
+            "directory. Each part then keeps its own classes.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Key of the order of the records; drawn at random if not given."
+        ),
+    ] = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Publish releases of several holders as one, and prove that anew."""
+    from anonspark.cli.holders_display import show_union
+    from anonspark.engine.choice import Work
+    from anonspark.engine.choice import engine_name as engine_called
+
+    progress = _LOG.get().follow(quiet=quiet)
+
+    def make(engine: Engine) -> Union:
+        from anonspark.holders.union import unite
+
+        return unite(
+            engine, releases, out, holder_column=holder_column, seed=seed, progress=progress
+        )
+
+    work = Work(tuple(releases), (out,))
+    made = work_with_engine(engine_called(engine_name), work, master, make)
+    if as_json:
+        print_json(made.as_dict())
+    else:
+        show_union(_OUT, made)
 
 
 @application.command("report")

@@ -76,6 +76,11 @@ def apply_mapping(
             f"{_KEY}: found no release at {path} (it has no {MANIFEST}); check the path"
         )
     manifest = read_manifest(engine.files, path)
+    if manifest.parts:
+        raise ConfigurationError(
+            f"{_KEY}: the release is a union, whose parts each had a mapping of their own; name "
+            "one of them"
+        )
     _require_alike(manifest, quasi_identifiers)
     if str(manifest.configuration["model"]["name"]) in ("full-domain", "rho-gain"):
         return AppliedMapping(quasi_identifiers, _recoding(engine, manifest, options, path))

@@ -177,6 +177,60 @@ class _Manifest(_Part):
     files: list[_File] = []
 
 
+class _UnionInput(_Part):
+    missing_markers: list[str]
+
+
+class _UnionConfigured(_Part):
+    """What a union has of a configuration: no run made it."""
+
+    input: _UnionInput
+    attributes: dict[str, _Attribute]
+    missing: Literal["drop", "error", "category"]
+    evaluate: dict[str, Any]
+    privacy: _Privacy
+    output: _Output
+
+
+class _UnionFingerprints(_Part):
+    output: str
+
+
+class _UnionPublished(_Part):
+    rows: Count
+    sensitive_values: dict[str, Count]
+    columns: list[str]
+    quasi_identifier_columns: list[str]
+    quasi_identifiers: list[_QuasiIdentifier]
+
+
+class _PartOfUnion(_Part):
+    run_id: str
+    output_fingerprint: str
+    rows: Count
+    privacy: dict[str, Any]
+    holder: str | None
+
+
+class _Union(_Part):
+    """The manifest of a union of releases."""
+
+    form: Literal[2]
+    run_id: str
+    started: str
+    seconds: dict[str, Annotated[float, Field(ge=0)]]
+    versions: _Versions
+    configuration: _UnionConfigured
+    coding: _Coding
+    holder_column: str | None
+    parts: Annotated[list[_PartOfUnion], Field(min_length=2)]
+    fingerprints: _UnionFingerprints
+    published: _UnionPublished
+    summary: dict[str, Any]
+    warnings: list[_Warning]
+    files: list[_File]
+
+
 # What is there by its nature only: a hierarchy of an attribute that has one.
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
@@ -219,8 +273,10 @@ def manifest_problems(manifest: object) -> list[str]:
     """
     if not isinstance(manifest, dict):
         return ["expected a mapping with the keys that anonspark writes"]
+    is_union = "parts" in manifest
+    parsed: _Manifest | _Union
     try:
-        parsed = _Manifest.model_validate(manifest)
+        parsed = (_Union if is_union else _Manifest).model_validate(manifest)
     except ValidationError as error:
         return [
             f"{key_path(_location(detail['loc']))}: expected "
@@ -236,12 +292,12 @@ def manifest_problems(manifest: object) -> list[str]:
         problems += [
             f"seconds.{stage}: the key is missing"
             for stage in _STAGES
-            if "seconds" in manifest and stage not in parsed.seconds
+            if "seconds" in manifest and stage not in parsed.seconds and not is_union
         ]
     # Another version may have other figures and options.
     is_ours = is_whole and parsed.versions.anonspark == __version__
-    problems += _summary_problems(parsed.summary, is_ours=is_ours)
-    if is_ours:
+    problems += _summary_problems(parsed.summary, is_ours=is_ours, is_union=is_union)
+    if is_ours and not is_union:
         problems += _configuration_problems(manifest["configuration"])
     return problems[:_MOST_PROBLEMS]
 
@@ -268,7 +324,7 @@ def _absent(part: _Part, place: Location) -> Iterator[Location]:
                     yield from _absent(one, (*place, name, key))
 
 
-def _unsound_files(manifest: _Manifest) -> Iterator[str]:
+def _unsound_files(manifest: _Manifest | _Union) -> Iterator[str]:
     """Find paths that lead out of the release, or are listed twice."""
     seen = set()
     for place, file in enumerate(manifest.files):
@@ -298,7 +354,9 @@ _SUMMARY = tuple(
 _NEVER_NULL = ("k", "rows_published", "published_classes", "published_min_class_size")
 
 
-def _summary_problems(summary: Mapping[str, Any], *, is_ours: bool) -> Iterator[str]:
+def _summary_problems(
+    summary: Mapping[str, Any], *, is_ours: bool, is_union: bool
+) -> Iterator[str]:
     for figure in _SUMMARY:
         name = figure.name
         if name not in summary:
@@ -307,7 +365,8 @@ def _summary_problems(summary: Mapping[str, Any], *, is_ours: bool) -> Iterator[
             continue
         value = summary[name]
         if figure.type == "string":
-            sound, expected = isinstance(value, str), "a text"
+            # No model made a union.
+            sound, expected = isinstance(value, str) or (is_union and value is None), "a text"
         else:
             types = (int, float) if figure.type == "double" else (int,)
             sound = isinstance(value, types) and not isinstance(value, bool)

@@ -39,7 +39,8 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     """
     described = manifest.input
     told = _format_of_name(path)
-    if not described or (told is not None and told != described["format"]):
+    # A union says nothing of tables that it was not made of.
+    if "format" not in described or (told is not None and told != described["format"]):
         return open_by_suffix(engine, path, key)
     wanted = WantedColumns(
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},

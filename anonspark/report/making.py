@@ -51,7 +51,7 @@ def make_report(
     DataError
         If there is no complete release, or the original lacks columns.
     ConfigurationError
-        If a hierarchy or population that the release names cannot be read.
+        If a hierarchy or population that the release names cannot be read, or it is a union.
 
     Notes
     -----
@@ -61,6 +61,11 @@ def make_report(
     """
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
+    if manifest.parts:
+        raise ConfigurationError(
+            f"{release}: is a union of releases, of which no run measured what it loses; make the "
+            "report of each part, and prove the union with: anonspark verify"
+        )
     claim = claim_of_manifest(engine, release, manifest, matched=True)
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
-from anonspark.errors import DataError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim, Roles
@@ -35,6 +35,8 @@ from anonspark.verification.sensitive_figures import (
     measure_sensitive,
 )
 from anonspark.verification.units import measure_units
+
+_HOLDER, _RECORDS = "holder", "records"
 
 
 def verify_release(
@@ -119,6 +121,11 @@ def audit_opened(
 ) -> Verification:
     """Measure what an opened release keeps of its promise; see :func:`audit_release`."""
     described = opened.manifest or Manifest({})
+    if original is not None and described.parts:
+        raise ConfigurationError(
+            f"--original: {opened.path} is a union, which has no original; verify each of its "
+            "parts beside its own"
+        )
     if opened.manifest is None and opened.configuration is not None:
         described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})
     tables = {}
@@ -180,6 +187,7 @@ def audit_table(
     presence = _presence(labels)
     if presence is not None and claim.privacy.delta_presence is not None:
         failures += broken_presence(presence, claim.privacy.delta_presence)
+    failures += _misheld(data, claim)
     failures += _miscounted(
         data, claim, published, sensitive, presence, of_people=of_people is not None
     )
@@ -282,6 +290,15 @@ def _miscounted(
         presence if same else None,
         {one.attribute: one.values for one in sensitive.figures},
     )
+
+
+def _misheld(data: Table, claim: Claim) -> list[str]:
+    """Tell whether the column of holders has other holders than the parts of a union."""
+    if claim.holder is None or claim.statements is None:
+        return []
+    counted = data.select({_HOLDER: claim.holder}).add_up([_HOLDER], count=_RECORDS)
+    found = counted.gather(len(claim.statements.manifest["parts"]) + 1).to_pylist()
+    return claim.statements.misheld({row[_HOLDER]: row[_RECORDS] for row in found})
 
 
 def _unwanted_columns(data: Table, claim: Claim, where: str) -> list[str]:

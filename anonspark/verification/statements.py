@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from anonspark.config.coding import coding_privacy
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.core.figures import TABLES
@@ -30,6 +31,9 @@ from anonspark.verification.risk import attacks, attacks_with_population, risk_r
 from anonspark.verification.units import K_UNITS
 
 Row = Mapping[str, Any]
+
+_OF_UNIONS = ("summary", "privacy", "risk")
+"""The tables of metrics that a union has; the others tell of a run."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -144,13 +148,14 @@ class Statements:
             found += [
                 f"{self.release}/metrics/{name}: is not there; restore the release or publish it "
                 "again"
-                for name in (*TABLES, "classes")
+                for name in (_OF_UNIONS if "parts" in self.manifest else (*TABLES, "classes"))
                 if name not in self.tables and name not in self.unread
             ]
         return found + list(
             self._told(
                 (
                     *self._of_configuration(),
+                    *self._of_parts(),
                     *self._of_figures(),
                     *self._of_gates(),
                     *self._of_summary_table(),
@@ -210,6 +215,18 @@ class Statements:
             )
         )
 
+    def misheld(self, rows: Mapping[str | None, int]) -> list[str]:
+        """Tell whether a union has records of others than its parts, in one sentence at most.
+
+        Parameters
+        ----------
+        rows : mapping of str or None to int
+            Records that were counted for each holder.
+        """
+        said = {part["holder"]: part["rows"] for part in self.manifest["parts"]}
+        same = _Said("parts (rows of each holder)", said == dict(rows), True, "a count in data")
+        return list(self._told([same]))
+
     def _told(self, claims: Iterable[_Said]) -> Iterator[str]:
         for one in claims:
             if _same(one.found, one.expected):
@@ -252,6 +269,32 @@ class Statements:
             keys = sorted({f"configuration.privacy.{one.type.key}" for one in distances})
             source = " and ".join(keys)
             yield _Said("published.sensitive_values", there, sorted(needed), source)
+
+    def _of_parts(self) -> Iterator[_Said]:
+        """Compare what a union says of itself with its coding and its parts."""
+        parts = self.manifest.get("parts")
+        if parts is None:
+            return
+        configured, document = self.manifest["configuration"], self.manifest["coding"]["document"]
+        holder = self.manifest["holder_column"]
+        source = "coding.document"
+        agreed = coding_privacy(document)
+        yield _Said("configuration.privacy", self.privacy == agreed, True, source)
+        for key, found in (
+            ("missing", configured["missing"]),
+            ("style", configured["output"]["style"]),
+        ):
+            yield _Said(f"configuration ({key})", found, document.get(key), source)
+        roles = [(one["name"], one.get("role")) for one in document["attributes"]]
+        if holder is not None:
+            roles.append((holder, "quasi_identifier"))
+        found = [(name, one["role"]) for name, one in configured["attributes"].items()]
+        yield _Said("configuration.attributes", found, roles, f"{source} and holder_column")
+        rows = sum(part["rows"] for part in parts)
+        yield _Said("published.rows", self.manifest["published"]["rows"], rows, "parts")
+        told = len({part["holder"] for part in parts if part["holder"] is not None})
+        expected = 0 if holder is None else len(parts)
+        yield _Said("parts (different holders)", told, expected, "holder_column")
 
     def _of_figures(self) -> Iterator[_Said]:
         """Compare the summary with the other sections of the manifest."""

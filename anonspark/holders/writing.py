@@ -1,0 +1,262 @@
+"""The records of a union: where each stands tells nothing of the part that it came from.
+
+Classes are divided among files, and ordered in them, by a keyed hash of what is published of their
+quasi-identifiers; inside of a class the order is that of a keyed hash of the whole record. So the
+same records give the same files, whoever held which of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.columns import published_column
+from anonspark.engine.files import PublishedFile
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+from anonspark.layers.partition.distribution import (
+    SENT,
+    Addressed,
+    pack_by_task,
+    received_tables,
+)
+from anonspark.layers.publish.division import Division, files_for
+from anonspark.layers.publish.staging import Staging
+from anonspark.staged.dictionaries import put_together, with_dictionaries, without_dictionaries
+from anonspark.staged.records import bytes_of
+
+_NAME, _CONTENT = "class_name", "content"
+"""Keyed hashes of a record's class, and of all that is published of it."""
+
+_COPIES, _FILE = "copies", "file"
+"""How many equal records a row stands for, and the file that it was sent to; -1 for a record."""
+
+_RECORDS = "records"
+
+# What a file takes on the disk, to what its records take in memory, at most as a rule.
+_COMPRESSION = 4
+
+# What the records of a row group take before they are encoded: it travels as one value.
+_ROW_GROUP_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class _MoreThan:
+    """Keeps the counts that are larger than one."""
+
+    most: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.filter(pa.array(batch.column(_RECORDS).to_numpy() > self.most))
+
+
+@dataclass(frozen=True)
+class _Among:
+    """Keeps the hashes of records of some classes."""
+
+    names: tuple[int, ...]
+
+    def __call__(self, batches: Batches) -> Batches:
+        names = np.array(self.names, np.int64)
+        for batch in batches:
+            yield batch.filter(pa.array(np.isin(batch.column(_NAME).to_numpy(), names)))
+
+
+@dataclass(frozen=True)
+class _SendToFiles:
+    """Sends records to the tasks that make the files.
+
+    Parameters
+    ----------
+    division : Division
+    equal : frozenset of (int, int)
+        Class and content of records of which more are equal than stay together in a file. Of these
+        a batch sends one row to each file, with their number.
+    """
+
+    division: Division
+    equal: frozenset[tuple[int, int]]
+
+    def __call__(self, batches: Batches) -> Batches:
+        yield from pack_by_task(self._addressed(batches), self.division.files)
+
+    def _addressed(self, batches: Batches) -> Iterator[Addressed]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            table = with_dictionaries(pa.Table.from_batches([batch]))
+            names, contents = (table.column(one).to_numpy() for one in (_NAME, _CONTENT))
+            shared = self._shared(names, contents)
+            alone = np.flatnonzero(~shared)
+            if len(alone):
+                files = self.division.files_of(names[alone], contents[alone], 0)
+                ones, none = np.ones(len(alone), np.int64), np.full(len(alone), -1, np.int32)
+                yield Addressed(_with(table.take(pa.array(alone)), ones, none), files)
+            if shared.any():
+                yield self._for_all_files(table, names, contents, np.flatnonzero(shared))
+
+    def _shared(
+        self, names: npt.NDArray[np.int64], contents: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        if not self.equal:
+            return np.zeros(len(names), bool)
+        known = np.array(sorted(self.equal), np.int64)
+        maybe = np.isin(names, known[:, 0]) & np.isin(contents, known[:, 1])
+        for place in np.flatnonzero(maybe).tolist():
+            maybe[place] = (int(names[place]), int(contents[place])) in self.equal
+        return maybe
+
+    def _for_all_files(
+        self,
+        table: pa.Table,
+        names: npt.NDArray[np.int64],
+        contents: npt.NDArray[np.int64],
+        places: npt.NDArray[np.int64],
+    ) -> Addressed:
+        order = places[np.lexsort((contents[places], names[places]))]
+        starts = _starts(names[order], contents[order])
+        copies = np.diff(starts, append=len(order))
+        number = self.division.files
+        files = np.tile(np.arange(number, dtype=np.int32), len(starts))
+        rows = table.take(pa.array(np.repeat(order[starts], number)))
+        return Addressed(_with(rows, np.repeat(copies, number), files), files)
+
+
+@dataclass(frozen=True)
+class _InOrder:
+    """Puts the records of a task's file in order, and gives their columns the published names.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the release.
+    files : int
+    most_bytes : int
+        What the records take that are handed over together.
+    """
+
+    schema: pa.Schema
+    files: int
+    most_bytes: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        tables = list(received_tables(batches))
+        if not tables:
+            return
+        records = put_together(tables)
+        names, contents, copies, files = (
+            records.column(one).to_numpy() for one in (_NAME, _CONTENT, _COPIES, _FILE)
+        )
+        order = np.lexsort((contents, names))
+        # Rows that stand for equal records came from several batches; all others are records.
+        starts = _starts(names[order], contents[order], files[order] >= 0)
+        order, totals = order[starts], np.add.reduceat(copies[order], starts)
+        share = totals // self.files + (files[order] < totals % self.files)
+        repeats = np.where(files[order] >= 0, share, totals)
+        records = records.select([published_column(place) for place in range(len(self.schema))])
+        records = records.take(pa.array(order)).combine_chunks()
+        step = max(self.most_bytes * len(records) // max(bytes_of(records), 1), 1)
+        places = np.repeat(np.arange(len(records)), repeats)
+        for start in range(0, len(places), step):
+            own = records.take(pa.array(places[start : start + step]))
+            named = without_dictionaries(own).rename_columns(self.schema.names)
+            yield from named.combine_chunks().to_batches()
+
+
+def _with(
+    records: pa.Table, copies: npt.NDArray[np.int64], files: npt.NDArray[np.int32]
+) -> pa.Table:
+    return records.append_column(_COPIES, pa.array(copies)).append_column(_FILE, pa.array(files))
+
+
+def _starts(
+    names: npt.NDArray[np.int64],
+    contents: npt.NDArray[np.int64],
+    together: npt.NDArray[np.bool_] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Return where equal pairs begin, in order; where they are not together each is one."""
+    first = np.ones(len(names), bool)
+    first[1:] = (names[1:] != names[:-1]) | (contents[1:] != contents[:-1])
+    if together is not None:
+        first |= ~together
+    return np.flatnonzero(first)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How large a union is.
+
+    Parameters
+    ----------
+    rows : int
+    stored : int
+        Bytes of its parts on the disk.
+    largest : int
+        Records of its largest class, at most.
+    """
+
+    rows: int
+    stored: int
+    largest: int
+
+
+def write_union(
+    table: Table, by: Sequence[str], extent: Extent, key: int, staging: Staging
+) -> list[PublishedFile]:
+    """Write the records of a union to the directory ``data`` of a release, as Parquet.
+
+    Parameters
+    ----------
+    table : Table
+        The records of all parts.
+    by : sequence of str
+        Columns that form classes.
+    extent : Extent
+    key : int
+        Of the hashes that order the records; 64 bits, signed, and secret.
+    staging : Staging
+        Of the release.
+
+    Returns
+    -------
+    list of PublishedFile
+
+    Notes
+    -----
+    One job with one shuffle of all records. Where a class may be too large for a file, one with a
+    shuffle of class sizes; where one is, another that counts equal records of such classes.
+    """
+    schema = pa.schema([field.with_nullable(True) for field in table.schema])
+    names = schema.names
+    numbered = table.select({published_column(place): name for place, name in enumerate(names)})
+    hashed = numbered.with_hashes(
+        {
+            _NAME: [published_column(names.index(name)) for name in by],
+            _CONTENT: numbered.schema.names,
+        },
+        key,
+    )
+    files, most = files_for(extent.rows, extent.stored * _COMPRESSION)
+    large: tuple[int, ...] = ()
+    equal: frozenset[tuple[int, int]] = frozenset()
+    if files > 1 and extent.largest > most:
+        large = tuple(_many(hashed.select([_NAME]), most)[_NAME].to_pylist())
+    if large:
+        among = hashed.select([_NAME, _CONTENT])
+        found = _many(among.map_batches(_Among(large), among.schema), most)
+        equal = frozenset(zip(found[_NAME].to_pylist(), found[_CONTENT].to_pylist(), strict=True))
+    division = Division(files, most, large, {})
+    sent = hashed.send(_SendToFiles(division, equal), SENT, files)
+    ordered = sent.map_batches(_InOrder(schema, files, _ROW_GROUP_BYTES), schema)
+    return ordered.publish("parquet", staging.release, "data", staging.written).files
+
+
+def _many(hashes: Table, most: int) -> pa.Table:
+    """Return the hashes of which there are more than so many, which are few."""
+    counted = hashes.add_up(hashes.schema.names, count=_RECORDS)
+    return counted.map_batches(_MoreThan(most), counted.schema).gather()

@@ -1,0 +1,119 @@
+"""What classes of holders satisfy, their union does: against slow references, on random tables."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import TypeAlias
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.config.privacy import PrivacyOptions
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.verification.audit import audit_table
+from anonspark.verification.claims import Claim
+
+Record: TypeAlias = tuple[str, str]
+Classes: TypeAlias = dict[str, Counter[str]]
+
+ABOUT = {"attribute": "illness"}
+PRIVACY = {
+    "k": 1,
+    "l_diversity": [
+        ABOUT | {"l": 2},
+        ABOUT | {"l": 2, "kind": "entropy"},
+        ABOUT | {"l": 2, "kind": "recursive", "c": 3.0},
+    ],
+    "alpha_k_anonymity": ABOUT | {"alpha": 1.0},
+    "t_closeness": ABOUT | {"t": 1.0, "distance": "equal"},
+}
+
+
+def classes_of(records: Iterable[Record]) -> Classes:
+    found: Classes = {}
+    for town, illness in records:
+        found.setdefault(town, Counter())[illness] += 1
+    return found
+
+
+def distance(one: Counter[str], other: Counter[str]) -> Fraction:
+    """Half of the differences of shares."""
+    return (
+        sum(
+            (
+                abs(Fraction(one[value], one.total()) - Fraction(other[value], other.total()))
+                for value in one | other
+            ),
+            Fraction(0),
+        )
+        / 2
+    )
+
+
+def exponential_of_entropy(values: Counter[str]) -> float:
+    shares = [count / values.total() for count in values.values()]
+    return math.exp(-sum(share * math.log(share) for share in shares))
+
+
+def ratio(values: Counter[str]) -> float:
+    """What c of recursive (c, 2)-diversity has to exceed."""
+    first, *others = sorted(values.values(), reverse=True)
+    return first / sum(others) if others else math.inf
+
+
+def largest_share(values: Counter[str]) -> Fraction:
+    return Fraction(max(values.values()), values.total())
+
+
+parts = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from("xyz"), st.sampled_from(["flu", "gout", "ulcer"])),
+        min_size=1,
+        max_size=12,
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@settings(max_examples=60)
+@given(parts)
+def test_criteria_of_a_union(held: Sequence[Sequence[Record]]) -> None:
+    records = [record for own in held for record in own]
+    towns, illnesses = zip(*records, strict=True)
+    table = pa.table({"town": list(towns), "illness": list(illnesses)})
+    claim = Claim(PrivacyOptions.model_validate(PRIVACY), ["town"], ("town",))
+    proof = audit_table(LocalEngine().table(table), claim)
+    figures = {one.criterion.kind: one.measured for one in proof.criteria}
+    each = [values for own in held for values in classes_of(own).values()]
+    # Whatever bound all parts keep, the union keeps.
+    assert proof.published.rows == len(records)
+    assert proof.published.smallest >= min(values.total() for values in each)
+    assert figures["distinct"] >= min(len(values) for values in each)
+    assert figures["entropy"] >= min(map(exponential_of_entropy, each)) - 1e-9
+    assert figures["recursive"] <= max(map(ratio, each)) + 1e-9
+    assert figures["alpha"] <= max(map(largest_share, each)) + 1e-9
+    # But for closeness, which is beside another distribution, and then as far as both differ.
+    whole = Counter(illnesses)
+    needed = max(distance(values, whole) for values in classes_of(records).values())
+    assert figures["equal distance"] == pytest.approx(float(needed))
+    own = [Counter(illness for _, illness in one) for one in held]
+    within = max(
+        distance(values, of_part)
+        for one, of_part in zip(held, own, strict=True)
+        for values in classes_of(one).values()
+    )
+    apart = max(distance(one, other) for one, other in combinations(own, 2))
+    assert needed <= within + apart
+
+
+def test_the_example_of_two_holders() -> None:
+    north, south = Counter(flu=9, gout=1), Counter(flu=1, gout=9)
+    assert distance(north, north) == distance(south, south) == 0
+    assert distance(north, north + south) == Fraction(2, 5)
