@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from scipy.stats import spearmanr
 
 from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare
@@ -133,15 +134,35 @@ def printed(what: str, row: Mapping[str, Any]) -> dict[str, str]:
     return {"release": what, **figures}
 
 
-def print_table(title: str, table: Iterator[tuple[str, Mapping[str, Any]]]) -> None:
-    """Print a Markdown table."""
+def print_table(
+    title: str, table: Iterator[tuple[str, Mapping[str, Any]]]
+) -> list[Mapping[str, Any]]:
+    """Print a Markdown table, and return the rows of its releases."""
+    found = []
     for number, (what, row) in enumerate(table):
         figures = printed(what, row)
         if number == 0:
             majority = row["accuracy_majority"]
             print(f"\n{title}; the most frequent class alone: accuracy {majority:.4f}\n")
             print("| " + " | ".join(figures) + " |\n|" + " --- |" * len(figures))
+        else:
+            found.append(row)
         print("| " + " | ".join(figures.values()) + " |", flush=True)
+    return found
+
+
+def print_correlations(releases: Sequence[Mapping[str, Any]]) -> None:
+    """Print how far losses and areas of the releases rank alike, by Spearman."""
+    print(f"\nRank correlations over {len(releases)} releases\n")
+    print("| | " + " | ".join(one.replace("_", " ") for one in LEARNERS) + " |")
+    print("|" + " --- |" * (len(LEARNERS) + 1))
+    for loss in ("association_loss", "gcp"):
+        found = [
+            spearmanr([row[loss] for row in releases], [row[f"roc_auc_{one}"] for row in releases])
+            for one in LEARNERS
+        ]
+        figures = " | ".join(f"{one.statistic:.2f}" for one in found)
+        print(f"| {loss.replace('_', ' ')} | {figures} |", flush=True)
 
 
 def privacy(engine: Engine, data: Path, folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -194,9 +215,13 @@ def main() -> None:
         engine: Engine = LocalEngine()
         if options.engine == "spark":
             engine = SparkEngine(stack.enter_context(open_session("local[2]")))
+        releases: dict[tuple[Any, ...], Mapping[str, Any]] = {}
         for name in options.tables:
             title, table = TABLES[name]
-            print_table(title, table(engine, options.data.resolve(), folder))
+            for row in print_table(title, table(engine, options.data.resolve(), folder)):
+                # One release is in both tables.
+                releases[row["classes"], row["gcp"]] = row
+        print_correlations(list(releases.values()))
 
 
 if __name__ == "__main__":

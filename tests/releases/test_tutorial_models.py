@@ -1,0 +1,56 @@
+"""The customers of docs/tutorial-models.md: files are written, commands run, figures compared."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from pages import followed
+from places import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "tutorial-models.md"
+
+# What sums of other processors may change.
+_CLOSE = 0.0005
+
+
+def lines_of(printed: str) -> list[list[str]]:
+    """Return the words of each line of a table or a sentence, without its frame."""
+    lines = [re.sub("[\u2500-\u257f]", " ", line).split() for line in printed.splitlines()]
+    # The last figure of a cell is its seconds.
+    return [line[:-1] if "k=" in " ".join(line) else line for line in lines if line]
+
+
+def agree(one: list[str], other: list[str]) -> bool:
+    """Return whether two lines have the same words, and figures that are close."""
+    return len(one) == len(other) and all(
+        left == right
+        or (
+            re.fullmatch(r"(\+-|[+-])?\d+\.\d+", left) is not None
+            and re.fullmatch(r"(\+-|[+-])?\d+\.\d+", right) is not None
+            and abs(float(left.removeprefix("+-")) - float(right.removeprefix("+-"))) <= _CLOSE
+        )
+        for left, right in zip(one, other, strict=True)
+    )
+
+
+def test_the_customers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setenv("COLUMNS", "200")
+    blocks = 0
+    for printed, expected in followed(PAGE, tmp_path, capsys):
+        blocks += 1
+        found = iter(lines_of(printed))
+        # All lines of the page are printed, in its order; others may lie between them.
+        for line in lines_of(expected):
+            assert any(agree(line, one) for one in found), line
+    assert blocks == 7
+    orders = (tmp_path / "arranged" / "orders.yaml").read_text(encoding="utf-8")
+    learned = re.findall(r"- (\w+)", orders)
+    declared = re.findall(r"order: \[(.*?)\]", (tmp_path / "arranged.yaml").read_text())
+    assert learned == [value for order in declared for value in order.split(", ")]
