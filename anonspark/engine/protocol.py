@@ -420,8 +420,15 @@ class Engine(Protocol):
         """
         ...
 
-    def open_source(self, configuration: Configuration) -> Table:
+    def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> Table:
         """Open the table that a configuration names, as it lies there.
+
+        Parameters
+        ----------
+        configuration : Configuration
+        for_tasks : bool
+            Whether columns that are chosen of it go to functions over batches: an engine whose rows
+            take a long way there may hand over files as a whole.
 
         Raises
         ------

@@ -143,7 +143,7 @@ def open_wanted(
     _require_sizes(settings, declared)
     if table is None:
         with engine.reading(settings.configuration.input.paths):
-            table = engine.open_source(settings.configuration)
+            table = engine.open_source(settings.configuration, for_tasks=True)
     schema = table.schema
     _require_columns(settings, schema, names)
     domains, problems = {}, []

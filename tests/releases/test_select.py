@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,8 @@ def test_the_best_are_chosen_and_nothing_exact_is_told(
     files = contents(tmp_path / "selection") | contents(tmp_path / "ledger")
     everything = shown.out + shown.err + caplog.text
     everything += "".join(own.decode("latin-1") for own in files.values() if own is not None)
+    # Digits of hashes may be any.
+    everything = re.sub(r"[0-9a-f]{32,}", "", everything)
     for planted in (str(ROWS), f"{ROWS:,}", str(PLANTED_RECORDS), PLANTED_VALUE):
         assert planted not in everything
     tables = tmp_path / "selection" / "tables"

@@ -71,7 +71,12 @@ class LocalEngine:
         """Return no options: the formats of local files keep no versions."""
         return {}
 
-    def open_source(self, configuration: Configuration) -> LocalTable:
+    def open_source(
+        self,
+        configuration: Configuration,
+        *,
+        for_tasks: bool = False,  # noqa: ARG002 - all is read in tasks
+    ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
         options = configuration.input
         wanted = WantedColumns(

@@ -33,6 +33,7 @@ from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import open_input
+from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
 from anonspark.engine.spark.tables import OpenedTable, open_table
@@ -75,9 +76,14 @@ class SparkEngine:
         with opening_table(options.paths, options.format, "input.path", "input"):
             return current_version(self.session, options.paths, options.format, options.options)
 
-    def open_source(self, configuration: Configuration) -> SparkTable:
+    def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> SparkTable:
         """Open the table that a configuration names, as it lies there."""
-        return self.wrap(self._opened(configuration).frame)
+        opened = self._opened(configuration)
+        if not for_tasks:
+            return self.wrap(opened.frame)
+        return SparkTable(
+            opened.frame, self, SourceFiles(opened.files, configuration.input.options)
+        )
 
     def _opened(self, configuration: Configuration) -> OpenedTable:
         # Of a look at the input that no run came of.

@@ -36,6 +36,7 @@ from anonspark.engine.spark.parquet_files import (
 )
 from anonspark.engine.spark.published_files import write_table
 from anonspark.engine.spark.raw_values import hashed_as, read_column
+from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.types import TEXT_TYPES
 from anonspark.engine.tasks import Batches
@@ -64,10 +65,13 @@ class SparkTable:
         over and taken back.
     engine : Engine
         That made it.
+    source : SourceFiles or None
+        The files of it, where columns that are chosen of it are read in tasks.
     """
 
     content: DataFrame | Made
     engine: Engine
+    source: SourceFiles | None = None
     _kept: bool = field(default=False, repr=False)
 
     def _of(self, content: DataFrame | Made) -> SparkTable:
@@ -196,6 +200,11 @@ class SparkTable:
             named = names if isinstance(names, Mapping) else {name: name for name in names}
             if set(named.values()) <= set(self.schema.names):
                 return self._of(self.content.select(named))
+        if self.source is not None and names:
+            named = names if isinstance(names, Mapping) else {name: name for name in names}
+            decoded = self.source.select(self.frame, named)
+            if decoded is not None:
+                return self._of(decoded)
         if isinstance(names, Mapping):
             columns = [sf.col(quoted(old)).alias(new) for new, old in names.items()]
             return self._of(self.frame.select(*columns))
