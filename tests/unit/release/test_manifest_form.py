@@ -40,7 +40,7 @@ CONFIGURATION = {
 
 
 SOMETIMES = (
-    *("rule_", "baseline_", "entropy", "kl_"),
+    *("rule_", "baseline_", "entropy", "kl_", "association_"),
     *("units", "smallest_units", "rows_requested", "rows_withheld"),
 )
 """How the names of figures begin that not every release has."""
