@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ MOST_VALUES = 1_000_000
 
 MOST_CLASSES = 100
 """Different values of the target at most."""
+
+_LOGGER = logging.getLogger("anonspark")
 
 Form = Literal["order", "hierarchy"]
 Counts = Mapping[str, Mapping[str, int]]
@@ -160,6 +163,11 @@ def arrange(
     One pass over the table, with a shuffle of the different pairs of values and classes of each
     task, which are collected. Of a selection its tables are collected.
     """
+    if configuration.agreed_coding is not None:
+        _LOGGER.warning(
+            "coding: nothing in a coding may be computed from data, and what is learned here tells "
+            "of this holder's; do not put it into the coding"
+        )
     least: int | None = configuration.privacy.k if min_records is None else min_records
     if selection is None:
         counts = _counts_of_table(engine, configuration, attributes, target)
@@ -429,7 +437,8 @@ def _as_yaml(found: Sequence[Arranged], target: str, least: int | None) -> str:
     head = (
         f"# Orders by {target}, {told}.\n"
         "# Read and correct them, then put them into a configuration. The order tells which\n"
-        "# values go with which class; test models on records that were not in this table.\n"
+        "# values go with which class; test models on records that were not in this table, and\n"
+        "# put it into no coding of several holders, for it tells of this one.\n"
     )
     orders = {"attributes": {one.name: {"order": list(one.values)} for one in found}}
     return head + yaml.safe_dump(orders, sort_keys=False, allow_unicode=True)

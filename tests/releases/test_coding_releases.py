@@ -190,9 +190,81 @@ def test_a_plan_takes_no_coding(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "base.coding: found a coding" in outcome.err
 
 
+def test_arranging_by_a_coding_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, with_coding(tmp_path))
+    options = ("--target", "diagnosis", "--attribute", "town", "--out", tmp_path / "arranged")
+    outcome = command(capsys, "arrange", path, *options)
+    assert outcome.code == 0
+    assert "do not put it into the coding" in outcome.err
+    assert "put it into no coding" in (tmp_path / "arranged" / "orders.yaml").read_text()
+
+
 def test_a_configuration_of_python(tmp_path: Path) -> None:
     document = with_coding(tmp_path)
     del document["input"], document["output"]
     with anonspark.anonymize(people(200, 3), document) as release:
         assert release.manifest["coding"]["name"] == "hospitals-2026"
         assert not release.verify().failures
+
+
+def test_rare_records_under_fixed_levels_are_left_out(tmp_path: Path) -> None:
+    """They count as suppressed, of whom a holder allows as many as it likes."""
+    attributes = {
+        "town": CODING["attributes"]["town"],
+        "birth_year": {
+            "role": "quasi_identifier",
+            "range": [1900, 2030],
+            "hierarchy": {"intervals": [10]},
+        },
+    }
+    levels = {"town": 0, "birth_year": 1}
+    coding = {"name": "fixed", "attributes": attributes, "privacy": {"k": 3}, "levels": levels}
+    document = with_coding(tmp_path, coding)
+    del document["model"]
+    # A class of three, and six of one.
+    table = {
+        "person": [f"P{number}" for number in range(9)],
+        "town": ["Adana"] * 3 + ["Bursa"] * 6,
+        "birth_year": [1950, 1951, 1952, *range(1960, 2020, 10)],
+    }
+    write_table(tmp_path / "own.parquet", table)
+    with pytest.raises(GuaranteeError, match="suppresses at most 0 of the 9 records"):
+        run(LocalEngine(), parse_configuration(document))
+    document["model"] = {"name": "full-domain", "suppression_limit": 1.0}
+    run(LocalEngine(), parse_configuration(document))
+    assert set(published(tmp_path / "release")["birth_year"].to_pylist()) == {"[1950-1960["}
+    found = summary(tmp_path / "release")
+    assert found["rows_published"] == 3
+    assert found["rows_left_out"] == 6
+    assert found["published_min_class_size"] == 3
+
+
+def test_levels_that_a_hierarchy_has_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attributes = {"town": CODING["attributes"]["town"]}
+    coding = {"name": "high", "attributes": attributes, "privacy": {"k": 3}, "levels": {"town": 3}}
+    document = with_coding(tmp_path, coding)
+    path = written(tmp_path, document | {"model": {"name": "full-domain"}})
+    outcome = command(capsys, "check", path)
+    assert outcome.code == 2
+    assert "but the hierarchy of the attribute has the levels 0 to 2" in outcome.err
+    outcome = command(capsys, "run", written(tmp_path, document))
+    assert outcome.code == 2
+    assert "by which 'full-domain' recodes" in outcome.err
+
+
+def test_values_of_no_order_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = with_coding(tmp_path)
+    table = people(300, 1)
+    sex = [*table["sex"].to_pylist()[:-1], "Zebediah"]
+    place = table.schema.get_field_index("sex")
+    write_table(tmp_path / "own.parquet", table.set_column(place, "sex", pa.array(sex)))
+    outcome = command(capsys, "run", written(tmp_path, document))
+    assert outcome.code == 3
+    (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
+    assert line.startswith("error: attributes.sex.order: lacks some of the column's values")
+    assert not any(sign.isdigit() for sign in line)
+    assert not (tmp_path / "release").exists()
