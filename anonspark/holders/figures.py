@@ -15,14 +15,8 @@ from anonspark.holders.form import Form
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
-from anonspark.release.manifest import versions, write_manifest
+from anonspark.release.manifest import NOT_PROTECTED, versions, write_manifest
 from anonspark.verification.result import Verification
-
-NOT_PROTECTED = (
-    "a person whose records two holders have is not protected by the union: the classes that the "
-    "person is in can be intersected (Ganta, Kasiviswanathan and Smith 2008)"
-)
-"""What no union can see, and all who read one must know."""
 
 Row = dict[str, Any]
 """A row of a table of metrics: column to figure, text or moment."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonspark.config import Attribute
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import type_name
 from anonspark.errors import ConfigurationError, GuaranteeError
@@ -18,8 +19,8 @@ from anonspark.verification.pair_relation import People, relation_of
 
 _INTEGERS = ("int", "uint")
 
-# Of a coding's attribute what a configuration says in the same words.
-_COMPARED = ("role", "type", "weight")
+# A manifest tells the order of a quasi-identifier by its fingerprint, a coding a file by its hash.
+_TOLD_OTHERWISE = {"order", "order_entries", "order_fingerprint", "hierarchy"}
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,12 @@ def _require_as_coded(part: Part) -> None:
     manifest, document = part.manifest, part.manifest.coding["document"]
     own = {name: one for name, one in manifest.attributes.items() if one["role"] != "identifier"}
     agreed = {one["name"]: one for one in document["attributes"]}
+    defaults = {name: field.default for name, field in Attribute.model_fields.items()}
     same = list(own) == list(agreed) and all(
-        attribute.get(key) == agreed[name].get(key, _DEFAULTS.get(key))
+        value == agreed[name].get(key, defaults.get(key))
         for name, attribute in own.items()
-        for key in _COMPARED
+        for key, value in attribute.items()
+        if key not in _TOLD_OTHERWISE
     )
     configured = manifest.configuration
     same = same and (manifest.style, configured.get("missing", "drop")) == (
@@ -164,9 +167,6 @@ def _require_as_coded(part: Part) -> None:
             f"{part.path}/{MANIFEST}: its configuration is not that of its coding; restore the "
             "release or publish it again"
         )
-
-
-_DEFAULTS: Mapping[str, Any] = {"type": None, "weight": 1.0}
 
 
 def _require_same_columns(first: Part, part: Part) -> None:

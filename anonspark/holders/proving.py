@@ -32,15 +32,16 @@ def prove_parts(
     Raises
     ------
     GuaranteeError
-        If one does not keep its promise, with what it does not keep.
+        If one does not keep its promise.
     """
     proofs = []
     for part, one in zip(parts, opened, strict=True):
         proof = audit_opened(engine, one)
         if proof.failures:
+            # What fails may be a count of few people, or the name of a column that is too many.
             raise GuaranteeError(
-                f"union: {part.path} does not keep its own promise; nothing was published:\n"
-                + "\n".join(proof.failures)
+                f"union: {part.path} does not keep its own promise; nothing was published; its "
+                f"holder has to put it right: anonspark verify {part.path} tells what is wrong"
             )
         proofs.append(proof)
     return proofs
@@ -91,6 +92,12 @@ def prove_union(engine: Engine, staged: Table, form: Form, expected: str, out: s
             f"{out}: the staged union holds other records than its parts: their files changed "
             "while they were read, or records were lost; nothing was published. Try again, and "
             "report it as a bug if that does not help"
+        )
+    if proof.published.smallest < form.privacy.k:
+        raise GuaranteeError(
+            f"{out}: a class of the union is smaller than k = {form.privacy.k} of the coding, so a "
+            "part was published with a smaller k; nothing was published; let its holder publish "
+            "again by the coding"
         )
     advice = [text for one in proof.criteria if (text := _advice(one, form)) is not None]
     if proof.failures:

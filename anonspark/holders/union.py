@@ -16,7 +16,7 @@ from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
-from anonspark.holders.figures import NOT_PROTECTED, Row, figures_of, stage_figures
+from anonspark.holders.figures import Row, figures_of, stage_figures
 from anonspark.holders.form import Form, form_of
 from anonspark.holders.parts import read_parts, require_same_types
 from anonspark.holders.proving import fingerprint_of, prove_parts, prove_union
@@ -26,6 +26,7 @@ from anonspark.layers.publish.paths import require_apart, require_no_link
 from anonspark.layers.publish.staging import open_staging
 from anonspark.progress import Progress
 from anonspark.redaction import Redacted
+from anonspark.release.manifest import NOT_PROTECTED
 from anonspark.verification.classes import count_published_classes
 from anonspark.verification.opening import OpenedRelease, open_release
 

@@ -74,13 +74,13 @@ class _SendToFiles:
     Parameters
     ----------
     division : Division
-    equal : frozenset of (int, int)
-        Class and content of records of which more are equal than stay together in a file. Of these
-        a batch sends one row to each file, with their number.
+    equal : tuple of int
+        Contents of which there are more equal records than stay together in a file. Of these a
+        batch sends one row to each file, with their number.
     """
 
     division: Division
-    equal: frozenset[tuple[int, int]]
+    equal: tuple[int, ...]
 
     def __call__(self, batches: Batches) -> Batches:
         yield from pack_by_task(self._addressed(batches), self.division.files)
@@ -91,7 +91,7 @@ class _SendToFiles:
                 continue
             table = with_dictionaries(pa.Table.from_batches([batch]))
             names, contents = (table.column(one).to_numpy() for one in (_NAME, _CONTENT))
-            shared = self._shared(names, contents)
+            shared = np.isin(contents, np.array(self.equal, np.int64))
             alone = np.flatnonzero(~shared)
             if len(alone):
                 files = self.division.files_of(names[alone], contents[alone], 0)
@@ -99,17 +99,6 @@ class _SendToFiles:
                 yield Addressed(_with(table.take(pa.array(alone)), ones, none), files)
             if shared.any():
                 yield self._for_all_files(table, names, contents, np.flatnonzero(shared))
-
-    def _shared(
-        self, names: npt.NDArray[np.int64], contents: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        if not self.equal:
-            return np.zeros(len(names), bool)
-        known = np.array(sorted(self.equal), np.int64)
-        maybe = np.isin(names, known[:, 0]) & np.isin(contents, known[:, 1])
-        for place in np.flatnonzero(maybe).tolist():
-            maybe[place] = (int(names[place]), int(contents[place])) in self.equal
-        return maybe
 
     def _for_all_files(
         self,
@@ -243,13 +232,13 @@ def write_union(
     )
     files, most = files_for(extent.rows, extent.stored * _COMPRESSION)
     large: tuple[int, ...] = ()
-    equal: frozenset[tuple[int, int]] = frozenset()
+    equal: tuple[int, ...] = ()
     if files > 1 and extent.largest > most:
         large = tuple(_many(hashed.select([_NAME]), most)[_NAME].to_pylist())
     if large:
         among = hashed.select([_NAME, _CONTENT])
-        found = _many(among.map_batches(_Among(large), among.schema), most)
-        equal = frozenset(zip(found[_NAME].to_pylist(), found[_CONTENT].to_pylist(), strict=True))
+        found = among.map_batches(_Among(large), among.schema).select([_CONTENT])
+        equal = tuple(_many(found, most)[_CONTENT].to_pylist())
     division = Division(files, most, large, {})
     sent = hashed.send(_SendToFiles(division, equal), SENT, files)
     ordered = sent.map_batches(_InOrder(schema, files, _ROW_GROUP_BYTES), schema)

@@ -21,7 +21,13 @@ from anonspark.release.manifest_form import FORM, manifest_problems
 MANIFEST = "manifest.json"
 """Name of the file that makes a directory a release."""
 
-_AS_IT_IS = ("coding", "configuration", "files", "published")
+NOT_PROTECTED = (
+    "a person whose records two holders have is not protected by the union: the classes that the "
+    "person is in can be intersected (Ganta, Kasiviswanathan and Smith 2008)"
+)
+"""What no union can see, and all who read one must know."""
+
+_AS_IT_IS = ("coding", "configuration", "files", "holder_column", "parts", "published")
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,7 +188,7 @@ def manifest_text(manifest: dict[str, Any]) -> str:
     """Return a manifest as readable JSON; one that lists its files says so by its form.
 
     Credentials are redacted; in ``configuration`` they are already, columns and files keep their
-    names, and a coding is public as a whole.
+    names, and a coding is public as a whole. What a union says of its parts their manifests said.
     """
     if "files" in manifest:
         manifest = {"form": FORM, **manifest}

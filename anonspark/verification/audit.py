@@ -13,7 +13,7 @@ from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.release.manifest import Manifest
+from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim, Roles
 from anonspark.verification.classes import PublishedClasses, count_published_classes
@@ -135,9 +135,12 @@ def audit_opened(
                 tables[key] = open_original(engine, path, described, key=f"--{key}")
     paths = (opened.where, *filter(None, (original, population)))
     with opened.reading(engine, paths):
-        return audit_table(
+        found = audit_table(
             opened.data, opened.claim, name=opened.path, where=opened.where, **tables
         )
+    if described.parts:
+        return replace(found, warnings=[*found.warnings, NOT_PROTECTED])
+    return found
 
 
 def audit_table(

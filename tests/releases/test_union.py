@@ -23,7 +23,13 @@ from release_folders import rewrite
 
 import anonspark
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import AnonsparkError, ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import (
+    AnonsparkError,
+    ConfigurationError,
+    DataError,
+    GuaranteeError,
+    PublishingError,
+)
 from anonspark.holders.union import Union, unite
 from anonspark.verification.audit import audit_release
 
@@ -99,7 +105,9 @@ def test_a_union_is_published_and_proved(parts: Path, capsys: pytest.CaptureFixt
     told = " ".join(done.out.split())
     assert "a person whose records two holders have is not protected by the union" in told
     assert "Ganta, Kasiviswanathan and Smith 2008" in told
-    assert command(capsys, "verify", out).code == 0
+    proved = command(capsys, "verify", out)
+    assert proved.code == 0
+    assert "a person whose records two holders have is not protected" in proved.err
     whole = sum((records(parts / name) for name in PLACES), Counter())
     assert records(out) == whole
     assert sorted(path.name for path in (out / "metrics").iterdir()) == [
@@ -293,6 +301,19 @@ def test_what_cannot_be_united(
     assert PLANTED not in str(raised.value)
 
 
+def test_a_part_with_less_than_the_coding_asks_for(parts: Path) -> None:
+    # A release of its own right, whose manifest got the coding afterwards.
+    sections = {"attributes": dict(ATTRIBUTES), "privacy": PRIVACY | {"k": 2}}
+    anonymize(parts, "loose", people(11), None, **sections)
+    assert summary(parts / "loose")["published_min_class_size"] == 2
+    coding = manifest(parts / "north")["coding"]
+    change_manifest(parts / "loose", lambda said: said.update(coding=coding))
+    assert failures(parts / "loose") == ""
+    with pytest.raises(GuaranteeError, match="a class of the union is smaller than k = 3"):
+        union(parts, ["north", "loose"])
+    assert not (parts / "union").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -461,6 +482,19 @@ def test_unions_of_any_split_of_a_table(
     (told,) = re.findall(r"the union needs ([\d.]+\d)", str(raised.value))
     assert needed <= Fraction(told) <= needed + Fraction(1, 10_000)
     assert not (folder / "bound" / "union").exists()
+
+
+def test_nothing_stays_of_a_union_that_fails_at_the_end(
+    parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise PublishingError("the disk is full")
+
+    monkeypatch.setattr("anonspark.holders.union.commit", full)
+    before = contents(parts)
+    with pytest.raises(PublishingError):
+        union(parts, out="new/union")
+    assert contents(parts) == before
 
 
 def test_figures_as_json_and_in_python(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
