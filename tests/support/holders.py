@@ -16,7 +16,7 @@ from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
 
 ATTRIBUTES: Mapping[str, Any] = {
-    "age": {"role": "quasi_identifier", "type": "number"},
+    "age": {"role": "quasi_identifier", "type": "number", "range": [0, 120]},
     "sex": {"role": "quasi_identifier", "order": ["female", "male"]},
     "illness": "sensitive",
 }
