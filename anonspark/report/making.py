@@ -51,7 +51,8 @@ def make_report(
     DataError
         If there is no complete release, or the original lacks columns.
     ConfigurationError
-        If a hierarchy or population that the release names cannot be read, or it is a union.
+        If a hierarchy or population that the release names cannot be read, or an original is given
+        for a union.
 
     Notes
     -----
@@ -61,10 +62,10 @@ def make_report(
     """
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
-    if manifest.parts:
+    if manifest.parts and original is not None:
         raise ConfigurationError(
-            f"{release}: is a union of releases, of which no run measured what it loses; make the "
-            "report of each part, and prove the union with: anonspark verify"
+            f"--original: {release} is a union, which has no original; make the report of each of "
+            "its parts beside its own"
         )
     claim = claim_of_manifest(engine, release, manifest, matched=True)
     where = f"{release}/data"
@@ -91,14 +92,11 @@ def make_report(
         original=original_path if matched is not None else None,
         risk_before=before,
     )
-    model = evidence.counts.get("model", manifest.configuration["model"]["name"])
     said = manifest.document
-    if "chosen_model" in said:
-        model += f" ({said['chosen_model']['model']['name']})"
     return render(
         title=f"Anonymization report: {manifest.run_id or evidence.release}",
         subtitle=(
-            f"{evidence.release} · model {model} · k = {evidence.k:,} · "
+            f"{evidence.release} · {_made_by(evidence)} · k = {evidence.k:,} · "
             f"{str(said.get('started', '')).replace('+00:00', ' UTC')}"
         ),
         sections=_sections(evidence),
@@ -107,6 +105,16 @@ def make_report(
             f"only: no record is in this file, and no count of people below k = {evidence.k:,}."
         ),
     )
+
+
+def _made_by(evidence: Evidence) -> str:
+    manifest = evidence.manifest
+    if manifest.parts:
+        return f"union of {len(manifest.parts):,} releases"
+    model = evidence.counts.get("model", manifest.configuration["model"]["name"])
+    if "chosen_model" in manifest.document:
+        model += f" ({manifest.document['chosen_model']['model']['name']})"
+    return f"model {model}"
 
 
 def _sections(evidence: Evidence) -> list[Section]:

@@ -283,6 +283,13 @@ def published(evidence: Evidence) -> Section:
         ["left out because a quasi-identifier is missing", rules.count(dropped)],
         ["left out because they found no class", rules.count(left_out)],
         ["published with all quasi-identifiers suppressed", rules.count(suppressed)],
+    ]
+    if evidence.manifest.parts:
+        rows = [
+            [f"records of the release {part['run_id']}", f"{part['rows']:,}"]
+            for part in evidence.manifest.parts
+        ]
+    rows += [
         ["records published", f"{published:,}"],
         ["classes by published values", f"{int(evidence.verification.get('classes', 0)):,}"],
     ]

@@ -404,10 +404,10 @@ def test_a_union_whose_manifest_lacks_a_key_is_damaged(parts: Path, key: str) ->
 def test_what_needs_a_run_refuses_a_union(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     union(parts)
     out = parts / "union"
-    shown = command(capsys, "report", out)
-    assert shown.code == 2
-    assert "is a union of releases" in shown.err
     original = parts / "north.parquet"
+    shown = command(capsys, "report", out, "--original", original)
+    assert shown.code == 2
+    assert "is a union, which has no original" in shown.err
     proved = command(capsys, "verify", out, "--original", original)
     assert proved.code == 2
     assert "a union, which has no original" in proved.err
@@ -419,6 +419,24 @@ def test_what_needs_a_run_refuses_a_union(parts: Path, capsys: pytest.CaptureFix
             parts / "coding.yaml",
             model={"name": "mapping", "release": str(out)},
         )
+
+
+@pytest.mark.parametrize("holder_column", [None, "clinic"])
+def test_the_report_of_a_union(
+    parts: Path, capsys: pytest.CaptureFixture[str], holder_column: str | None
+) -> None:
+    union(parts, holder_column=holder_column)
+    out = parts / "union"
+    done = command(capsys, "report", out)
+    assert done.code == 0, done.err
+    page = (out / "report.html").read_text()
+    assert "union of 3 releases · k = 3" in page
+    assert "A union has no original" in page
+    assert "a person whose records two holders have is not protected by the union" in page
+    assert "The guarantee holds" in page
+    for part in manifest(out)["parts"]:
+        assert f"records of the release {part['run_id']}" in page
+    assert failures(out) == ""
 
 
 def test_models_learn_from_a_union(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
