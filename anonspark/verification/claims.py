@@ -304,7 +304,9 @@ def claim_of_configuration(
     )
     if promise is None:
         return required
-    same = set(names) == set(promise.names)
+    if promise.holder is not None:
+        required = _by_holder(required, promise.holder)
+    same = set(required.names) == set(promise.names)
     return replace(
         required,
         attributes=promise.attributes if same else None,
@@ -319,6 +321,17 @@ def claim_of_configuration(
         statements=promise.statements,
         units=promise.units,
         criteria_of_people=promise.criteria_of_people,
+    )
+
+
+def _by_holder(claim: Claim, holder: str) -> Claim:
+    """Return the claim for a union whose classes are each of one holder."""
+    return replace(
+        claim,
+        columns=[*claim.columns, holder],
+        names=(*claim.names, holder),
+        publishable=(*(claim.publishable or ()), holder),
+        holder=holder,
     )
 
 

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers import command, contents, metrics, published, summary, write_table
+from helpers import (
+    command,
+    configuration_file,
+    contents,
+    metrics,
+    published,
+    summary,
+    write_table,
+)
 from holders import ATTRIBUTES, anonymize, write_coding
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,6 +208,20 @@ def test_a_column_of_holders(parts: Path) -> None:
     sizes = Counter((row["age"], row["sex"], row["clinic"]) for row in rows)
     assert made.summary["published_classes"] == len(sizes)
     assert made.summary["published_min_class_size"] == min(sizes.values())
+
+
+@pytest.mark.parametrize("holder_column", [None, "clinic"])
+def test_a_configuration_may_require_more_of_a_union(
+    parts: Path, capsys: pytest.CaptureFixture[str], holder_column: str | None
+) -> None:
+    made = union(parts, holder_column=holder_column)
+    smallest = made.summary["published_min_class_size"]
+    for k in (smallest, smallest + 1):
+        path = configuration_file(parts, attributes=dict(ATTRIBUTES), privacy=PRIVACY | {"k": k})
+        done = command(capsys, "verify", parts / "union", "--config", path)
+        assert done.code == (0 if k == smallest else 4)
+        (told,) = [line for line in done.err.splitlines() if "error" in line] or [""]
+        assert (k == smallest) == (told == "")
 
 
 def with_release_of_two_types(parts: Path) -> list[str]:
