@@ -14,10 +14,11 @@ from printed_figures import Place
 from anonspark.core.association import entropy
 from anonspark.core.attribute_scores import gini_score
 from anonspark.selection.mechanisms import loss_of_a_record, rank, scale_of, with_noise
-from quality.adult_counts import Counts, adult_counts
+from quality import selection
 from quality.csv_tables import read_adult
 from quality.ml_utility import ADULT_NUMBERS
 from quality.naive_bayes import error_of_folds
+from quality.selection import Counts
 
 EXAMPLE = np.array([[465, 1035], [680, 320]])
 """Its table of two values (rows) and two classes."""
@@ -120,13 +121,13 @@ def best_of(tables: Sequence[Counts], count: int) -> set[int]:
 
 def curves(adult: Path, runs: int = RUNS) -> tuple[dict[str, float], dict[int, float], float]:
     """Return overlaps by epsilon, by thirds of the records, and where all are chosen."""
-    _, whole = adult_counts(adult)
+    whole = selection.adult(adult).counts
     best = best_of(whole, BEST)
     by_epsilon = {epsilon: overlap(whole, best, epsilon, runs) for epsilon in EPSILONS}
     records = int(whole[0].sum())
     by_records = {}
     for third in (1, 2, 3):
-        _, tables = adult_counts(adult, slice(0, records * third // 3))
+        tables = selection.adult(adult, records * third // 3).counts
         found = overlap(tables, best_of(tables, BEST), THIRDS_EPSILON, runs)
         by_records[records * third // 3] = found
     everything = overlap(whole, set(range(len(whole))), EPSILONS[0], 1)

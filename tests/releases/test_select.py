@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import secrets
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -284,6 +285,20 @@ def test_what_fails_after_the_charge_says_so(
         select(LocalEngine(), settings, run_id="one")
     assert "run one was charged (entry 1 of the ledger) and left no result" in caplog.text
     assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger", "people.parquet"]
+
+
+@pytest.mark.parametrize("mechanism", ["top", "tables"])
+def test_everything_is_charged_before_anything_is_drawn(tmp_path: Path, mechanism: str) -> None:
+    entry, drawn = tmp_path / "ledger" / "people" / "000001.json", []
+
+    def below(most: int) -> int:
+        assert entry.exists()
+        drawn.append(most)
+        return secrets.randbelow(most)
+
+    settings = parse_selection(document_at(tmp_path, 100, mechanism=mechanism))
+    select(LocalEngine(), settings, below=below)
+    assert drawn
 
 
 def test_another_selection_of_the_same_name(tmp_path: Path) -> None:

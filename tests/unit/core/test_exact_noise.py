@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import random
+import secrets
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from inspect import signature
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from anonspark.core.association import entropy
 from anonspark.core.attribute_scores import (
     WIDTH_OF_GINI,
     chi_square,
@@ -24,10 +27,12 @@ from anonspark.core.attribute_scores import (
 )
 from anonspark.core.exact_noise import (
     Below,
+    bernoulli,
     bernoulli_exp,
     discrete_laplace,
     permute_and_flip,
 )
+from anonspark.selection.selecting import select
 
 
 def seeded(seed: int) -> Below:
@@ -213,42 +218,40 @@ def test_rows_of_noise_are_one_row() -> None:
     assert found.tolist() == [[500, 700], [400, 0], [1, 5]]
 
 
-def lower_bound(k: int, factor: int, epsilon: float, runs: int, seed: int) -> float:
-    """Return what an audit proves of the loss of k noisy tables under replacement.
-
-    The replaced record goes from the first to the last cell of all tables. The statistic is how
-    many of the 2 k changed cells point to the other table; bounds of its law are those of Clopper
-    and Pearson.
-    """
-    scale = Fraction(2 * factor) / Fraction(str(epsilon))
-    below = seeded(seed)
-
-    def pointing(shift: int) -> np.ndarray:
-        found = np.zeros(runs, np.int64)
-        for run in range(runs):
-            for _ in range(2 * k):
-                noise = discrete_laplace(scale.numerator, scale.denominator, below)
-                found[run] += shift + noise >= 1
-        return found
-
-    # In the direction of the change: of the one table no cell is nearer yet, of the other all are.
-    one, other = pointing(0), pointing(1)
-    best = 0.0
-    for threshold in range(2 * k + 1):
-        low = stats.beta.ppf(
-            0.0005, (other >= threshold).sum(), runs - (other >= threshold).sum() + 1
-        )
-        high = stats.beta.ppf(
-            0.9995, (one >= threshold).sum() + 1, max(1, runs - (one >= threshold).sum())
-        )
-        if low > 0:
-            best = max(best, math.log(low / high))
-    return best
+def test_what_is_expected_of_a_table() -> None:
+    counts = np.array([[465, 1035], [680, 320]])
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    assert expected.round().astype(int).tolist() == [[687, 813], [458, 542]]
+    assert entropy(counts.sum(axis=0)) == pytest.approx(0.994904, abs=5e-7)
+    assert entropy(FIXTURE.sum(axis=0)) == pytest.approx(0.997402, abs=5e-7)
+    # The worst for chi-square: one record makes all of it.
+    assert chi_square(np.array([[99, 0], [0, 1]])) == pytest.approx(100)
+    assert chi_square(np.array([[99, 1], [0, 0]])) == 0
 
 
-def test_an_audit_of_noisy_tables() -> None:
-    k, runs = 4, 20_000
-    # Scaled by all tables that are looked at: what is proven stays below epsilon.
-    assert 0.3 < lower_bound(k, k, 1.0, runs, 5) <= 1.0
-    # Scaled by the one that is selected, as the thesis has it: the audit finds it.
-    assert lower_bound(k, 1, 1.0, runs, 6) > 1.0
+def test_chance_comes_from_the_operating_system() -> None:
+    for function in (bernoulli, bernoulli_exp, discrete_laplace, permute_and_flip, select):
+        assert signature(function).parameters["below"].default is secrets.randbelow
+    drawn = [[discrete_laplace(56, 1) for _ in range(50)] for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_extremes_stay_in_their_interval(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    extremes = [
+        np.zeros((3, 2), np.int64),
+        np.array([[10**6, 0], [0, 0], [0, 5]]),
+        np.array([[7, 0], [9, 0], [0, 0]]),
+        draw.integers(0, 10**7, (3, 2)) * draw.integers(0, 2, (3, 2)),
+    ]
+    for counts in extremes:
+        changes = []
+        for row, t in product(range(3), range(2)):
+            more = counts.copy()
+            more[row, t] += 1
+            assert -256 <= gini_score(more) - gini_score(counts) <= 256
+            changes.append(information_score(more) - information_score(counts))
+        width = width_of_information(int(counts.sum()) + 1)
+        assert -width <= min(changes)
+        assert max(changes) <= 1
