@@ -459,6 +459,8 @@ def main() -> None:
     from quality.learning_page import learning_section
     from reproduction_page import page, with_learning
 
+    # Its small runs are many, and their data are known.
+    logging.getLogger("anonspark").setLevel(logging.ERROR)
     before = PAGE.read_text()
     text = before if experiments is None else page(experiments, data)
     PAGE.write_text(with_learning(text, learning_section(data), before))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,7 @@ from quality.holders import (
 from quality.ml_utility import Scores, areas_of_boosted_trees, on_adult, on_mammographic
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-KEPT = REPOSITORY / "out" / "learned.json"
-_PROGRAMS = ("averaging", "csv_tables", "ml_utility", "network", "holders")
+KEPT = REPOSITORY / "out" / "learned"
 
 
 @dataclass(frozen=True)
@@ -51,74 +51,76 @@ class Learned:
 
 def learned(data: Path) -> Learned:
     """Return what was measured before, or measure it: some minutes on one core."""
-    made_of = _digest(data)
-    if KEPT.exists():
-        kept = json.loads(KEPT.read_text())
-        if kept["made_of"] == made_of:
-            return _read(kept)
-    found = Learned(
-        alike=measure(data, random_parts, KS, SEEDS),
-        differing=measure(data, parts_by_relationship, (K,), SEEDS),
-        adult=on_adult(data),
-        mammographic=on_mammographic(data),
-        areas=areas_of_boosted_trees(data),
+    split = _kept(
+        "holders",
+        ("averaging", "csv_tables", "holders", "network"),
+        [data / name for name in ADULT_FILES],
+        lambda: {
+            "alike": _write_measured(measure(data, random_parts, KS, SEEDS)),
+            "differing": _write_measured(measure(data, parts_by_relationship, (K,), SEEDS)),
+        },
     )
-    KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_text(json.dumps({"made_of": made_of, **_write(found)}))
+    classified = _kept(
+        "classifiers",
+        ("adult_releases", "csv_tables", "ml_utility"),
+        [data / name for name in ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC)],
+        lambda: {
+            "adult": _write_scores(on_adult(data)),
+            "mammographic": _write_scores(on_mammographic(data)),
+            "areas": areas_of_boosted_trees(data),
+        },
+    )
+    return Learned(
+        alike=_read_measured(split["alike"]),
+        differing=_read_measured(split["differing"]),
+        adult=_read_scores(classified["adult"]),
+        mammographic=_read_scores(classified["mammographic"]),
+        areas=classified["areas"],
+    )
+
+
+def _kept(
+    name: str, programs: Sequence[str], files: Sequence[Path], make: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what a file keeps, as long as it was made of this code and these files."""
+    sources = [
+        *sorted((REPOSITORY / "anonspark").rglob("*.py")),
+        *(Path(__file__).with_name(f"{program}.py") for program in programs),
+        *files,
+    ]
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(hashlib.sha256(source.read_bytes()).digest())
+    made_of = digest.hexdigest()
+    path = KEPT / f"{name}.json"
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text())
+        if kept["made_of"] == made_of:
+            return kept
+    found = {"made_of": made_of, **make()}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found))
     return found
 
 
-def _digest(data: Path) -> str:
-    sources = [
-        *sorted((REPOSITORY / "anonspark").rglob("*.py")),
-        *(Path(__file__).with_name(f"{name}.py") for name in _PROGRAMS),
-        *(data / name for name in (*ADULT_FILES, MAMMOGRAPHIC, "adult.csv")),
+def _write_measured(one: Measured) -> dict[str, Any]:
+    scores = [
+        [training, k, [asdict(score) for score in found]]
+        for (training, k), found in one.scores.items()
     ]
-    digest = hashlib.sha256()
-    for path in sources:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    return {"scores": scores, "majority": one.majority, "shares": one.shares}
 
 
-def _write(found: Learned) -> dict[str, Any]:
-    return {
-        **{
-            name: {
-                "scores": [
-                    [training, k, list(map(asdict, scores))]
-                    for (training, k), scores in one.scores.items()
-                ],
-                "majority": one.majority,
-                "shares": one.shares,
-            }
-            for name, one in (("alike", found.alike), ("differing", found.differing))
-        },
-        **{
-            name: {
-                learner: [s.accuracy.tolist(), s.f1_macro.tolist()] for learner, s in one.items()
-            }
-            for name, one in (("adult", found.adult), ("mammographic", found.mammographic))
-        },
-        "areas": found.areas,
+def _read_measured(kept: dict[str, Any]) -> Measured:
+    scores = {
+        (training, k): [Score(**one) for one in found] for training, k, found in kept["scores"]
     }
+    return Measured(scores, kept["majority"], kept["shares"])
 
 
-def _read(kept: dict[str, Any]) -> Learned:
-    def measured(name: str) -> Measured:
-        one = kept[name]
-        scores = {(training, k): [Score(**s) for s in each] for training, k, each in one["scores"]}
-        return Measured(scores, one["majority"], one["shares"])
+def _write_scores(scores: Mapping[str, Scores]) -> dict[str, Any]:
+    return {name: [one.accuracy.tolist(), one.f1_macro.tolist()] for name, one in scores.items()}
 
-    def scores(name: str) -> dict[str, Scores]:
-        return {
-            learner: Scores(*(np.asarray(values) for values in each))
-            for learner, each in kept[name].items()
-        }
 
-    return Learned(
-        alike=measured("alike"),
-        differing=measured("differing"),
-        adult=scores("adult"),
-        mammographic=scores("mammographic"),
-        areas=kept["areas"],
-    )
+def _read_scores(kept: dict[str, Any]) -> dict[str, Scores]:
+    return {name: Scores(*(np.asarray(values) for values in found)) for name, found in kept.items()}

@@ -34,10 +34,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
+from quality.adult_releases import PRIVACY, TARGET, make_release
 from quality.csv_tables import Texts, read_adult, read_mammographic
 
 Learners = Mapping[str, Callable[[int], Any]]
@@ -121,50 +120,24 @@ def on_mammographic(data: Path) -> dict[str, Scores]:
     return compare(*values, MAMMOGRAPHIC_LEARNERS, MAMMOGRAPHIC_SPLITS)
 
 
-RELEASES: Mapping[str, Mapping[str, Any]] = {
-    "k = 3": {"k": 3},
-    "k = 3, t = 0.4": {"k": 3, "t_closeness": {"attribute": "income", "t": 0.4}},
-}
+RELEASES = ("k = 3", "k = 3, t = 0.4")
 
 
 def areas_of_boosted_trees(data: Path) -> dict[str, float]:
     """Return the area under the curve on the test file, of the original and of releases."""
-    folder = data / "hierarchies"
-    files = {
-        name: f"adult_hierarchy_{name}.csv"
-        for name in (
-            "workclass", "education", "marital-status", "occupation", "race", "native-country"
-        )
-    } | {"relationship": "adult_full_hierarchy_relationship.csv"}  # fmt: skip
-    attributes: dict[str, Any] = {
-        name: {"role": "quasi_identifier", "hierarchy": str(folder / file)}
-        for name, file in files.items()
-    }
-    attributes |= dict.fromkeys(("age", "sex"), "quasi_identifier")
-    attributes |= dict.fromkeys(("hours-per-week", "capital-gain", "capital-loss"), "insensitive")
-    engine, original = LocalEngine(), str(data / "adult.csv")
-    areas = {}
-    with tempfile.TemporaryDirectory(prefix="anonspark-utility-") as place:
-        for number, (name, privacy) in enumerate(RELEASES.items()):
-            release = f"{place}/{number}"
-            document = {
-                "input": {
-                    "path": original,
-                    "format": "csv",
-                    "options": {"header": "true", "inferSchema": "true"},
-                },
-                "attributes": attributes | {"income": "sensitive"},
-                "privacy": privacy,
-                "model": {"name": "smondrian"},
-                "output": {"path": release},
-                "execution": {"seed": 2**40 + 1},
-            }
-            run(engine, parse_configuration(document))
+    areas: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="anonspark-utility-") as folder:
+        for name in RELEASES:
+            release = f"{folder}/{len(areas)}"
+            make_release(data, PRIVACY[name], release)
             opened = open_evaluation(
-                engine, release, original, "income", str(data / "adult_test.csv")
+                LocalEngine(),
+                release,
+                str(data / "adult.csv"),
+                TARGET,
+                str(data / "adult_test.csv"),
             )
-            wanted = ("release",) if areas else ("original", "release")
-            learned = opened.learning(wanted)
+            learned = opened.learning(("release",) if areas else ("original", "release"))
             for score in learned.scores if learned else ():
                 if score.learner == "gradient-boosted trees" and score.roc_auc is not None:
                     key = "original" if score.trained_on == "original" else name

@@ -38,10 +38,24 @@ def loss_of(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def entropy_loss(
-    original: Sequence[Sequence[str]], published: Sequence[Sequence[str]], target: Sequence[str]
+    original: Sequence[Sequence[str]],
+    published: Sequence[Sequence[str]],
+    target: Sequence[str],
+    published_target: Sequence[str] | None = None,
 ) -> float:
-    """Return the loss of a release, of the columns of its quasi-identifiers alone."""
+    """Return the loss of a release, of the columns of its quasi-identifiers alone.
+
+    Parameters
+    ----------
+    original, published : sequence of sequence of str
+        Columns.
+    target : sequence of str
+        In the order of the original's records.
+    published_target : sequence of str, optional
+        In that of the release, if it is another.
+    """
+    own = target if published_target is None else published_target
     return loss_of(
         [uncertainty_coefficient(column, target) for column in original],
-        [uncertainty_coefficient(column, target) for column in published],
+        [uncertainty_coefficient(column, own) for column in published],
     )

@@ -88,8 +88,8 @@ def figures(data: Path) -> Callable[[Place], dict[str, float]]:
             }
             for row in range(2)
         },
-        ("Adult", "records"): {"records": len(both.rows)},
-        ("Adult", "naive Bayes without selection"): {
+        ("Records", "Adult"): {"records": len(both.rows)},
+        ("Naive Bayes", "without selection"): {
             "error %": 100 * error_of_folds(complete, "income", ADULT_NUMBERS)
         },
     }

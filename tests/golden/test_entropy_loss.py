@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from places import require_data
+from quality.adult_releases import PRIVACY, entropy_loss_of
 from quality.csv_tables import (
     ADULT_FILES,
     MAMMOGRAPHIC,
     Texts,
     read_adult,
     read_mammographic,
-    read_texts,
 )
-from quality.equal_records import records_below, rests
+from quality.equal_records import keep_equal_records
 from quality.first_cut import at_least, close_to_table, first_cut_lists, with_values
 from quality.frequency_groups import groups_of, leading_classes, published_by_groups
 from quality.uncertainty import entropy_loss, loss_of, uncertainty_coefficient
@@ -155,12 +155,24 @@ def test_counts_depend_on_the_order_of_rows(masses: Texts) -> None:
     assert len(counts) > 3
 
 
-def test_equal_records_that_keep_their_values_leave_rests_below_k(data_directory: Path) -> None:
-    require_data(data_directory / "adult.csv")
-    table = read_texts(data_directory / "adult.csv")
-    columns = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex")
-    lists = first_cut_lists(table, columns, at_least(3))
-    assert min(map(len, lists)) >= 3
-    left = list(rests(table, columns, lists, 3))
-    assert {1, 2} <= set(left)
-    assert records_below(table, columns, lists, 3) == 1_649
+@pytest.mark.parametrize(("k", "gcp", "safe"), [(3, 0.0206, 0.0203), (5, 0.0367, 0.0365)])
+def test_equal_records_that_keep_their_values_leave_rests_below_k(
+    adult: Texts, k: int, gcp: float, safe: float
+) -> None:
+    found = keep_equal_records(adult.complete(), k)
+    assert found.below == {3: 1_659, 5: 1_320}[k]
+    assert found.gcp == pytest.approx(gcp, abs=5e-5)
+    assert found.gcp_safe == pytest.approx(safe, abs=5e-5)
+
+
+@pytest.mark.parametrize(("k", "loss"), [(3, -0.0585), (10, -0.0096), (50, 0.1771)])
+def test_what_the_loss_says_of_releases(adult_path: Path, k: int, loss: float) -> None:
+    """Why it is not offered: less than nothing at k = 3."""
+    assert entropy_loss_of(adult_path.parent, {"k": k}) == pytest.approx(loss, abs=5e-5)
+
+
+def test_criteria_about_the_target_make_the_loss_smaller(adult_path: Path) -> None:
+    losses = [entropy_loss_of(adult_path.parent, privacy) for privacy in PRIVACY.values()]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[1] == pytest.approx(-0.1781, abs=0.02)
+    assert losses[2] == pytest.approx(-0.3010, abs=0.02)
