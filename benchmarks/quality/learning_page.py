@@ -19,7 +19,7 @@ from quality.silos import blocks
 
 Tables = dict[str, list[Line]]
 
-NEEDED = ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC, saleh.HOUSING)
+NEEDED = ("adult.csv", *ADULT_FILES, MAMMOGRAPHIC, saleh.HOUSING, "hierarchies")
 
 INTRODUCTION = """\
 Saleh (master's thesis, Marmara University) measures classifiers on anonymized tables and federated

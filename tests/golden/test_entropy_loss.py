@@ -165,14 +165,18 @@ def test_equal_records_that_keep_their_values_leave_rests_below_k(
     assert found.gcp_safe == pytest.approx(safe, abs=5e-5)
 
 
-@pytest.mark.parametrize(("k", "loss"), [(3, -0.0585), (10, -0.0096), (50, 0.1771)])
+@pytest.mark.parametrize(("k", "loss"), [(3, -0.0585), (50, 0.1771)])
 def test_what_the_loss_says_of_releases(adult_path: Path, k: int, loss: float) -> None:
     """Why it is not offered: less than nothing at k = 3."""
     assert entropy_loss_of(adult_path.parent, {"k": k}) == pytest.approx(loss, abs=5e-5)
 
 
 def test_criteria_about_the_target_make_the_loss_smaller(adult_path: Path) -> None:
-    losses = [entropy_loss_of(adult_path.parent, privacy) for privacy in PRIVACY.values()]
-    assert losses == sorted(losses, reverse=True)
-    assert losses[1] == pytest.approx(-0.1781, abs=0.02)
-    assert losses[2] == pytest.approx(-0.3010, abs=0.02)
+    # Looking at the target cuts so that the width of a value tells of it: "less" is lost.
+    by_t, by_l = (
+        entropy_loss_of(adult_path.parent, PRIVACY[name])
+        for name in ("k = 3, t = 0.4", "k = 3, l = 2")
+    )
+    assert by_l < by_t < -0.0585
+    assert by_t == pytest.approx(-0.1781, abs=0.02)
+    assert by_l == pytest.approx(-0.3010, abs=0.02)
