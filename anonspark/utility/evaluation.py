@@ -233,8 +233,8 @@ def open_evaluation(
     elif holdout is not None:
         raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
     table = open_original(engine, original, manifest)
-    held_out = holdout and open_original(engine, holdout, manifest, "--holdout")
-    opened = look_at(engine, release, manifest, table, held_out or None)
+    held_out = None if holdout is None else open_original(engine, holdout, manifest, "--holdout")
+    opened = look_at(engine, release, manifest, table, held_out)
     if target is None:
         return opened
     return replace(opened, target=describe_target(table, target, manifest.missing_markers))

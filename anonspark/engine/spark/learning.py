@@ -42,11 +42,16 @@ class SparkModel:
 
     Parameters
     ----------
-    fitted : Transformer
+    fitted : Transformer or None
+        None where all examples were of one class: with the classes told, Spark's regression would
+        predict the other one.
+    only : float
+        That class.
     classes : int
     """
 
     fitted: Any
+    only: float
     classes: int
 
 
@@ -69,10 +74,11 @@ def train(examples: DataFrame, classes: int, records: int) -> dict[str, SparkMod
     label = sf.col("label").alias("label", metadata=metadata)
     vectors = examples.select(array_to_vector(sf.col("features")).alias("features"), "label")
     with _kept(_in_order(vectors, records).select("features", label)) as training:
-        if training.isEmpty():
+        (least, most) = training.agg(sf.min("label"), sf.max("label")).collect()[0]
+        if least is None:
             return {}
         return {
-            name: SparkModel(_fit(learner, training), classes)
+            name: SparkModel(None if least == most else _fit(learner, training), least, classes)
             for name, learner in _learners(classes)
         }
 
@@ -84,14 +90,19 @@ def predict(test: DataFrame, models: Mapping[str, Model]) -> DataFrame:
     for name, model in models.items():
         # Of this engine.
         own: Any = model
-        raw, probability = f"{name} raw", f"{name} probability"
-        fitted = own.fitted.copy()
-        fitted.setFeaturesCol(_VECTOR).setPredictionCol(name)
-        fitted.setRawPredictionCol(raw).setProbabilityCol(probability)
-        frame = fitted.transform(frame)
-        columns.append(sf.col(f"`{name}`"))
-        told = vector_to_array(sf.col(f"`{probability}`"))[1] if own.classes == 2 else sf.lit(0.0)
-        columns.append(told.alias(probability))
+        probability = f"{name} probability"
+        if own.fitted is None:
+            predicted, told = sf.lit(own.only), sf.lit(own.only if own.classes == 2 else 0.0)
+        else:
+            fitted = own.fitted.copy()
+            fitted.setFeaturesCol(_VECTOR).setPredictionCol(name)
+            fitted.setRawPredictionCol(f"{name} raw").setProbabilityCol(probability)
+            frame = fitted.transform(frame)
+            predicted = sf.col(f"`{name}`")
+            told = sf.lit(0.0)
+            if own.classes == 2:
+                told = vector_to_array(sf.col(f"`{probability}`"))[1]
+        columns += [predicted.alias(name), told.alias(probability)]
     return frame.select(*columns)
 
 

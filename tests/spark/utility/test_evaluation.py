@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from evaluated import ROWS, people, write_raw_release
-from helpers import table_of, write_table
+from helpers import local_table, table_of, write_table
 from pyspark.sql import functions as sf
 
 from anonspark.engine.spark import learning
@@ -17,6 +18,7 @@ from anonspark.release.regions import PublishedAttribute
 from anonspark.utility import original as describing
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.original import describe_original
+from anonspark.utility.predictions import compare_predictions, count_predictions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,3 +87,44 @@ def test_queries_depend_on_the_records_alone(
     for one, other in zip([axis, *others], [*again[0], *again[1]], strict=True):
         np.testing.assert_array_equal(one.domain.values, other.domain.values)
         np.testing.assert_array_equal(one.domain.shares, other.domain.shares)
+
+
+def test_predictions_are_counted_and_compared_as_without_spark(spark: SparkSession) -> None:
+    random = np.random.default_rng(3)
+    for classes in (2, 4):
+        labels = random.integers(0, classes, 300)
+        columns = {"label": labels.astype(float)}
+        for name in ("original trees", "release trees"):
+            told = np.where(random.random(300) < 0.7, labels, 0).astype(float)
+            columns |= {name: told, f"{name} probability": random.random(300).round(3)}
+        rows = pa.table(columns)
+        names = ["original trees", "release trees"]
+        found = []
+        for table in (table_of(spark.createDataFrame(rows).repartition(3)), local_table(rows, 2)):
+            counted = count_predictions(table, names, classes)
+            compared = compare_predictions(table, [(names[0], names[1])], counted)
+            found.append(([one.confusion.tolist() for one in counted.values()], compared))
+        assert found[0] == found[1]
+
+
+def test_what_models_of_several_classes_and_of_one_predict(spark: SparkSession) -> None:
+    engine = SparkEngine(spark)
+    random = np.random.default_rng(4)
+    features = random.random((90, 2))
+    for classes, labels in ((3, np.arange(90) % 3), (2, np.zeros(90))):
+        rows = pa.table(
+            {"features": pa.array(features.tolist()), "label": pa.array(labels.astype(float))}
+        )
+        examples = engine.table(rows)
+        models = engine.learn(examples, classes, 90)
+        assert ("gradient-boosted trees" in models) == (classes == 2)
+        names = {f"release {learner}": model for learner, model in models.items()}
+        predicted = engine.predict(examples, names).gather()
+        assert predicted.schema.names == [
+            "features", "label", *(one for name in names for one in (name, f"{name} probability")),
+        ]  # fmt: skip
+        for name in names:
+            told = set(predicted[name].to_pylist())
+            assert told <= {0.0, 1.0, 2.0} if classes == 3 else told == {0.0}
+            # The only class of the training is certain; of several none is told.
+            assert predicted[f"{name} probability"].to_numpy() == pytest.approx(0, abs=0.01)
