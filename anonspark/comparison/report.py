@@ -223,4 +223,10 @@ def _numbers(places: Sequence[float]) -> list[float | int]:
 
 
 def _at(line: Line, place: float) -> str:
-    return ", ".join(figure_text(y) for x, y in line.points if x == place)
+    intervals = line.intervals or [None] * len(line.points)
+    found = []
+    for (x, y), interval in zip(line.points, intervals, strict=True):
+        if x == place:
+            ends = "" if interval is None else " to ".join(map(figure_text, interval))
+            found.append(figure_text(y) + (f" ({ends})" if ends else ""))
+    return ", ".join(found)

@@ -138,6 +138,8 @@ def test_a_cell_has_the_figures_of_evaluate(
 
     page = (output / "report.html").read_text()
     assert "model_loss against k" in page
+    first, margin = rows[0]["model_loss"], 1.96 * rows[0]["model_loss_error"]
+    assert f"{first:.4f} ({first - margin:.4f} to {first + margin:.4f})" in page
     written = "".join(
         file.read_bytes().decode("latin-1") for file in output.rglob("*") if file.is_file()
     )
