@@ -707,7 +707,8 @@ def compare(
         run_cells,
     )
     if as_json:
-        print_json({"path": comparison.path, "cells": comparison.rows})
+        told = {"path": comparison.path, "cells": comparison.rows, "notes": comparison.notes}
+        print_json(told)
     else:
         show_comparison(_OUT, wanted, comparison)
 

@@ -144,10 +144,10 @@ class CellEvaluation:
         self._input = configuration.input
         self._markers = tuple(configuration.input.missing_markers)
         attributes = configuration.attributes.items()
+        # Identifiers are not published, and held-out records need have none.
         self._columns = [name for name, one in attributes if one.role != "identifier"]
         self._wanted = WantedColumns(
-            {name: one.role != "identifier" for name, one in attributes},
-            configuration.input.missing_columns,
+            dict.fromkeys(self._columns, True), configuration.input.missing_columns
         )
         self._holdout = self._open_holdout()
 

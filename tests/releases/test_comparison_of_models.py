@@ -47,6 +47,7 @@ def base(tmp_path: Path) -> dict[str, Any]:
     return {
         "input": {"path": str(tmp_path / "people.parquet")},
         "attributes": {
+            "number": "identifier",
             "age": "quasi_identifier",
             "job": {"role": "quasi_identifier", "type": "text"},
             "visits": "insensitive",
@@ -71,7 +72,8 @@ def grid_file(tmp_path: Path, holdout: str = "holdout.parquet", **keys: Any) -> 
 
 @pytest.fixture(autouse=True)
 def tables(tmp_path: Path) -> None:
-    write_table(tmp_path / "people.parquet", people(1))
+    numbered = people(1).append_column("number", pa.array(range(ROWS)))
+    write_table(tmp_path / "people.parquet", numbered)
     write_table(tmp_path / "holdout.parquet", people(2))
 
 
@@ -193,6 +195,8 @@ def test_a_class_that_the_input_has_not_is_left_out_and_counted(
     assert note in " ".join(done.out.split())
     assert note in (tmp_path / "grid" / "report.html").read_text()
     (row,) = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
+    found = json.loads(command(capsys, "compare", tmp_path / "grid.yaml", "--json").out)
+    assert found["notes"] == [f"{note}; they were left out"]
     assert row["median_query_error"] is None
     assert row["model_loss"] is not None
 
@@ -267,7 +271,8 @@ def test_bad_input(
     }
     document = base(tmp_path)
     if evaluation and evaluation.get("target") == "constant":
-        whole = people(1).append_column("constant", constant)
+        numbered = people(1).append_column("number", pa.array(range(ROWS)))
+        whole = numbered.append_column("constant", constant)
         write_table(tmp_path / "people.parquet", whole)
         document["attributes"]["constant"] = "insensitive"
     if evaluation and "holdout" in evaluation:
