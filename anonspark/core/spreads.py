@@ -93,6 +93,15 @@ class Spread:
             first = last
         return shares
 
+    def followed_by(self, other: Spread) -> Spread:
+        """Return the regions of both, those of the other behind these."""
+        pairs = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in ("low", "high", "points", "total", "missing")
+        }
+        starts = np.concatenate([self.starts, len(self.low) + other.starts])
+        return Spread(starts=starts, **pairs)
+
     def centers(self) -> Figures:
         """Return the mean of the present values of each region, NaN where it has none."""
         length = self._lengths()

@@ -16,15 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.association import association_loss, removed_uncertainty
+from anonspark.engine.columns.values import plain
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
-from anonspark.utility.class_counts import count_classes
-from anonspark.utility.learning import LABEL, Target
-from anonspark.utility.records import published_columns, read_published, unreadable_labels
+from anonspark.utility.class_counts import count_classes, read_column
+from anonspark.utility.learning import Target
+from anonspark.utility.records import require_published, unreadable_labels
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -120,18 +122,19 @@ def measure_association(
         original, attributes, leaves, target, missing_markers, drops_missing=drops_missing
     )
     bins = tuple(one.bins for one in counted)
-    published = read_published(
-        release, [one.axis.columns for one in bins], [target.reading(release)]
-    )
-    told = _sums(published.map_batches(_SpreadClasses(bins, target), _SUMS), bins, target)
+    columns = [one.axis.columns for one in bins]
+    require_published(release, columns)
+    spread = _SpreadClasses(bins, target, target.reading(release))
+    published = release.select([*(name for own in columns for name in own), target.name])
+    told = _sums(published.map_batches(spread, _SUMS), bins, target)
     attributes_told = []
     released = (told[-1][0] * _UNIT).astype(np.int64)
     # Those of the target that no record has which is looked at here are none.
     some = np.any([one.records.sum(axis=0) > 0 for one in counted], axis=0) | (released > 0)
-    for one, spread in zip(counted, told, strict=False):
+    for one, sums in zip(counted, told, strict=False):
         own = one.records[:, some]
         before = removed_uncertainty(own, own.astype(np.float64), own.sum(axis=0))
-        after = removed_uncertainty(own, spread[:, some] * _UNIT, released[some])
+        after = removed_uncertainty(own, sums[:, some] * _UNIT, released[some])
         attributes_told.append(AttributeAssociation(one.bins.axis.name, before, after))
     loss = association_loss(
         [one.before for one in attributes_told], [one.after for one in attributes_told]
@@ -174,6 +177,7 @@ class _SpreadClasses:
 
     bins: tuple[Bins, ...]
     target: Target
+    reading: Reading
 
     def __call__(self, batches: Batches) -> Batches:
         classes = len(self.target.classes)
@@ -181,12 +185,11 @@ class _SpreadClasses:
         sums = np.zeros(starts[-1] + classes, np.int64)
         unreadable: set[int] = set()
         for records in together(batches, _PART_BYTES):
-            labels = self.target.numbers(records.column(LABEL).combine_chunks())
+            labels = self.target.numbers(read_column(self.reading, records)[0])
             kept = records.filter(labels.is_valid())
             own = labels.drop_null().to_numpy().astype(np.int64)
             for place, bins in enumerate(self.bins):
-                names = published_columns(place, len(bins.axis.columns))
-                columns = [kept.column(name).combine_chunks() for name in names]
+                columns = [plain(kept.column(name)) for name in bins.axis.columns]
                 try:
                     block = self._block(bins, columns, own)
                 except DataError:

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
-from anonspark.core.spreads import Runs, Spread, joined_runs, spread_out
+from anonspark.core.spreads import Runs, Spread, joined_runs, one_run_each, spread_out
+from anonspark.engine.raw_columns import is_text
 from anonspark.release.raw_values import comparable
 from anonspark.release.regions import (
     CategoryRegion,
@@ -31,6 +32,7 @@ from anonspark.release.regions import (
     read_moment,
     read_regions,
 )
+from anonspark.utility.plain_labels import plain_intervals
 from anonspark.utility.values import Scale
 
 Figures = npt.NDArray[np.float64]
@@ -140,9 +142,33 @@ class Axis:
         if published.style == "mean" and self._is_mean(columns[0].type):
             published = replace(published, style="interval")
             columns = columns[:1]
-        leaves = None if published.rule else self.leaves
-        regions, numbers = read_regions(columns, published, leaves)
-        return spread_out([self._runs(region) for region in regions], whole=self.whole), numbers
+        if len(columns) > 1 or published.rule or self.leaves or not is_text(columns[0].type):
+            leaves = None if published.rule else self.leaves
+            regions, numbers = read_regions(columns, published, leaves)
+            return spread_out([self._runs(region) for region in regions], whole=self.whole), numbers
+        return self._spread_labels(columns[0], published)
+
+    def _spread_labels(
+        self, labels: pa.Array, published: PublishedAttribute
+    ) -> tuple[Spread, Integers]:
+        """Read labels without a hierarchy: plain ones all at once, the others one by one."""
+        encoded = labels.dictionary_encode(null_encoding="encode")
+        low, high = plain_intervals(encoded.dictionary, published)
+        if self.whole:
+            wide = low < high
+            low, high = np.where(wide, np.ceil(low), low), np.where(wide, np.floor(high), high)
+        # Of those between two whole numbers there is more to be said.
+        is_plain = low <= high
+        others = encoded.dictionary.filter(pa.array(~is_plain))
+        regions, of_others = read_regions([others], published)
+        spread = one_run_each(low[is_plain], high[is_plain], whole=self.whole)
+        number_of = np.empty(len(is_plain), np.int64)
+        number_of[is_plain] = np.arange(len(spread.low))
+        number_of[~is_plain] = len(spread.low) + of_others
+        if regions:
+            runs = [self._runs(region) for region in regions]
+            spread = spread.followed_by(spread_out(runs, whole=self.whole))
+        return spread, number_of[encoded.indices.to_numpy(zero_copy_only=False)]
 
     def _is_mean(self, found: pa.DataType) -> bool:
         return not (pa.types.is_string(found) or pa.types.is_large_string(found)) and not (

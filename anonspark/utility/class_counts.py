@@ -8,8 +8,8 @@ may be quantiles.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.raw_values import comparable
@@ -25,9 +27,8 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import pack_table, together, unpack_table
 from anonspark.utility.axes import Axis
 from anonspark.utility.bins import Bins, Brackets, frequent_of, quantile_ranks
-from anonspark.utility.learning import LABEL, Target
+from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
-from anonspark.utility.records import value_column
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -129,14 +130,15 @@ def count_classes(
             problems.append(plan)
     if problems:
         raise DataError(*problems)
-    readings = [plan.reading for plan in plans]
-    table = original.read([*readings, target.reading(original)])
-    if drops_missing:
-        table = table.without([reading.missing for reading in readings])
-    values = table.select([*(reading.name for reading in readings), LABEL])
-    found = _count_values(values, plans, target)
+    read = _ReadRecords(
+        {place: plan.reading for place, plan in enumerate(plans)},
+        target,
+        target.reading(original),
+        drops_missing,
+    )
+    found = _count_values(original, plans, read)
     brackets = _count_around(
-        values, {place: one.steps for place, one in found.items() if not one.exact}, target
+        original, {place: one.steps for place, one in found.items() if not one.exact}, read
     )
     return [
         _binned(
@@ -147,6 +149,54 @@ def count_classes(
         )
         for place, plan in enumerate(plans)
     ]
+
+
+def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Return the values of a column of some records, and which of them are missing."""
+    return read_values(reading, records.column(reading.column))
+
+
+@dataclass(frozen=True)
+class _ReadRecords:
+    """Reads what is asked for of records; in tasks, so that no engine hands them over twice."""
+
+    readings: Mapping[int, Reading]
+    target: Target
+    label: Reading
+    drops_missing: bool
+
+    @property
+    def columns(self) -> list[str]:
+        return list(
+            dict.fromkeys([*(one.column for one in self.readings.values()), self.label.column])
+        )
+
+    def of(self, places: Collection[int]) -> _ReadRecords:
+        """Return who reads some attributes alone, if none of the others matters."""
+        if self.drops_missing:
+            return self
+        some = {place: own for place, own in self.readings.items() if place in places}
+        return replace(self, readings=some)
+
+    def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
+        """Return the values by attribute, and the classes; to have none is one more of these."""
+        labels = pc.fill_null(
+            self.target.numbers(read_column(self.label, records)[0]),
+            float(len(self.target.classes)),
+        )
+        classes = labels.to_numpy(zero_copy_only=False).astype(np.int64)
+        values: dict[int, pa.Array] = {}
+        lacking = np.zeros(len(records), bool)
+        for place, reading in self.readings.items():
+            own, missing = read_column(reading, records)
+            values[place] = comparable(own)
+            if self.drops_missing:
+                lacking |= np.asarray(missing)
+        if lacking.any():
+            kept = pa.array(~lacking)
+            values = {place: own.filter(kept) for place, own in values.items()}
+            classes = classes[~lacking]
+        return values, classes
 
 
 @dataclass
@@ -232,16 +282,16 @@ def _pairs_table(values: pa.Array, classes: Integers, records: Integers) -> pa.T
 
 
 def _count_values(
-    values: Table, plans: Sequence[PlannedValues], target: Target
+    original: Table, plans: Sequence[PlannedValues], read: _ReadRecords
 ) -> dict[int, _Values]:
     """Return the different values of each attribute."""
     texts = tuple(plan.scale == "text" for plan in plans)
-    parts = values.map_batches(_CountValues(texts, target), _PARTS)
-    merge = _MergeValues(texts, len(target.classes))
+    parts = original.select(read.columns).map_batches(_CountValues(texts, read), _PARTS)
+    merge = _MergeValues(texts, len(read.target.classes))
     merged = parts.group(["place"], len(plans)).map_batches(merge, _PARTS).gather()
     found = {}
     for row in merged.to_pylist():
-        own = _Values(texts[row["place"]], len(target.classes))
+        own = _Values(texts[row["place"]], len(read.target.classes))
         own.add(row)
         found[row["place"]] = own
     return found
@@ -252,16 +302,15 @@ class _CountValues:
     """Counts a task's records of each value and class, part by part."""
 
     texts: tuple[bool, ...]
-    target: Target
+    read: _ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
         for records in together(batches, _PART_BYTES):
-            labels = _labels(self.target, records.column(LABEL).combine_chunks())
+            values, labels = self.read(records)
             rows = []
             for place, is_text in enumerate(self.texts):
-                values = comparable(records.column(value_column(place)).combine_chunks())
-                own = self._texts(values, labels) if is_text else self._numbers(values, labels)
-                rows.append({"place": place, **own})
+                count = self._texts if is_text else self._numbers
+                rows.append({"place": place, **count(values[place], labels)})
             yield pa.RecordBatch.from_pylist(rows, schema=_PARTS)
 
     def _texts(self, values: pa.Array, labels: Integers) -> dict[str, object]:
@@ -273,7 +322,7 @@ class _CountValues:
         # -0.0 and 0.0 are one value.
         present = values.drop_null().to_numpy(zero_copy_only=False) + 0.0
         own = labels[~is_missing]
-        missing = np.bincount(labels[is_missing], minlength=len(self.target.classes) + 1)
+        missing = np.bincount(labels[is_missing], minlength=len(self.read.target.classes) + 1)
         some = np.flatnonzero(missing)
         nothing = pa.nulls(len(some), pa.float64())
         tables = [_pairs_table(nothing, some, missing[some])]
@@ -296,7 +345,7 @@ class _CountValues:
         }
 
     def _counted(self, encoded: pa.DictionaryArray, labels: Integers) -> pa.Table:
-        classes = len(self.target.classes) + 1
+        classes = len(self.read.target.classes) + 1
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         cells = codes * classes + labels
         if len(encoded.dictionary) * classes <= _DENSE:
@@ -311,12 +360,6 @@ class _CountValues:
 
 def _has_many(numbers: Figures) -> bool:
     return len(pa.array(numbers).unique()) > _MOST_IN_PART
-
-
-def _labels(target: Target, texts: pa.Array) -> Integers:
-    """Return the class of each record, one more than there are for those without."""
-    numbers = pc.fill_null(target.numbers(texts), float(len(target.classes)))
-    return np.asarray(numbers.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -339,14 +382,15 @@ class _MergeValues:
 
 
 def _count_around(
-    values: Table, steps: Mapping[int, Figures], target: Target
+    original: Table, steps: Mapping[int, Figures], read: _ReadRecords
 ) -> dict[int, tuple[Figures, Integers]]:
     """Return the quantiles of some attributes, and the records up to each by class; last of all."""
     if not steps:
         return {}
-    classes = len(target.classes)
-    values = values.select([*(value_column(place) for place in steps), LABEL])
-    counted = values.map_batches(_CountSteps(dict(steps), target), _COUNTED)
+    classes = len(read.target.classes)
+    read = read.of(steps)
+    values = original.select(read.columns)
+    counted = values.map_batches(_CountSteps(dict(steps), read), _COUNTED)
     found = counted.add_up(["place", "at", "class"], sums=["records"]).gather()
     brackets, totals = {}, {}
     for place, own in steps.items():
@@ -354,7 +398,7 @@ def _count_around(
         every = np.zeros((len(own), classes), np.int64)
         every[at.astype(np.int64)] = counts
         brackets[place], totals[place] = Brackets.of(own, every), every.sum(axis=0)
-    near = values.map_batches(_CountNear(brackets, target), _COUNTED)
+    near = values.map_batches(_CountNear(brackets, read), _COUNTED)
     found = near.add_up(["place", "at", "class"], sums=["records"]).gather()
     quantiles = {}
     for place, bracket in brackets.items():
@@ -381,13 +425,13 @@ class _CountSteps:
     """Counts a task's records between steps, by class; told is the step."""
 
     steps: dict[int, Figures]
-    target: Target
+    read: _ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
-        classes = len(self.target.classes)
+        classes = len(self.read.target.classes)
         sums = {place: np.zeros(len(own) * classes, np.int64) for place, own in self.steps.items()}
         for records in together(batches, _PART_BYTES):
-            for place, positions, labels in _present(records, self.steps, self.target):
+            for place, positions, labels in _present(records, self.steps, self.read):
                 # The last step is the largest value.
                 cells = np.searchsorted(self.steps[place], positions) * classes + labels
                 sums[place] += np.bincount(cells, minlength=len(sums[place]))
@@ -401,12 +445,12 @@ class _CountNear:
     """Counts a task's records of each value that may be a quantile, by class."""
 
     brackets: dict[int, Brackets]
-    target: Target
+    read: _ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
-        classes = len(self.target.classes)
+        classes = len(self.read.target.classes)
         for records in together(batches, _PART_BYTES):
-            for place, positions, labels in _present(records, self.brackets, self.target):
+            for place, positions, labels in _present(records, self.brackets, self.read):
                 chosen = self.brackets[place].holds(positions)
                 values, codes = np.unique(positions[chosen], return_inverse=True)
                 cells, counts = np.unique(codes * classes + labels[chosen], return_counts=True)
@@ -414,15 +458,14 @@ class _CountNear:
 
 
 def _present(
-    records: pa.Table, places: Mapping[int, object], target: Target
+    records: pa.Table, places: Mapping[int, object], read: _ReadRecords
 ) -> list[tuple[int, Figures, Integers]]:
     """Return the values of some attributes, and the classes, of records that have both."""
-    labels = _labels(target, records.column(LABEL).combine_chunks())
+    values, labels = read(records)
     found = []
     for place in places:
-        values = comparable(records.column(value_column(place)).combine_chunks())
-        numbers = pc.fill_null(values, math.nan).to_numpy(zero_copy_only=False) + 0.0
-        kept = ~np.isnan(numbers) & (labels < len(target.classes))
+        numbers = pc.fill_null(values[place], math.nan).to_numpy(zero_copy_only=False) + 0.0
+        kept = ~np.isnan(numbers) & (labels < len(read.target.classes))
         found.append((place, numbers[kept], labels[kept]))
     return found
 

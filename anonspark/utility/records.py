@@ -96,10 +96,7 @@ def read_published(
     DataError
         If the release lacks columns.
     """
-    found = release.schema.names
-    lacking = [name for columns in published for name in columns if name not in found]
-    if lacking:
-        raise DataError(f"release: lacks the columns {', '.join(map(repr, lacking))}")
+    require_published(release, published)
     # Numbered, so that no published name clashes with ours.
     numbered = {
         new: name
@@ -109,6 +106,19 @@ def read_published(
     raw = {f"raw_{place}": reading.column for place, reading in enumerate(readings)}
     renamed = [replace(one, column=name) for one, name in zip(readings, raw, strict=True)]
     return read_values(release.select(numbered | raw), renamed, list(numbered))
+
+
+def require_published(release: Table, published: Sequence[Sequence[str]]) -> None:
+    """Check that a release has the published columns of all quasi-identifiers.
+
+    Raises
+    ------
+    DataError
+    """
+    found = release.schema.names
+    lacking = [name for columns in published for name in columns if name not in found]
+    if lacking:
+        raise DataError(f"release: lacks the columns {', '.join(map(repr, lacking))}")
 
 
 @dataclass(frozen=True)

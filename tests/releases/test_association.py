@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from math import log2
 from pathlib import Path
 from typing import Any
 
+import evaluated
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +23,7 @@ from hypothesis import strategies as st
 
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.utility import class_counts
+from anonspark.utility import association, class_counts
 from anonspark.utility.association import Association
 from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
@@ -143,6 +150,228 @@ def test_numbers_of_many_values_are_looked_for_between_steps(
     monkeypatch.setattr(class_counts, "_COMPACTED_AT", 5)
     monkeypatch.setattr(class_counts, "_DENSE", 1)
     assert found_in(release, original) == exactly
+
+
+Region = tuple[Fraction, Fraction] | frozenset[str] | None
+"""Both ends included, or texts; None for everything, missing values among it."""
+
+
+@dataclass(frozen=True)
+class Slow:
+    """One attribute as the specification says it, in fractions.
+
+    ``regions`` has the region of each record, and whether its value may be missing, too.
+    """
+
+    values: list[Any]
+    regions: list[tuple[Region, bool]]
+
+    def bins(self) -> list[int]:
+        if any(isinstance(value, str) for value in self.values):
+            texts = sorted({value for value in self.values if value is not None})
+            return [len(texts) if own is None else texts.index(own) for own in self.values]
+        return bins_of(self.values) if self.present else [1] * len(self.values)
+
+    @property
+    def present(self) -> list[Any]:
+        return [value for value in self.values if value is not None]
+
+    def spread(self, region: Region, missing: bool) -> list[Fraction]:
+        """Return the share of a region in each bin; the last one is that of missing."""
+        present = self.present
+        if any(isinstance(value, str) for value in present) or isinstance(region, frozenset):
+            texts = sorted(set(present))
+            covered = frozenset(texts) if region is None else region
+            missing = missing or region is None
+            total = len(covered) + missing
+            shares = [Fraction(int(text in covered), total) for text in texts]
+            return [*shares, Fraction(int(missing), total)]
+        if region is None:
+            if not present:
+                return [Fraction(0), Fraction(1)]
+            region, missing = (Fraction(min(present)), Fraction(max(present))), True
+        low, high = region
+        edges = sorted(
+            {
+                next(
+                    v
+                    for v in sorted(present)
+                    if 20 * sum(x <= v for x in present) >= i * len(present)
+                )
+                for i in range(1, 20)
+            }
+        )
+        whole = all(Fraction(value).denominator == 1 for value in present)
+        has_length = not whole and low < high
+        total = high - low + (not has_length)
+        missing_share = Fraction(0) if has_length else Fraction(int(missing), 1) / (total + missing)
+
+        def below(edge: Fraction) -> Fraction:
+            end = min(high, edge)
+            if end < low:
+                return Fraction(0)
+            covered = end - low + (not has_length)
+            return covered / (total + (missing and not has_length))
+
+        ends = [Fraction(0), *(below(Fraction(edge)) for edge in edges), 1 - missing_share]
+        shares = [after - before for before, after in pairwise(ends)]
+        return [*shares, missing_share]
+
+    def told(self, classes: list[int]) -> tuple[float | None, float | None]:
+        bins = self.bins()
+        spreads = [self.spread(*one) for one in self.regions]
+        number = len(spreads[0])
+        original = [[Fraction(0)] * 2 for _ in range(number)]
+        released = [[Fraction(0)] * 2 for _ in range(number)]
+        for own, shares, t in zip(bins, spreads, classes, strict=True):
+            original[own][t] += 1
+            for v, share in enumerate(shares):
+                released[v][t] += share
+        counts = [classes.count(0), classes.count(1)]
+        return self.known(original, original, counts), self.known(original, released, counts)
+
+    def known(
+        self, original: list[list[Fraction]], told: list[list[Fraction]], counts: list[int]
+    ) -> float | None:
+        records = sum(counts)
+        uncertainty = -sum(n / records * log2(n / records) for n in counts if n)
+        if not uncertainty:
+            return None
+        total = 0.0
+        for own, row in zip(original, told, strict=True):
+            for t in range(2):
+                if own[t]:
+                    share = Fraction(counts[t] + 1, records + 2)
+                    total += float(own[t] / records) * log2((row[t] + share) / (sum(row) + 1))
+        return 1 + total / uncertainty
+
+
+def drawn_attribute(data: st.DataObject, kind: str, rows: int) -> tuple[Slow, list[Any], list[str]]:
+    """Return an attribute, its column in the original, and its published labels."""
+    few = data.draw(st.sampled_from([1, 3, 40]))
+    is_missing = st.booleans() if data.draw(st.booleans()) else st.just(False)
+    values: list[Any] = []
+    for _ in range(rows):
+        number = data.draw(st.integers(0, few - 1))
+        missing = data.draw(is_missing) and bool(values)
+        if kind == "text":
+            values.append(None if missing else "abcdefgh"[number % 8])
+        else:
+            scale = 4 if kind == "decimal" else 1
+            values.append(None if missing else Fraction(number, scale))
+    values[0] = values[0] if values[0] is not None else values[1]
+    slow = Slow(values, [])
+    labels = []
+    for value in values:
+        wide = data.draw(st.sampled_from(["value", "wide", "missing too", "everything"]))
+        too = wide == "missing too" and any(one is None for one in values)
+        if wide == "everything":
+            slow.regions.append((None, False))
+            labels.append("*")
+        elif kind == "text":
+            others = data.draw(st.sets(st.sampled_from(sorted(set(slow.present)))))
+            covered = (
+                frozenset({*others, *([] if value is None else [value])})
+                if wide != "value"
+                else (frozenset([value] if value is not None else []))
+            )
+            too = too or value is None
+            slow.regions.append((covered, too))
+            names = [*sorted(covered), *(["missing"] if too else [])]
+            labels.append(names[0] if len(names) == 1 else "{" + ", ".join(names) + "}")
+        elif value is None:
+            slow.regions.append((None, True))
+            labels.append("*")
+        else:
+            by = data.draw(st.integers(0, 5)) if wide != "value" else 0
+            low, high = value - by, value + data.draw(st.integers(0, 5)) * (by > 0)
+            slow.regions.append(((low, high), too))
+            written, divider = (day_of, "/") if kind == "date" else (str_of, "-")
+            label = written(low) if low == high else f"[{written(low)}{divider}{written(high)}]"
+            labels.append(label + (" or missing" if too else ""))
+    columns: dict[str, Any] = {
+        "text": lambda one: one,
+        "integer": int,
+        "date": lambda one: date(1970, 1, 1) + timedelta(days=int(one)),
+        "decimal": lambda one: Decimal(one.numerator) / one.denominator,
+    }
+    return slow, [None if one is None else columns[kind](one) for one in values], labels
+
+
+def day_of(number: Fraction) -> str:
+    return str(date(1970, 1, 1) + timedelta(days=int(number)))
+
+
+def str_of(number: Fraction) -> str:
+    return str(int(number)) if number.denominator == 1 else str(float(number))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_it_is_what_the_specification_says_in_fractions(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    rows = 50
+    folder = tmp_path_factory.mktemp("slow")
+    classes = data.draw(st.lists(st.integers(0, 1), min_size=rows, max_size=rows))
+    if len(set(classes)) < 2:
+        return
+    kinds = {"age": "integer", "born": "date", "job": "text", "paid": "decimal"}
+    types = {
+        "paid": pa.decimal128(8, 2),
+        "born": pa.date32(),
+        "age": pa.int64(),
+        "job": pa.string(),
+    }
+    slow, original, published = {}, {}, {}
+    for name, kind in kinds.items():
+        slow[name], column, published[name] = drawn_attribute(data, kind, rows)
+        original[name] = pa.array(column, types[name])
+    ill = [["no", "yes"][one] for one in classes]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(evaluated.KINDS, "paid", ("decimal", "decimal128(8, 2)"))
+        release = write_release(folder / "r", {**published, "ill": ill}, ill="sensitive")
+    table = write_table(folder / "original.parquet", {**original, "ill": ill})
+    found = found_in(release, table)
+    before, after = [], []
+    for name, own in found.by_name.items():
+        expected = slow[name].told(classes)
+        assert (own.before, own.after) == pytest.approx(expected, abs=1e-6), name
+        before.append(expected[0])
+        after.append(expected[1])
+    loss = association_loss(before, after)
+    assert found.loss == (None if loss is None else pytest.approx(loss, abs=1e-4))
+
+
+def test_parts_and_names_decide_no_digit(
+    original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = people()
+    jobs = ["{clerk, cook}", "{driver, nurse, missing}", "*"]
+    data = {
+        "age": [f"[{place % 40}-{place % 40 + 30}]" for place in range(ROWS)],
+        "job": [jobs[place % 3] for place in range(ROWS)],
+        "ill": table["ill"],
+    }
+    found = found_in(write_release(tmp_path / "one", data, ill="sensitive"), original)
+    for module in (association, class_counts):
+        monkeypatch.setattr(module, "_PART_BYTES", 200)
+    assert found_in(tmp_path / "one", original) == found
+    # Other names, in another order.
+    other = {"clerk": "z", "cook": "b", "driver": "a", "nurse": "c"}
+    renamed = dict(data)
+    renamed["job"] = ["{b, z}" if own == jobs[0] else own for own in data["job"]]
+    renamed["job"] = ["{a, c, missing}" if own == jobs[1] else own for own in renamed["job"]]
+    ill = ["1 of 2" if own == "yes" else "2 of 2" for own in table["ill"].to_pylist()]
+    renamed["ill"] = ill
+    release = write_release(tmp_path / "two", renamed, ill="sensitive")
+    columns = {
+        "age": table["age"],
+        "job": [other.get(own) for own in table["job"].to_pylist()],
+        "ill": ill,
+    }
+    again = found_in(release, write_table(tmp_path / "other.parquet", columns))
+    assert again == found
 
 
 def test_records_without_a_target_are_left_out(tmp_path: Path) -> None:

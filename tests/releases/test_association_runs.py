@@ -86,6 +86,17 @@ def test_a_run_tells_what_evaluate_finds(tmp_path: Path, sections: dict[str, Any
     assert all(before is not None and before > 0 for before, _ in own.values())
 
 
+@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
+def test_a_release_that_is_its_input_loses_nothing(tmp_path: Path, style: str) -> None:
+    # Twice each, so that k = 2 generalizes nothing.
+    table = pa.concat_tables([people(), people()])
+    document = document_at(tmp_path, table, privacy={"k": 2}, output={"style": style})
+    release = run(LocalEngine(), parse_configuration(document))
+    assert release.summary["gcp"] == 0
+    assert told(tmp_path)[0] == 0
+    assert told(tmp_path) == evaluated(tmp_path)
+
+
 def test_hierarchies_and_records_left_out(tmp_path: Path) -> None:
     jobs = ["clerk;office;*", "cook;kitchen;*", "driver;road;*", "nurse;ward;*", "?;?;*"]
     (tmp_path / "jobs.csv").write_text("\n".join(jobs[:4]) + "\n")

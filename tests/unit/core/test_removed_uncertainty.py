@@ -7,7 +7,7 @@ from math import log2
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonspark.core.association import association_loss, entropy, removed_uncertainty
@@ -87,3 +87,27 @@ def test_a_release_that_tells_nothing_tells_the_shares_of_classes() -> None:
 def test_entropy() -> None:
     assert entropy(np.array([1, 1, 2])) == 1.5
     assert entropy(np.array([7, 0])) == 0
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(2, 4))
+def test_a_recoding_tells_no_more_than_its_original(seed: int, bins: int, classes: int) -> None:
+    draw = np.random.default_rng(seed)
+    records = int(draw.integers(1_000, 4_000))
+    value, t = draw.integers(0, bins, records), draw.integers(0, classes, records)
+    t = np.where(draw.random(records) < draw.random(), value % classes, t)
+    # Every value is published as one of some random sets that hold it.
+    covered = draw.random((records // 10, bins)) < draw.random()
+    chosen = covered[draw.integers(0, len(covered), records)]
+    chosen[np.arange(records), value] = True
+    original, released = np.zeros((bins, classes), np.int64), np.zeros((bins, classes))
+    np.add.at(original, (value, t), 1)
+    for own in range(classes):
+        some = chosen[t == own]
+        released[:, own] = (some / some.sum(axis=1, keepdims=True)).sum(axis=0)
+    before = removed_uncertainty(original, original.astype(float), original.sum(axis=0))
+    after = removed_uncertainty(original, released, original.sum(axis=0))
+    if before is None or after is None:
+        assert before is after is None
+        return
+    assert after <= before + 0.02

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from anonspark.core.queries import Domain
 from anonspark.errors import DataError
 from anonspark.release.regions import PublishedAttribute
+from anonspark.utility import axes
 from anonspark.utility.axes import Axis
+from anonspark.utility.plain_labels import plain_intervals
 
 DAY = date(2020, 1, 1).toordinal() - date(1970, 1, 1).toordinal()
 
@@ -130,3 +134,80 @@ def test_raw_values() -> None:
 def test_labels_of_another_kind() -> None:
     with pytest.raises(DataError, match="cannot be read"):
         axis("number", "integer", 17, 90).spread([pa.array(["young"])])
+
+
+NUMBERS = st.one_of(
+    st.integers(-30, 30).map(str),
+    st.decimals(-30, 30, allow_nan=False, places=2).map(str),
+    st.sampled_from(["1e2", "+3", "007", "-0", "0.5", "1.", ".5", "123456789012345678"]),
+)
+DAYS = st.one_of(
+    st.dates(date(1960, 1, 1), date(2030, 1, 1)).map(str),
+    st.sampled_from(["12020-01-01", "-0001-01-01"]),
+)
+
+
+def labels_of(values: st.SearchStrategy[str], divider: str) -> st.SearchStrategy[str | None]:
+    brackets = st.sampled_from([("[", "]"), ("[", "]"), ("[", "["), ("", ""), ("(", ")")])
+    pairs = st.tuples(brackets, values, values)
+    intervals = pairs.map(lambda one: f"{one[0][0]}{one[1]}{divider}{one[2]}{one[0][1]}")
+    some = st.one_of(values, intervals, st.just("*"))
+    return st.one_of(some, some.map(lambda one: f"{one} or missing"), st.sampled_from(["missing"]))
+
+
+@pytest.mark.parametrize(
+    ("scale", "kind", "whole"),
+    [
+        ("number", "integer", True),
+        ("number", "integer", False),
+        ("number", "decimal", False),
+        ("number", "float", True),
+        ("number", "float", False),
+        ("date", "date", True),
+    ],
+)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_plain_labels_are_what_they_are_one_by_one(
+    scale: Any, kind: Any, whole: bool, data: st.DataObject
+) -> None:
+    own = labels_of(DAYS, "/") if scale == "date" else labels_of(NUMBERS, "-")
+    labels = pa.array(data.draw(st.lists(own, min_size=1, max_size=12)), pa.string())
+    one = axis(scale, kind, -40, 20_000, whole=whole)
+    low = np.linspace(-31, 31, 19) * (500 if scale == "date" else 1)
+    ranges = np.repeat(low, 2)[:-2], np.repeat(low, 2)[2:]
+
+    def found() -> Any:
+        try:
+            spread, numbers = one.spread([labels])
+        except DataError:
+            return "unreadable"
+        ends = spread.shares(*ranges)[numbers], spread.missing[numbers], spread.centers()[numbers]
+        return [end.tolist() for end in ends]
+
+    quickly = found()
+    nothing = np.full(len(labels.unique()), np.nan)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(axes, "plain_intervals", lambda *_: (nothing, nothing))
+        slowly = found()
+    if "unreadable" in (quickly, slowly):
+        assert quickly == slowly
+        return
+    for fast, slow in zip(quickly, slowly, strict=True):
+        np.testing.assert_array_equal(np.array(fast), np.array(slow))
+
+
+def test_plain_labels_are_read_at_once() -> None:
+    labels = pa.array(["17", "[17-25]", "[25-17]", "[1-2[", "*", None])
+    age = PublishedAttribute("a", "integer", "interval", ("a",))
+    low, high = plain_intervals(labels, age)
+    np.testing.assert_array_equal(low, [17, 17, *[np.nan] * 4])
+    np.testing.assert_array_equal(high, [17, 25, *[np.nan] * 4])
+    for kind, kind_type in (("timestamp", None), ("category", None), ("float", "float")):
+        other = PublishedAttribute("a", kind, "interval", ("a",), type=kind_type)  # type: ignore[arg-type]
+        assert np.isnan(plain_intervals(labels, other)[0]).all()
+    born = PublishedAttribute("a", "date", "interval", ("a",))
+    days = pa.array(["2020-01-01", "[2020-01-01/2020-01-31]"])
+    assert plain_intervals(days, born)[1].tolist() == [DAY, DAY + 30]
+    no_day = pa.array(["2020-01-01", "2020-02-31"])
+    assert np.isnan(plain_intervals(no_day, born)[0]).all()
