@@ -86,7 +86,7 @@ def written(
     path = configuration_file(
         tmp_path,
         **sections | {"output": {"mode": "overwrite"}, "execution": {"seed": 2**40}},
-        evaluate={"information": True},
+        evaluate={"information": True, "association": {"target": "disease"}},
     )
     options = ["--report"] if report else []
     outcome = command(capsys, "run", path, *options, "--quiet", "--run-id", "same")
