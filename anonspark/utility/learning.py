@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text, type_name
 from anonspark.engine.tasks import Batches
@@ -82,10 +83,10 @@ def describe_target(
     -----
     One job; the different values are collected.
     """
-    texts = original.read([_reading_of(original, name, missing_markers, key)]).select([LABEL])
-    # One more than are allowed, and missing.
-    found = texts.add_up([LABEL], count="records").gather(_MOST_CLASSES + 2)
-    found = found.filter(pc.field(LABEL).is_valid())
+    count = _CountLabels(_reading_of(original, name, missing_markers, key))
+    counted = original.select([name]).map_batches(count, _LABELS)
+    # One more than are allowed.
+    found = counted.add_up([LABEL], sums=["records"]).gather(_MOST_CLASSES + 1)
     if not 2 <= found.num_rows <= _MOST_CLASSES:
         many = f"more than {_MOST_CLASSES}" if found.num_rows > _MOST_CLASSES else found.num_rows
         raise ConfigurationError(
@@ -94,6 +95,23 @@ def describe_target(
         )
     in_order = found.sort_by([("records", "descending"), (LABEL, "ascending")])
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
+
+
+_LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
+
+
+@dataclass(frozen=True)
+class _CountLabels:
+    """Counts a task's records of each class; in the task, so that no row is handed over."""
+
+    reading: Reading
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            texts, _ = read_values(self.reading, batch.column(self.reading.column))
+            found = texts.drop_null().value_counts()
+            columns = [found.field("values").cast(pa.string()), found.field("counts")]
+            yield pa.RecordBatch.from_arrays(columns, schema=_LABELS)
 
 
 def _reading_of(
