@@ -287,7 +287,8 @@ def check(
     _OUT.print(f"{config}: {verdict}")
     _OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
     if coding is not None:
-        _OUT.print(f"Coding: {coding.name}, fingerprint {coding.fingerprint}", markup=False)
+        line = f"Coding: {coding.name}, fingerprint {coding.fingerprint}"
+        _OUT.print(line, markup=False, highlight=False, soft_wrap=True)
     for name, number in checked.missing.items():
         if number:
             _OUT.print(f"attributes.{name}: {number:,} values are missing")
