@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -16,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
+from anonspark.holders.union import unite
 from anonspark.pipeline.run import run
 from anonspark.release.originals import open_by_suffix
 from anonspark.utility import features
@@ -40,6 +42,8 @@ DESCENT = Descent(rate=0.01, batch=32)
 TEST_SHARE = 0.3
 HOLDERS = 3
 SEEDS = (0, 1, 2)
+# Of runs: not the default, which everybody knows, but the same for every measurement.
+SEED = 2**40 + 1
 KS = (3, 10, 50)
 K = 10
 
@@ -124,12 +128,8 @@ class Releases:
         self._named = {"pool": self.pool, "test": parts.test}
         self._named |= {f"holder-{number}": own for number, own in enumerate(parts.holders)}
         self.holders = tuple(name for name in self._named if name.startswith("holder"))
-        # Agreed on before: the order of the categories is the same for all, and tells nothing.
-        self._orders = {
-            name: sorted(set(table.column(name)))
-            for name in QUASI_IDENTIFIERS
-            if name not in NUMBERS
-        }
+        # Agreed on before: orders and ranges are the same for all, and tell nothing.
+        self._agreed = {name: _agreed(name, table.column(name)) for name in QUASI_IDENTIFIERS}
         for name, rows in self._named.items():
             self._write(table, rows, self._path(name))
         self._made: set[tuple[str, int]] = set()
@@ -145,6 +145,17 @@ class Releases:
         if (name, k) not in self._made:
             self._anonymize(name, k)
         data = self._engine.published(f"{self._release(name, k)}/data", "parquet")
+        return self._read(space.of_release(data))
+
+    def united(self, k: int) -> Examples:
+        """Return the union of the holders' releases as examples; ``anonspark union`` makes it."""
+        space = self._space()
+        for name in self.holders:
+            if (name, k) not in self._made:
+                self._anonymize(name, k)
+        parts = [self._release(name, k) for name in self.holders]
+        unite(self._engine, parts, self._release("union", k), seed=SEED)
+        data = self._engine.published(f"{self._release('union', k)}/data", "parquet")
         return self._read(space.of_release(data))
 
     def numbers(self) -> list[int]:
@@ -171,24 +182,25 @@ class Releases:
         return self._examples
 
     def _anonymize(self, name: str, k: int) -> None:
-        attributes: dict[str, Any] = {
-            column: {"role": "quasi_identifier"}
-            | ({"type": "number"} if column in NUMBERS else {"order": self._orders[column]})
-            for column in QUASI_IDENTIFIERS
-        }
-        attributes |= dict.fromkeys(INSENSITIVE, "insensitive")
+        coding = self._folder / f"coding-{k}.json"
+        if not coding.exists():
+            attributes = {**self._agreed, **dict.fromkeys(INSENSITIVE, "insensitive")}
+            agreed = {
+                "name": "adult-in-three-hands",
+                "attributes": attributes | {TARGET: "sensitive"},
+                "privacy": {"k": k},
+            }
+            coding.write_text(json.dumps(agreed))
         document = {
+            "coding": str(coding),
             "input": {
                 "path": str(self._path(name)),
                 "format": "csv",
                 "options": {"header": "true", "inferSchema": "true"},
             },
-            "attributes": attributes | {TARGET: "sensitive"},
-            "privacy": {"k": k},
             "model": {"name": "smondrian"},
             "output": {"path": self._release(name, k)},
-            # Not the default, which everybody knows, but the same for every measurement.
-            "execution": {"seed": 2**40 + 1},
+            "execution": {"seed": SEED},
         }
         run(self._engine, parse_configuration(document))
         self._made.add((name, k))
@@ -216,6 +228,16 @@ class Releases:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
             writer.writerows([column[row] for column in columns] for row in rows)
+
+
+def _agreed(name: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return what a coding says of a quasi-identifier: all that Adult can have."""
+    if name in NUMBERS:
+        numbers = [int(value) for value in values]
+        own: dict[str, Any] = {"type": "number", "range": [min(numbers), max(numbers)]}
+    else:
+        own = {"order": sorted(set(values))}
+    return {"role": "quasi_identifier", **own}
 
 
 def joined(parts: Sequence[Examples]) -> Examples:
@@ -336,7 +358,7 @@ def measure(
             for k in ks:
                 apart = [releases.anonymized(name, k) for name in releases.holders]
                 found[TRAININGS[2], k] = trainer.together([releases.anonymized("pool", k)])
-                found[TRAININGS[3], k] = trainer.together([joined(apart)])
+                found[TRAININGS[3], k] = trainer.together([releases.united(k)])
                 found[TRAININGS[4], k] = trainer.together(apart)
         for key, one in found.items():
             scores.setdefault(key, []).append(one)

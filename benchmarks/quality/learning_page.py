@@ -101,7 +101,8 @@ def learning_section(data: Path) -> list[str] | None:
         "Features are those of `anonspark evaluate`; the network has layers of 64, 32 and 16, and is "
         "trained in 15 rounds by plain stochastic gradient descent, which averages the holders' "
         "models after each (McMahan et al. 2017). The package has no part of this "
-        "(`benchmarks/quality/silos.py`). Figures are means over three seeds, with the smallest and "
+        "(`benchmarks/quality/silos.py`). The holders anonymize by `smondrian` under one "
+        "[coding](holders.md#the-coding), and `anonspark union` makes one release of theirs. Figures are means over three seeds, with the smallest and "
         "the largest.",
         *blocks(models.alike, models.differing),
         *_sections(second, {}),

@@ -5,8 +5,9 @@
 Five models are trained on the same split: on the pooled records, federated on the holders' records,
 on the anonymized pool, on the union of what the holders anonymized apart, and federated on those.
 The network and the averaging are NumPy; the product has no part of this. Releases are made by the
-engine without Java, with ``smondrian``; their features are those of ``anonspark evaluate``. Prints
-the Markdown that docs/reproduction.md has. Takes some minutes on one core.
+engine without Java, with ``smondrian`` and under one coding; their features are those of
+``anonspark evaluate``. Prints the Markdown that docs/reproduction.md has. Takes some minutes on one
+core.
 """
 
 from __future__ import annotations
