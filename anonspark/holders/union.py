@@ -147,7 +147,7 @@ def unite(
             opened = [open_release(engine, part.path) for part in parts]
             schema = require_same_types(parts, opened)
             proofs = [one.published for one in prove_parts(engine, parts, opened)]
-        table = _together(opened, form, schema)
+        tables = _published(opened, form, schema)
         extent = Extent(
             sum(one.rows for one in proofs),
             sum(part.stored for part in parts),
@@ -158,8 +158,9 @@ def unite(
         begin(engine.files, staging)
         with progress.stage("publish", rows=extent.rows):
             if form.holder_column is not None:
-                expected = count_published_classes(table, classes).fingerprint
-            written = write_union(table, classes, extent, key, staging)
+                whole = reduce(lambda one, other: one.union(other), tables)
+                expected = count_published_classes(whole, classes).fingerprint
+            written = write_union(tables, classes, extent, key, staging)
         with progress.stage("verify"):
             staged = engine.published(f"{staging.release}/data", form.manifest.data_format)
             proof = prove_union(engine, staged, form, expected, out)
@@ -208,8 +209,8 @@ def _require_places(files: Files, releases: Sequence[str], out: str) -> None:
         raise ConfigurationError(f"--out: {out} exists already; choose another path, or remove it")
 
 
-def _together(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> Table:
-    """Return the records of all parts; lazy."""
+def _published(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) -> list[Table]:
+    """Return the records of each part, as the union has them; lazy."""
     tables = [one.data.select(schema.names) for one in opened]
     if form.holder_column is not None:
         told = schema.append(pa.field(form.holder_column, pa.string()))
@@ -217,4 +218,4 @@ def _together(opened: Sequence[OpenedRelease], form: Form, schema: pa.Schema) ->
             table.map_batches(_WithHolder(holder, told), told)
             for table, holder in zip(tables, form.holders, strict=True)
         ]
-    return reduce(lambda one, other: one.union(other), tables)
+    return tables

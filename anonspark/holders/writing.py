@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.columns import published_column
+from anonspark.engine.columns.hashing import content_hash
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
@@ -36,6 +38,8 @@ _COPIES, _FILE = "copies", "file"
 """How many equal records a row stands for, and the file that it was sent to; -1 for a record."""
 
 _RECORDS = "records"
+
+_HASHES = pa.schema([(_NAME, pa.int64()), (_CONTENT, pa.int64())])
 
 # What a file takes on the disk, to what its records take in memory, at most as a rule.
 _COMPRESSION = 4
@@ -68,17 +72,50 @@ class _Among:
 
 
 @dataclass(frozen=True)
-class _SendToFiles:
-    """Sends records to the tasks that make the files.
+class _Hash:
+    """Adds the hashes of records to their columns, which may then hold dictionaries.
 
     Parameters
     ----------
+    by : tuple of str
+        Columns that form classes.
+    key : int
+    """
+
+    by: tuple[str, ...]
+    key: int
+
+    def tables(self, batches: Batches) -> Iterator[pa.Table]:
+        """Yield a table for each batch."""
+        for batch in batches:
+            if batch.num_rows:
+                table = with_dictionaries(pa.Table.from_batches([batch]))
+                name = content_hash([table.column(one) for one in self.by], self.key)
+                content = content_hash(table.columns, self.key)
+                yield table.append_column(_NAME, pa.array(name)).append_column(
+                    _CONTENT, pa.array(content)
+                )
+
+    def __call__(self, batches: Batches) -> Batches:
+        """Yield the hashes alone."""
+        for table in self.tables(batches):
+            yield from table.select(_HASHES.names).combine_chunks().to_batches()
+
+
+@dataclass(frozen=True)
+class _Pack:
+    """Packs records, by the tasks that make the files.
+
+    Parameters
+    ----------
+    hash : _Hash
     division : Division
     equal : tuple of int
         Contents of which there are more equal records than stay together in a file. Of these a
         batch sends one row to each file, with their number.
     """
 
+    hash: _Hash
     division: Division
     equal: tuple[int, ...]
 
@@ -86,10 +123,7 @@ class _SendToFiles:
         yield from pack_by_task(self._addressed(batches), self.division.files)
 
     def _addressed(self, batches: Batches) -> Iterator[Addressed]:
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            table = with_dictionaries(pa.Table.from_batches([batch]))
+        for table in self.hash.tables(batches):
             names, contents = (table.column(one).to_numpy() for one in (_NAME, _CONTENT))
             shared = np.isin(contents, np.array(self.equal, np.int64))
             alone = np.flatnonzero(~shared)
@@ -114,6 +148,14 @@ class _SendToFiles:
         files = np.tile(np.arange(number, dtype=np.int32), len(starts))
         rows = table.take(pa.array(np.repeat(order[starts], number)))
         return Addressed(_with(rows, np.repeat(copies, number), files), files)
+
+
+@dataclass(frozen=True)
+class _AsItIs:
+    """Sends what names its task already."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        yield from batches
 
 
 @dataclass(frozen=True)
@@ -195,14 +237,14 @@ class Extent:
 
 
 def write_union(
-    table: Table, by: Sequence[str], extent: Extent, key: int, staging: Staging
+    tables: Sequence[Table], by: Sequence[str], extent: Extent, key: int, staging: Staging
 ) -> list[PublishedFile]:
     """Write the records of a union to the directory ``data`` of a release, as Parquet.
 
     Parameters
     ----------
-    table : Table
-        The records of all parts.
+    tables : sequence of Table
+        The records of each part, of the same columns.
     by : sequence of str
         Columns that form classes.
     extent : Extent
@@ -220,29 +262,35 @@ def write_union(
     One job with one shuffle of all records. Where a class may be too large for a file, one with a
     shuffle of class sizes; where one is, another that counts equal records of such classes.
     """
-    schema = pa.schema([field.with_nullable(True) for field in table.schema])
+    schema = pa.schema([field.with_nullable(True) for field in tables[0].schema])
     names = schema.names
-    numbered = table.select({published_column(place): name for place, name in enumerate(names)})
-    hashed = numbered.with_hashes(
-        {
-            _NAME: [published_column(names.index(name)) for name in by],
-            _CONTENT: numbered.schema.names,
-        },
-        key,
-    )
+    numbers = {published_column(place): name for place, name in enumerate(names)}
+    numbered = [table.select(numbers) for table in tables]
+    hashed = _Hash(tuple(published_column(names.index(name)) for name in by), key)
     files, most = files_for(extent.rows, extent.stored * _COMPRESSION)
     large: tuple[int, ...] = ()
     equal: tuple[int, ...] = ()
     if files > 1 and extent.largest > most:
-        large = tuple(_many(hashed.select([_NAME]), most)[_NAME].to_pylist())
+        large = tuple(_many(_each(numbered, hashed).select([_NAME]), most)[_NAME].to_pylist())
     if large:
-        among = hashed.select([_NAME, _CONTENT])
-        found = among.map_batches(_Among(large), among.schema).select([_CONTENT])
+        found = _each(numbered, hashed).map_batches(_Among(large), _HASHES).select([_CONTENT])
         equal = tuple(_many(found, most)[_CONTENT].to_pylist())
     division = Division(files, most, large, {})
-    sent = hashed.send(_SendToFiles(division, equal), SENT, files)
+    # What is packed is put together, so that records are handed over only as such.
+    pack = _Pack(hashed, division, equal)
+    packed = [table.map_batches(pack, SENT) for table in numbered]
+    sent = _together(packed).send(_AsItIs(), SENT, files)
     ordered = sent.map_batches(_InOrder(schema, files, _ROW_GROUP_BYTES), schema)
     return ordered.publish("parquet", staging.release, "data", staging.written).files
+
+
+def _each(tables: Sequence[Table], hashed: _Hash) -> Table:
+    """Return the hashes of all records."""
+    return _together([table.map_batches(hashed, _HASHES) for table in tables])
+
+
+def _together(tables: Sequence[Table]) -> Table:
+    return reduce(lambda one, other: one.union(other), tables)
 
 
 def _many(hashes: Table, most: int) -> pa.Table:

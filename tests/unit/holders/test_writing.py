@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +38,10 @@ def written(
 ) -> list[pa.Table]:
     """Return the records of each file, in their order."""
     engine = LocalEngine()
-    whole = reduce(lambda one, other: one.union(other), map(engine.table, parts))
+    tables = [engine.table(part) for part in parts]
     with open_staging(engine.files, str(folder / "out"), "run") as staging:
         begin(engine.files, staging)
-        files = write_union(whole, by, Extent(ROWS, 0, ROWS), key, staging)
+        files = write_union(tables, by, Extent(ROWS, 0, ROWS), key, staging)
         release = staging.release.removeprefix("file:")
         found = [pq.read_table(f"{release}/{file.path}") for file in files]
     assert [file.rows for file in files] == [one.num_rows for one in found]
