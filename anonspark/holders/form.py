@@ -74,9 +74,9 @@ def form_of(parts: Sequence[Part], holder_column: str | None) -> Form:
     columns = list(first.published["columns"])
     quasi_identifier_columns = first.quasi_identifier_columns
     quasi_identifiers = [dict(one) for one in first.quasi_identifiers]
-    for one in quasi_identifiers:
-        if one["kind"] == "integer":
-            # Labels of integers are the same, whatever their width.
+    for place, one in enumerate(quasi_identifiers):
+        if len({part.manifest.quasi_identifiers[place]["type"] for part in parts}) > 1:
+            # Only integers may differ, in their width, which no label shows.
             one["type"] = "int64"
     holders: tuple[str, ...] = ()
     if holder_column is not None:
