@@ -126,7 +126,7 @@ MUTANTS = [
         SELECTING,
         "below: Below = secrets.randbelow",
         "below: Below = __import__('random').Random(0).randrange",
-        COMMAND,
+        LAWS,
     ),
     # Scores and widths.
     Mutant("width halved", SCORES, "WIDTH_OF_GINI = 2 * UNITS", "WIDTH_OF_GINI = UNITS", LAWS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -49,26 +50,29 @@ def show_budget(console: Console, found: Budget) -> None:
     """Show what was published of a data set, and what was spent."""
     spent, limit, left = (in_decimals(one) for one in (found.spent, found.limit, found.left))
     table = Table(
-        title=f"{found.name}: {spent} of {limit} spent, {left} left; for {in_words(found.unit)} "
-        + ("added or removed" if found.neighbors == "add_remove" else "replaced by another"),
+        title=f"{found.name}: {spent} of {limit} spent, {left} left",
         title_justify="left",
         header_style="bold",
+        box=SIMPLE_HEAD,
     )
-    for name in ("entry", "time", "kind", "run", "mechanism"):
-        table.add_column(name)
-    for name in ("epsilon", "k", "spent after"):
+    for name in ("entry", "day", "kind", "run", "mechanism"):
+        table.add_column(name, overflow="fold")
+    for name in ("epsilon", "spent"):
         table.add_column(name, justify="right")
     for entry in found.entries:
         told = entry.told
         epsilon = told.get("epsilon")
+        # Releases have none.
+        loss = f"k = {told.get('k')}" if epsilon is None else in_decimals(Fraction(epsilon))
         table.add_row(
             str(entry.number),
-            str(told["time"]),
+            str(told["time"])[:10],
             str(told["kind"]),
             str(told.get("run_id", "")),
             str(told.get("mechanism", "")),
-            "" if epsilon is None else in_decimals(Fraction(epsilon)),
-            str(told.get("k", "")),
+            loss,
             in_decimals(entry.spent_after),
         )
     console.print(table)
+    how = "added or removed" if found.neighbors == "add_remove" else "replaced by another"
+    console.print(f"For {in_words(found.unit)}, {how}", markup=False, highlight=False)

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section
@@ -26,7 +26,11 @@ def _as_decimal(value: object) -> object:
     return str(value)
 
 
-Number = Annotated[str, BeforeValidator(_as_decimal)]
+Number = Annotated[
+    str,
+    BeforeValidator(_as_decimal),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]}),
+]
 """A decimal number, kept as its text."""
 
 

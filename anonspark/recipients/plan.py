@@ -312,6 +312,11 @@ class _Reading:
                         "expected identifier, for it is never published; correct base.attributes"
                     )
         self._check_record()
+        if base.ledger is not None:
+            self.problems.append(
+                "base.ledger: found the ledger of a data set, which releases of a plan are not "
+                "listed in; expected it in configurations of runs alone; remove it"
+            )
         unit = base.privacy.unit
         if unit and sorted(unit) != sorted(file.subject):
             self.problems.append(

@@ -171,7 +171,8 @@ def test_what_is_spent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert not (tmp_path / "third").exists()
     shown = command(capsys, "ledger", "show", tmp_path / "ledger")
     assert shown.code == 0
-    assert "people: 2 of 2.5 spent, 0.5 left; for a record added or removed" in shown.out
+    assert "people: 2 of 2.5 spent, 0.5 left" in shown.out
+    assert "For a record, added or removed" in shown.out
     words = ("ledger", "show", tmp_path / "ledger", "--dataset", "people", "--json")
     told = json.loads(command(capsys, *words).out)
     assert [entry["number"] for entry in told["entries"]] == [1, 2]

@@ -132,6 +132,10 @@ WRONG = {
         },
         "subject: missing; a ledger has to know people again",
     ),
+    "ledger of a data set": (
+        changed("base/ledger", {"path": "l", "dataset": "d", "limit": 1}),
+        "base.ledger: found the ledger of a data set",
+    ),
     "ledger without a key": (changed("ledger", {"path": "l"}), "ledger.key_file: missing"),
     "subject of another role": (changed("subject", "zone"), "subject: 'zone' has the role"),
     "no nested model": (
