@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import DataError
 from anonspark.utility import association, class_counts
 from anonspark.utility.association import Association
 from anonspark.utility.bins import Brackets
@@ -404,6 +405,32 @@ def test_a_release_that_lost_a_class(original: Path, tmp_path: Path) -> None:
     assert job.after is not None
     # It misleads: nobody seems to be ill.
     assert -100 < job.after < 0
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_no_value_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damaged: bool
+) -> None:
+    planted = ["Quetzal the nurse", "Okapi the cook"]
+    table = pa.table({"job": planted * 30, "age": range(60), "ill": ["yes", "no", "no"] * 20})
+    original = write_table(tmp_path / "planted.parquet", table)
+    data = {
+        "age": ["Quetzal is no age" if damaged else "[0-59]"] * 60,
+        "job": ["{" + ", ".join(planted) + "}"] * 60,
+        "ill": table["ill"],
+    }
+    release = write_release(tmp_path / "release", data, ill="sensitive")
+    if damaged:
+        with pytest.raises(DataError, match="published columns of 'age' cannot be read") as error:
+            found_in(release, original)
+        assert "Quetzal" not in str(error.value)
+    for words in ((), ("--json",)):
+        shown = command(
+            capsys, "evaluate", release, "--original", original, "--target", "ill", *words
+        )
+        assert shown.code == (3 if damaged else 0)
+        for value in ("Quetzal", "Okapi"):
+            assert value not in shown.out + shown.err
 
 
 def test_it_is_printed(original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
