@@ -186,7 +186,7 @@ class _SpreadClasses:
         unreadable: set[int] = set()
         for records in together(batches, _PART_BYTES):
             labels = self.target.numbers(read_column(self.reading, records)[0])
-            kept = records.filter(labels.is_valid())
+            kept = records.filter(labels.is_valid()) if labels.null_count else records
             own = labels.drop_null().to_numpy().astype(np.int64)
             for place, bins in enumerate(self.bins):
                 columns = [plain(kept.column(name)) for name in bins.axis.columns]

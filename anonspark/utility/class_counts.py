@@ -318,11 +318,13 @@ class _CountValues:
         return {"exact": True, "whole": True, "part": pack_table(self._counted(encoded, labels))}
 
     def _numbers(self, values: pa.Array, labels: Integers) -> dict[str, object]:
-        is_missing = np.asarray(values.is_null())
+        own, missing = labels, np.zeros(len(self.read.target.classes) + 1, np.int64)
+        if values.null_count:
+            is_missing = np.asarray(values.is_null())
+            missing = np.bincount(labels[is_missing], minlength=len(missing))
+            values, own = values.drop_null(), labels[~is_missing]
         # -0.0 and 0.0 are one value.
-        present = values.drop_null().to_numpy(zero_copy_only=False) + 0.0
-        own = labels[~is_missing]
-        missing = np.bincount(labels[is_missing], minlength=len(self.read.target.classes) + 1)
+        present = values.to_numpy(zero_copy_only=False) + 0.0
         some = np.flatnonzero(missing)
         nothing = pa.nulls(len(some), pa.float64())
         tables = [_pairs_table(nothing, some, missing[some])]
@@ -464,9 +466,14 @@ def _present(
     values, labels = read(records)
     found = []
     for place in places:
-        numbers = pc.fill_null(values[place], math.nan).to_numpy(zero_copy_only=False) + 0.0
-        kept = ~np.isnan(numbers) & (labels < len(read.target.classes))
-        found.append((place, numbers[kept], labels[kept]))
+        own = values[place]
+        kept = labels < len(read.target.classes)
+        if own.null_count:
+            kept &= np.asarray(own.is_valid())
+            own = pc.fill_null(own, math.nan)
+        numbers = own.to_numpy(zero_copy_only=False) + 0.0
+        some = slice(None) if kept.all() else kept
+        found.append((place, numbers[some], labels[some]))
     return found
 
 
