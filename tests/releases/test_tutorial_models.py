@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import followed
+from pages import followed, words_of
 from places import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "tutorial-models.md"
@@ -18,9 +18,8 @@ _CLOSE = 0.0005
 
 def lines_of(printed: str) -> list[list[str]]:
     """Return the words of each line of a table or a sentence, without its frame."""
-    lines = [re.sub("[\u2500-\u257f]", " ", line).split() for line in printed.splitlines()]
     # The last figure of a cell is its seconds.
-    return [line[:-1] if "k=" in " ".join(line) else line for line in lines if line]
+    return [line[:-1] if "k=" in " ".join(line) else line for line in words_of(printed)]
 
 
 def agree(one: list[str], other: list[str]) -> bool:
@@ -43,7 +42,7 @@ def test_the_customers(
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setenv("COLUMNS", "200")
     blocks = 0
-    for printed, expected in followed(PAGE, tmp_path, capsys):
+    for _, printed, expected in followed(PAGE, tmp_path, capsys):
         blocks += 1
         found = iter(lines_of(printed))
         # All lines of the page are printed, in its order; others may lie between them.
