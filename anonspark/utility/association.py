@@ -24,7 +24,8 @@ from anonspark.errors import DataError
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
-from anonspark.utility.class_counts import count_classes, read_column
+from anonspark.utility.class_counts import count_classes
+from anonspark.utility.class_reading import PART_BYTES, read_column
 from anonspark.utility.learning import Target
 from anonspark.utility.records import require_published, unreadable_labels
 
@@ -34,8 +35,6 @@ Integers = npt.NDArray[np.int64]
 # Sums are whole multiples of this, so that their order does not matter.
 _UNIT = 2.0**-30
 
-# Sums of a part are exact in float64 as long as it has fewer records than 2**53 of these.
-_PART_BYTES = 2**25
 _SUMS = pa.schema([("cell", pa.int64()), ("records", pa.decimal128(38, 0))])
 
 
@@ -184,7 +183,7 @@ class _SpreadClasses:
         starts = _starts(self.bins, classes)
         sums = np.zeros(starts[-1] + classes, np.int64)
         unreadable: set[int] = set()
-        for records in together(batches, _PART_BYTES):
+        for records in together(batches, PART_BYTES):
             labels = self.target.numbers(read_column(self.reading, records)[0])
             kept = records.filter(labels.is_valid()) if labels.null_count else records
             own = labels.drop_null().to_numpy().astype(np.int64)
@@ -205,7 +204,8 @@ class _SpreadClasses:
         different, codes = _different(columns)
         counts = np.bincount(codes * classes + labels, minlength=len(different[0]) * classes)
         shares, regions = bins.shares(different)
-        # Shares are rounded, not sums: how records are divided among tasks decides no digit.
+        # Shares are rounded, not sums: how records are divided among tasks decides no digit. The
+        # products are whole, and float64 has them exactly: a part has far fewer than 2**23 records.
         units = np.rint(shares / _UNIT)[regions]
         by_class = counts.reshape(-1, classes).astype(np.float64)
         return np.rint(units.T @ by_class).astype(np.int64)

@@ -8,8 +8,8 @@ may be quantiles.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.queries import Domain
-from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
-from anonspark.release.raw_values import comparable
 from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import pack_table, together, unpack_table
 from anonspark.utility.axes import Axis
-from anonspark.utility.bins import Bins, Brackets, frequent_of, quantile_ranks
+from anonspark.utility.bins import Bins, frequent_of, quantile_ranks
+from anonspark.utility.class_reading import PART_BYTES, ReadRecords
 from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
+from anonspark.utility.quantiles import by_value, count_around
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -40,7 +39,6 @@ _MOST_TOGETHER = 2**17
 _DRAWN = 2048
 _STEPS = 1000
 
-_PART_BYTES = 2**25
 _DENSE = 2**22
 _COMPACTED_AT = 2**20
 
@@ -55,14 +53,6 @@ _PARTS = pa.schema(
         ("smallest", pa.float64()),
         ("largest", pa.float64()),
         ("part", pa.binary()),
-    ]
-)
-_COUNTED = pa.schema(
-    [
-        ("place", pa.int32()),
-        ("at", pa.float64()),
-        ("class", pa.int32()),
-        ("records", pa.int64()),
     ]
 )
 
@@ -130,14 +120,14 @@ def count_classes(
             problems.append(plan)
     if problems:
         raise DataError(*problems)
-    read = _ReadRecords(
+    read = ReadRecords(
         {place: plan.reading for place, plan in enumerate(plans)},
         target,
         target.reading(original),
         drops_missing,
     )
     found = _count_values(original, plans, read)
-    brackets = _count_around(
+    brackets = count_around(
         original, {place: one.steps for place, one in found.items() if not one.exact}, read
     )
     return [
@@ -149,54 +139,6 @@ def count_classes(
         )
         for place, plan in enumerate(plans)
     ]
-
-
-def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Return the values of a column of some records, and which of them are missing."""
-    return read_values(reading, records.column(reading.column))
-
-
-@dataclass(frozen=True)
-class _ReadRecords:
-    """Reads what is asked for of records; in tasks, so that no engine hands them over twice."""
-
-    readings: Mapping[int, Reading]
-    target: Target
-    label: Reading
-    drops_missing: bool
-
-    @property
-    def columns(self) -> list[str]:
-        return list(
-            dict.fromkeys([*(one.column for one in self.readings.values()), self.label.column])
-        )
-
-    def of(self, places: Collection[int]) -> _ReadRecords:
-        """Return who reads some attributes alone, if none of the others matters."""
-        if self.drops_missing:
-            return self
-        some = {place: own for place, own in self.readings.items() if place in places}
-        return replace(self, readings=some)
-
-    def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
-        """Return the values by attribute, and the classes; to have none is one more of these."""
-        labels = pc.fill_null(
-            self.target.numbers(read_column(self.label, records)[0]),
-            float(len(self.target.classes)),
-        )
-        classes = labels.to_numpy(zero_copy_only=False).astype(np.int64)
-        values: dict[int, pa.Array] = {}
-        lacking = np.zeros(len(records), bool)
-        for place, reading in self.readings.items():
-            own, missing = read_column(reading, records)
-            values[place] = comparable(own)
-            if self.drops_missing:
-                lacking |= np.asarray(missing)
-        if lacking.any():
-            kept = pa.array(~lacking)
-            values = {place: own.filter(kept) for place, own in values.items()}
-            classes = classes[~lacking]
-        return values, classes
 
 
 @dataclass
@@ -282,7 +224,7 @@ def _pairs_table(values: pa.Array, classes: Integers, records: Integers) -> pa.T
 
 
 def _count_values(
-    original: Table, plans: Sequence[PlannedValues], read: _ReadRecords
+    original: Table, plans: Sequence[PlannedValues], read: ReadRecords
 ) -> dict[int, _Values]:
     """Return the different values of each attribute."""
     texts = tuple(plan.scale == "text" for plan in plans)
@@ -302,10 +244,10 @@ class _CountValues:
     """Counts a task's records of each value and class, part by part."""
 
     texts: tuple[bool, ...]
-    read: _ReadRecords
+    read: ReadRecords
 
     def __call__(self, batches: Batches) -> Batches:
-        for records in together(batches, _PART_BYTES):
+        for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
             rows = []
             for place, is_text in enumerate(self.texts):
@@ -383,110 +325,6 @@ class _MergeValues:
             yield pa.RecordBatch.from_pylist([merged], schema=_PARTS)
 
 
-def _count_around(
-    original: Table, steps: Mapping[int, Figures], read: _ReadRecords
-) -> dict[int, tuple[Figures, Integers]]:
-    """Return the quantiles of some attributes, and the records up to each by class; last of all."""
-    if not steps:
-        return {}
-    classes = len(read.target.classes)
-    read = read.of(steps)
-    values = original.select(read.columns)
-    counted = values.map_batches(_CountSteps(dict(steps), read), _COUNTED)
-    found = counted.add_up(["place", "at", "class"], sums=["records"]).gather()
-    brackets, totals = {}, {}
-    for place, own in steps.items():
-        at, counts = _rows_of(found, place, classes)
-        every = np.zeros((len(own), classes), np.int64)
-        every[at.astype(np.int64)] = counts
-        brackets[place], totals[place] = Brackets.of(own, every), every.sum(axis=0)
-    near = values.map_batches(_CountNear(brackets, read), _COUNTED)
-    found = near.add_up(["place", "at", "class"], sums=["records"]).gather()
-    quantiles = {}
-    for place, bracket in brackets.items():
-        edges, up_to = bracket.edges(*_rows_of(found, place, classes))
-        quantiles[place] = edges, np.concatenate([up_to, totals[place][None, :]])
-    return quantiles
-
-
-def _rows_of(found: pa.Table, place: int, classes: int) -> tuple[Figures, Integers]:
-    """Return the values of one attribute, ascending, and their records by class."""
-    own = found.filter(pc.equal(found["place"], place))
-    return _by_value(own["at"].to_numpy(), own, classes)
-
-
-def _by_value(at: Figures, own: pa.Table, classes: int) -> tuple[Figures, Integers]:
-    values, rows = np.unique(at, return_inverse=True)
-    counts = np.zeros((len(values), classes + 1), np.int64)
-    np.add.at(counts, (rows, own["class"].to_numpy()), own["records"].to_numpy().astype(np.int64))
-    return values, counts[:, :classes]
-
-
-@dataclass(frozen=True)
-class _CountSteps:
-    """Counts a task's records between steps, by class; told is the step."""
-
-    steps: dict[int, Figures]
-    read: _ReadRecords
-
-    def __call__(self, batches: Batches) -> Batches:
-        classes = len(self.read.target.classes)
-        sums = {place: np.zeros(len(own) * classes, np.int64) for place, own in self.steps.items()}
-        for records in together(batches, _PART_BYTES):
-            for place, positions, labels in _present(records, self.steps, self.read):
-                # The last step is the largest value.
-                cells = np.searchsorted(self.steps[place], positions) * classes + labels
-                sums[place] += np.bincount(cells, minlength=len(sums[place]))
-        for place, own in sums.items():
-            some = np.flatnonzero(own)
-            yield _counted(place, some // classes, some % classes, own[some])
-
-
-@dataclass(frozen=True)
-class _CountNear:
-    """Counts a task's records of each value that may be a quantile, by class."""
-
-    brackets: dict[int, Brackets]
-    read: _ReadRecords
-
-    def __call__(self, batches: Batches) -> Batches:
-        classes = len(self.read.target.classes)
-        for records in together(batches, _PART_BYTES):
-            for place, positions, labels in _present(records, self.brackets, self.read):
-                chosen = self.brackets[place].holds(positions)
-                values, codes = np.unique(positions[chosen], return_inverse=True)
-                cells, counts = np.unique(codes * classes + labels[chosen], return_counts=True)
-                yield _counted(place, values[cells // classes], cells % classes, counts)
-
-
-def _present(
-    records: pa.Table, places: Mapping[int, object], read: _ReadRecords
-) -> list[tuple[int, Figures, Integers]]:
-    """Return the values of some attributes, and the classes, of records that have both."""
-    values, labels = read(records)
-    found = []
-    for place in places:
-        own = values[place]
-        kept = labels < len(read.target.classes)
-        if own.null_count:
-            kept &= np.asarray(own.is_valid())
-            own = pc.fill_null(own, math.nan)
-        numbers = own.to_numpy(zero_copy_only=False) + 0.0
-        some = slice(None) if kept.all() else kept
-        found.append((place, numbers[some], labels[some]))
-    return found
-
-
-def _counted(place: int, at: npt.ArrayLike, classes: Integers, records: Integers) -> pa.RecordBatch:
-    columns = [
-        pa.array(np.full(len(records), place, np.int32)),
-        pa.array(np.asarray(at, np.float64)),
-        pa.array(classes.astype(np.int32)),
-        pa.array(records.astype(np.int64)),
-    ]
-    return pa.record_batch(columns, schema=_COUNTED)
-
-
 def _binned(
     plan: PlannedValues,
     leaves: Leaves | None,
@@ -496,7 +334,7 @@ def _binned(
     """Return the bins of an attribute and the records in them."""
     counts, classes = values.counts, values.classes
     lacking = counts.filter(pc.is_null(counts["value"]))
-    _, missing = _by_value(np.zeros(len(lacking)), lacking, classes)
+    _, missing = by_value(np.zeros(len(lacking)), lacking, classes)
     missing = missing.sum(axis=0, keepdims=True)
     present = counts.filter(pc.is_valid(counts["value"]))
     texts: list[str] = []
@@ -546,7 +384,7 @@ def _texts(
 
 def _numbers(present: pa.Table, classes: int) -> tuple[Figures, Integers]:
     """Return the quantiles of numbers of which all are known, and the records in their bins."""
-    values, counts = _by_value(present["value"].to_numpy(), present, classes)
+    values, counts = by_value(present["value"].to_numpy(), present, classes)
     up_to = np.cumsum(counts, axis=0)
     records = up_to.sum(axis=1)
     if not len(records) or not records[-1]:

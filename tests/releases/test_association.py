@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
-from anonspark.utility import association, class_counts
+from anonspark.utility import association, class_counts, quantiles
 from anonspark.utility.association import Association
 from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
@@ -355,8 +355,8 @@ def test_parts_and_names_decide_no_digit(
         "ill": table["ill"],
     }
     found = found_in(write_release(tmp_path / "one", data, ill="sensitive"), original)
-    for module in (association, class_counts):
-        monkeypatch.setattr(module, "_PART_BYTES", 200)
+    for module in (association, class_counts, quantiles):
+        monkeypatch.setattr(module, "PART_BYTES", 200)
     assert found_in(tmp_path / "one", original) == found
     # Other names, in another order.
     other = {"clerk": "z", "cook": "b", "driver": "a", "nurse": "c"}

@@ -14,7 +14,8 @@ from helpers import Outcome, command, metrics, summary, write_table
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.pipeline import run as running
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import open_evaluation
 
@@ -94,6 +95,22 @@ def test_a_release_that_is_its_input_loses_nothing(tmp_path: Path, style: str) -
     release = run(LocalEngine(), parse_configuration(document))
     assert release.summary["gcp"] == 0
     assert told(tmp_path)[0] == 0
+    assert told(tmp_path) == evaluated(tmp_path)
+
+
+def test_a_run_that_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configuration = parse_configuration(document_at(tmp_path))
+
+    def fail(*_: object, **__: object) -> None:
+        raise PublishingError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "measure_association_kept", fail)
+        with pytest.raises(PublishingError):
+            run(LocalEngine(), configuration, run_id="one", resume=True)
+    run(LocalEngine(), configuration, run_id="one", resume=True)
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert manifest["attempt"] == 2
     assert told(tmp_path) == evaluated(tmp_path)
 
 

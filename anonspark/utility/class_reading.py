@@ -1,0 +1,81 @@
+"""Records of an original as values of its attributes and classes of a target, read in tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.columns.values import read_values
+from anonspark.engine.raw_columns import Reading
+from anonspark.release.raw_values import comparable
+from anonspark.utility.learning import Target
+
+Integers = npt.NDArray[np.int64]
+
+PART_BYTES = 2**25
+"""Of so many bytes of records of a task together it is counted at once."""
+
+
+def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Return the values of a column of some records, and which of them are missing."""
+    return read_values(reading, records.column(reading.column))
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """Reads what is asked for of records; in tasks, so that no engine hands them over twice.
+
+    Parameters
+    ----------
+    readings : mapping of int to Reading
+        Of each attribute, by its place.
+    target : Target
+    label : Reading
+        Of the target.
+    drops_missing : bool
+        Whether records with a missing value are left out.
+    """
+
+    readings: Mapping[int, Reading]
+    target: Target
+    label: Reading
+    drops_missing: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that are read."""
+        return list(
+            dict.fromkeys([*(one.column for one in self.readings.values()), self.label.column])
+        )
+
+    def of(self, places: Collection[int]) -> ReadRecords:
+        """Return who reads some attributes alone, if none of the others matters."""
+        if self.drops_missing:
+            return self
+        some = {place: own for place, own in self.readings.items() if place in places}
+        return replace(self, readings=some)
+
+    def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
+        """Return the values by attribute, and the classes; to have none is one more of these."""
+        labels = pc.fill_null(
+            self.target.numbers(read_column(self.label, records)[0]),
+            float(len(self.target.classes)),
+        )
+        classes = labels.to_numpy(zero_copy_only=False).astype(np.int64)
+        values: dict[int, pa.Array] = {}
+        lacking = np.zeros(len(records), bool)
+        for place, reading in self.readings.items():
+            own, missing = read_column(reading, records)
+            values[place] = comparable(own)
+            if self.drops_missing:
+                lacking |= np.asarray(missing)
+        if lacking.any():
+            kept = pa.array(~lacking)
+            values = {place: own.filter(kept) for place, own in values.items()}
+            classes = classes[~lacking]
+        return values, classes
