@@ -253,8 +253,8 @@ MUTANTS = [
     Mutant(
         "charged after the draw",
         SELECTING,
-        "    entry = charge(",
-        "    _draw(wanted, counts, below)\n    entry = charge(",
+        "        entry = charge(",
+        "        _draw(wanted, counts, below)\n        entry = charge(",
         COMMAND,
     ),
     Mutant(

@@ -118,6 +118,12 @@ def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
     return name, replace(work, read=read, formats=formats)
 
 
+def _of_selection(settings: SelectionSettings) -> tuple[EngineName, Work]:
+    """Return the engine that is asked for, and what a selection does."""
+    name, work = _of_configuration(settings.configuration)
+    return name, replace(work, written=(settings.selection.output, settings.ledger.path))
+
+
 def _of_paths(name: str, *paths: str | None) -> tuple[EngineName, Work]:
     """Return the engine that was asked for, and that tables at some paths are read."""
     from anonspark.engine.choice import Work, engine_name
@@ -669,7 +675,7 @@ def select_attributes(
     found = load_then_work(
         config,
         lambda read: load_selection(config, overrides or (), read),
-        lambda loaded: _of_configuration(loaded.configuration),
+        _of_selection,
         master,
         choose,
     )

@@ -68,10 +68,11 @@ class Work:
     @classmethod
     def of(cls, configuration: Configuration) -> Work:
         """Return what a run of a configuration does."""
-        staging = configuration.execution.staging_path
+        staging, ledger = configuration.execution.staging_path, configuration.ledger
+        places = [*([staging] if staging else []), *([ledger.path] if ledger else [])]
         return cls(
             tuple(configuration.input.paths),
-            (configuration.output.path, *([staging] if staging else [])),
+            (configuration.output.path, *places),
             (configuration.input.format,),
             configuration.output.format,
         )

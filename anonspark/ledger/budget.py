@@ -18,7 +18,7 @@ from typing import Any, Literal
 from anonspark._version import __version__
 from anonspark.config.budget import DATASET, in_decimals
 from anonspark.engine.files import Files
-from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
 from anonspark.ledger.chain import BrokenChainError, Link, append_link, now, read_chain, text_of
 from anonspark.ledger.creating import create_whole
 
@@ -389,7 +389,7 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
     Raises
     ------
     ConfigurationError
-        If there is none, and no limit is told.
+        If there is none, and no limit is told, or none can be made there.
     GuaranteeError
     """
     while True:
@@ -397,9 +397,15 @@ def open_budget(files: Files, path: str, limit: Limit) -> Budget:
         if budget is not None:
             return budget
         require_limit(path, limit)
-        files.make_private_directory(path)
-        with suppress(FileExistsError):
-            create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
+        try:
+            files.make_private_directory(path)
+            with suppress(FileExistsError):
+                create_whole(files, f"{path}/{_LIMIT}", limit.to_text())
+        except OSError as error:
+            raise ConfigurationError(
+                f"ledger.path: no ledger can be made at {path}; expected a directory that can be "
+                "written; correct it; nothing was drawn or published"
+            ) from error
 
 
 def require_limit(path: str, limit: Limit) -> None:
@@ -432,4 +438,9 @@ def _append(files: Files, budget: Budget, told: Mapping[str, Any], spent: Fracti
         append_link(files, _place(budget.path, number), own)
     except FileExistsError:
         return None
+    except OSError as error:
+        raise PublishingError(
+            f"ledger.path: no entry could be written at {budget.path}; nothing was drawn or "
+            "published; check that it can be written"
+        ) from error
     return Entry(number, own, budget.limit)

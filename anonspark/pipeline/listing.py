@@ -6,7 +6,6 @@ from typing import Any
 
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.errors import PublishingError
 from anonspark.ledger.budget import RECORD, Limit, list_release, open_budget
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.released import Release
@@ -63,14 +62,7 @@ def list_staged(context: RunContext, release: Release) -> None:
         "release": release.summary["output_fingerprint"],
         **_criteria(configuration.privacy),
     }
-    place = _place(context, options)
-    try:
-        list_release(context.files, place, _limit(options), told)
-    except OSError as error:
-        raise PublishingError(
-            f"ledger.path: no entry could be written at {place}; nothing was published; check that "
-            "it can be written"
-        ) from error
+    list_release(context.files, _place(context, options), _limit(options), told)
 
 
 def _criteria(privacy: PrivacyOptions) -> dict[str, Any]:

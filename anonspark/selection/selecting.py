@@ -31,7 +31,13 @@ from anonspark.selection.counting import count_tables
 from anonspark.selection.mechanisms import choose, rank, with_noise
 from anonspark.selection.settings import SelectionSettings
 from anonspark.selection.wanted import Wanted, open_wanted
-from anonspark.selection.writing import Drawn, Selection, asked_for, publish_selection
+from anonspark.selection.writing import (
+    Drawn,
+    Selection,
+    asked_for,
+    publish_selection,
+    set_aside,
+)
 
 Integers = npt.NDArray[np.int64]
 
@@ -163,46 +169,60 @@ def select(
     before = _before(engine, settings, output, run_id)
     if before is not None:
         return before
-    configuration = settings.configuration
     opened, wanted = open_wanted(engine, settings, table)
     place = files.qualified(settings.ledger.place)
     budget = require_affordable(files, place, wanted.limit, wanted.charged)
+    with set_aside(files, output, run_id) as aside:
+        counts = _count(engine, wanted, opened)
+        told = {
+            "run_id": run_id,
+            "command": "select",
+            "kind": "select",
+            "mechanism": selection.mechanism,
+            "settings": wanted.fingerprint(),
+        }
+        _warn_of_charges(budget, run_id)
+        entry = charge(files, place, wanted.limit, wanted.charged, told)
+        # From here on what was drawn may have been seen.
+        try:
+            drawn = _draw(wanted, counts, below)
+            return publish_selection(engine, wanted, (aside, output), entry, drawn)
+        except BaseException:
+            _LOGGER.warning(
+                "run %s was charged (entry %s of the ledger) and left no result; the charge stays, "
+                "for what was drawn may have been seen",
+                run_id,
+                entry.number,
+            )
+            raise
+
+
+def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
+    """Count the records of every cell, exactly.
+
+    Raises
+    ------
+    DataError
+        If there are more records than is said.
+    """
+    settings = wanted.settings
+    configuration = settings.configuration
     with engine.reading(configuration.input.paths):
         counts = count_tables(
-            opened,
+            table,
             wanted.candidates,
             wanted.target,
             configuration.input.missing_markers,
             drop_missing=configuration.missing == "drop",
             person=wanted.person,
         )
-    bound = selection.records_at_most
+    bound = settings.selection.records_at_most
     if bound is not None and any(int(one.sum()) > bound for one in counts):
         raise DataError(
             f"selection.records_at_most: there are more than {bound:,} records; expected a bound "
             "that holds; raise it to a public one"
         )
-    told = {
-        "run_id": run_id,
-        "command": "select",
-        "kind": "select",
-        "mechanism": selection.mechanism,
-        "settings": wanted.fingerprint(),
-    }
-    _warn_of_charges(budget, run_id)
-    entry = charge(files, place, wanted.limit, wanted.charged, told)
-    # From here on what was drawn may have been seen.
-    try:
-        drawn = _draw(wanted, counts, below)
-        return publish_selection(engine, wanted, run_id, output, entry, drawn)
-    except BaseException:
-        _LOGGER.warning(
-            "run %s was charged (entry %s of the ledger) and left no result; the charge stays, for "
-            "what was drawn may have been seen",
-            run_id,
-            entry.number,
-        )
-        raise
+    return counts
 
 
 def _warn_of_charges(budget: Budget | None, run_id: str) -> None:

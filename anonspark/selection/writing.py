@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,9 @@ import yaml
 
 from anonspark._version import __version__
 from anonspark.config.budget import in_decimals
+from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
+from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.ledger.budget import Entry
 from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.selection.mechanisms import Ranked
@@ -67,8 +70,44 @@ class Selection:
         return {**self.told, "output": self.output}
 
 
+@contextmanager
+def set_aside(files: Files, output: str, run_id: str) -> Iterator[str]:
+    """Make a directory beside the output inside of a ``with`` block, before anything is charged.
+
+    Parameters
+    ----------
+    files : Files
+    output : str
+        Where nothing is.
+    run_id : str
+
+    Yields
+    ------
+    str
+        The directory, which is deleted where it is still there at the end.
+
+    Raises
+    ------
+    ConfigurationError
+        If nothing can be written there.
+    """
+    aside = f"{output}.writing-{run_id}"
+    try:
+        files.delete(aside)
+        files.make_private_directory(aside)
+    except OSError as error:
+        raise ConfigurationError(
+            f"selection.output: nothing can be written beside {output}; expected a directory that "
+            "can be made; correct it; nothing was charged"
+        ) from error
+    try:
+        yield aside
+    finally:
+        files.delete(aside)
+
+
 def publish_selection(
-    engine: Engine, wanted: Wanted, run_id: str, output: str, entry: Entry, drawn: Drawn
+    engine: Engine, wanted: Wanted, places: tuple[str, str], entry: Entry, drawn: Drawn
 ) -> Selection:
     """Write everything aside, and give it its place by one rename.
 
@@ -76,17 +115,21 @@ def publish_selection(
     ----------
     engine : Engine
     wanted : Wanted
-    run_id : str
-    output : str
-        Where nothing is.
+    places : tuple of str
+        The directory of :func:`set_aside`, and the output.
     entry : Entry
         Of the ledger.
     drawn : Drawn
+
+    Raises
+    ------
+    PublishingError
     """
+    aside, output = places
     files, selection = engine.files, wanted.settings.selection
     names = [wanted.candidates[place].name for place in drawn.chosen]
     told = {
-        "run_id": run_id,
+        "run_id": entry.told["run_id"],
         "attributes": names,
         "selection": asked_for(wanted.settings),
         "domains": wanted.domains,
@@ -104,9 +147,6 @@ def publish_selection(
             one.name for one in map(wanted.candidates.__getitem__, drawn.noisy) if one.has_values
         ],
     }
-    aside = f"{output}.writing-{run_id}"
-    files.delete(aside)
-    files.make_private_directory(aside)
     try:
         if drawn.noisy:
             _write(engine, aside, TABLES, _rows_of(wanted, drawn.noisy))
@@ -126,9 +166,11 @@ def publish_selection(
             f"{aside}/{SELECTION}", json.dumps(told, ensure_ascii=False, indent=1) + "\n"
         )
         files.rename(aside, output)
-    except BaseException:
-        files.delete(aside)
-        raise
+    except OSError as error:
+        raise PublishingError(
+            f"selection.output: the result could not be written to {output}; entry {entry.number} "
+            "of the ledger stays charged; check permissions and free space"
+        ) from error
     return Selection(names, told, output)
 
 

@@ -102,6 +102,7 @@ def test_releases_of_a_comparison_are_not_listed(tmp_path: Path) -> None:
     [
         ({"limit": None}, 2, "ledger.limit: missing, and there is no ledger"),
         ({"limit": 3, "dataset": "made"}, 2, "ledger.limit: found 3; the ledger at"),
+        ({"path": "/proc/none"}, 2, "ledger.path: no ledger can be made at"),
         ({"dataset": "broken"}, 4, "is not as anonspark writes it"),
     ],
 )
@@ -134,7 +135,7 @@ def test_a_ledger_that_cannot_be_written(
     monkeypatch.setattr("anonspark.ledger.budget.append_link", refuse)
     shown = command(capsys, "run", path)
     assert shown.code == 5
-    assert "nothing was published" in shown.err
+    assert "nothing was drawn or published" in shown.err
     assert not (tmp_path / "release").exists()
 
 

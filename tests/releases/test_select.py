@@ -21,7 +21,7 @@ from helpers import command, contents, write_table
 import anonspark
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.selection.selecting import look_ahead, select
 from anonspark.selection.settings import parse_selection
 
@@ -282,7 +282,7 @@ def test_what_fails_after_the_charge_says_so(
 
     monkeypatch.setattr("anonspark.selection.writing._write", fail)
     settings = parse_selection(document_at(tmp_path, 100, mechanism="tables"))
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(PublishingError, match="entry 1 of the ledger stays charged"):
         select(LocalEngine(), settings, run_id="one")
     assert "run one was charged (entry 1 of the ledger) and left no result" in caplog.text
     assert sorted(one.name for one in tmp_path.iterdir()) == ["ledger", "people.parquet"]
@@ -300,6 +300,16 @@ def test_everything_is_charged_before_anything_is_drawn(tmp_path: Path, mechanis
     settings = parse_selection(document_at(tmp_path, 100, mechanism=mechanism))
     select(LocalEngine(), settings, below=below)
     assert drawn
+
+
+def test_an_output_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = document_at(tmp_path, 100, output="/proc/none/selection")
+    shown = command(capsys, "select", written(tmp_path, document))
+    assert shown.code == 2
+    assert "selection.output: nothing can be written beside" in shown.err
+    assert not (tmp_path / "ledger").exists()
 
 
 def test_another_selection_of_the_same_name(tmp_path: Path) -> None:
@@ -417,6 +427,7 @@ def test_what_is_wrong_is_told_before_data_are_opened(
         ({"limit": "1e40"}, "ledger.limit: found"),
         ({"limit": None}, "ledger.limit: missing, and there is no ledger at"),
         ({"dataset": "../people"}, "ledger.dataset"),
+        ({"path": "/proc/none"}, "ledger.path: no ledger can be made at"),
     ],
 )
 def test_ledgers_that_nothing_is_charged_to(
