@@ -7,11 +7,13 @@ from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError
+from anonspark.ledger import budget as budget_module
 from anonspark.ledger.budget import Limit, charge, read_budget
 
 LIMIT = Limit(Fraction(1), "add_remove", "record")
@@ -48,6 +50,25 @@ def test_of_twenty_asks_of_processes_at_once_ten_succeed(tmp_path: Path) -> None
     assert budget is not None
     assert [entry.number for entry in budget.entries] == list(range(1, 11))
     assert (budget.spent, budget.left) == (1, 0)
+
+
+def test_of_two_at_the_same_number_one_starts_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    append_link = budget_module.append_link
+
+    def after_another(*arguments: Any) -> str:
+        monkeypatch.setattr(budget_module, "append_link", append_link)
+        assert charge(files, path, LIMIT, TENTH, {**TOLD, "run_id": "another"}).number == 1
+        return append_link(*arguments)
+
+    monkeypatch.setattr(budget_module, "append_link", after_another)
+    assert charge(files, path, LIMIT, TENTH, {**TOLD, "run_id": "a run"}).number == 2
+    budget = read_budget(files, path)
+    assert budget is not None
+    assert [one.told["run_id"] for one in budget.entries] == ["another", "a run"]
+    assert budget.spent == 2 * TENTH
 
 
 def test_the_limit_is_reached_to_the_last_bit(tmp_path: Path) -> None:
