@@ -136,7 +136,7 @@ class Domain:
 
     def _rows_of_values(self, column: pa.Array, markers: Sequence[str]) -> Rows:
         reading = Reading(self.name, self.name, None, ("", *markers))
-        values, gone = read_values(reading, column)
+        values, gone = read_values(reading, _readable(column))
         missing = np.asarray(gone.to_numpy(zero_copy_only=False), bool)
         rows = self._binned(values) if self.edges else self._declared(values)
         return np.where(missing, self.missing, rows).astype(np.int32)
@@ -165,6 +165,19 @@ class Domain:
     def takes(self, found: pa.DataType) -> bool:
         """Return whether values of a type can be read as the domain has it."""
         return is_number(found) or is_text(found) if self.edges else is_plain(found)
+
+
+def _readable(values: pa.Array) -> pa.Array:
+    """Return texts whose bytes are none, which files may hold, as texts that stand for them."""
+    if not is_text(values.type):
+        return values
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        own = values.cast(pa.large_binary()).to_pylist()
+        texts = [None if one is None else one.decode(errors="replace") for one in own]
+        return pa.array(texts, values.type)
+    return values
 
 
 def _texts_of(values: pa.Array, *, whole: bool = False) -> pa.Array:

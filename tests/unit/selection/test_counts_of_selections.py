@@ -197,3 +197,11 @@ def test_scores_depend_on_counts_only(rows: list[int], classes: list[int]) -> No
     other = counts[rows][:, classes]
     assert gini_score(other) == gini_score(counts)
     assert information_score(other) == information_score(counts)
+
+
+def test_bytes_that_are_no_texts_are_values_like_others() -> None:
+    content, ends = b"\xff7aa", np.array([0, 2, 3, 4], np.int32)
+    buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(content)]
+    column = pa.Array.from_buffers(pa.string(), 3, buffers)
+    for domain in (Domain.of_edges("job", EDGES), Domain.of_values("job", ["b"])):
+        assert domain.rows_of(column, MARKERS).tolist() == [domain.other] * 3
