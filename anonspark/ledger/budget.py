@@ -19,7 +19,16 @@ from anonspark._version import __version__
 from anonspark.config.budget import DATASET, in_decimals
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
-from anonspark.ledger.chain import BrokenChainError, Link, append_link, now, read_chain, text_of
+from anonspark.ledger.chain import (
+    CHANGED,
+    BrokenChainError,
+    Link,
+    append_link,
+    not_read,
+    now,
+    read_chain,
+    text_of,
+)
 from anonspark.ledger.creating import create_whole
 
 Neighbors = Literal["add_remove", "replace"]
@@ -68,9 +77,11 @@ class Limit:
             If it is none.
         """
         told = json.loads(text)
-        if told["neighbors"] not in ("add_remove", "replace"):
+        unit = told["unit"]
+        person = isinstance(unit, dict) and set(unit) == {"person", "rows"}
+        if told["neighbors"] not in ("add_remove", "replace") or not (unit == RECORD or person):
             raise ValueError
-        return cls(Fraction(told["limit"]), told["neighbors"], told["unit"])
+        return cls(Fraction(told["limit"]), told["neighbors"], unit)
 
 
 @dataclass(frozen=True)
@@ -219,11 +230,13 @@ def read_budget(files: Files, path: str) -> Budget | None:
         if _paths(files, path):
             raise _broken(f"{head} is missing, and entries are there; bring it back from a copy")
         return None
-    text = files.read_text(head)
     try:
+        text = files.read_text(head)
         limit = Limit.of_text(text)
         most = Fraction(limit.limit or 0)
-    except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+    except OSError as error:
+        raise _broken(not_read(head)) from error
+    except (*CHANGED, ZeroDivisionError) as error:
         raise _broken(f"{head} is not as anonspark writes it; bring it back from a copy") from error
     try:
         links, digest = read_chain(files, text, _paths(files, path), lambda n: _place(path, n))
@@ -247,9 +260,10 @@ def _broken(text: str) -> GuaranteeError:
 
 
 def _spent_after(link: Link, spent: Fraction) -> Fraction | None:
-    """Return what is spent with an entry; None where it does not add up."""
+    """Return what is spent with an entry; None where it does not add up, or has no time."""
     told = link.told
     try:
+        _ = told["time"]
         loss = Fraction(0 if told["kind"] == RELEASE else told["epsilon"])
         sums = Fraction(told["spent_before"]), Fraction(told["spent_after"])
     except (ValueError, TypeError, KeyError, ZeroDivisionError):

@@ -11,6 +11,9 @@ from typing import Any
 from anonspark.engine.files import Files
 from anonspark.ledger.creating import create_whole, digest_of
 
+CHANGED = (ValueError, TypeError, KeyError, RecursionError)
+"""Errors of reading a file that is not as it was written."""
+
 
 class BrokenChainError(Exception):
     """A file of a chain is not as it was written.
@@ -42,6 +45,11 @@ class Link:
     number: int
     path: str
     told: Mapping[str, Any]
+
+
+def not_read(path: str) -> str:
+    """Say that a file is there which cannot be read."""
+    return f"{path} cannot be read; expected a file; check permissions, and what is there"
 
 
 def read_chain(
@@ -77,11 +85,13 @@ def read_chain(
                 f"{path_of(number)} is missing, and later ones are there; nothing can be added "
                 "behind a gap; bring the file back from a copy"
             )
-        text = files.read_text(path)
         try:
+            text = files.read_text(path)
             told = json.loads(text)
             own = (told["number"], told["previous"])
-        except (ValueError, TypeError, KeyError) as error:
+        except OSError as error:
+            raise BrokenChainError(not_read(path)) from error
+        except CHANGED as error:
             raise BrokenChainError(
                 f"{path} is not as anonspark writes it: it was changed, or cut off; bring the file "
                 "back from a copy"

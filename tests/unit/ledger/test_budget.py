@@ -95,10 +95,11 @@ def test_limit_and_unit_are_fixed(tmp_path: Path) -> None:
     charge(files, path, LIMIT, TENTH, TOLD)
     with pytest.raises(ConfigurationError, match=r"ledger\.limit: found 2; .* has 1;"):
         charge(files, path, Limit(Fraction(2), "add_remove", "record"), TENTH, TOLD)
+    person = {"person": "patient", "rows": 2}
     with pytest.raises(
-        ConfigurationError, match=r"selection\.person: found a patient; .* has a record;"
+        ConfigurationError, match=r"selection\.person: found a person of 'patient' .* has a record;"
     ):
-        charge(files, path, Limit(Fraction(1), "add_remove", "patient"), TENTH, TOLD)
+        charge(files, path, Limit(Fraction(1), "add_remove", person), TENTH, TOLD)
 
 
 @pytest.mark.parametrize("damage", ["gone", "changed", "sum", "limit", "no json"])
@@ -121,3 +122,41 @@ def test_a_broken_chain(tmp_path: Path, damage: str) -> None:
     with pytest.raises(GuaranteeError, match="nothing was drawn"):
         charge(files, str(folder), LIMIT, TENTH, TOLD)
     assert sorted(folder.iterdir()) == before
+
+
+CRAFTED = {
+    "no texts": b"\xff\xfe",
+    "too deep": b"[" * 100_000,
+    "another unit": b'{"limit": "1", "neighbors": "add_remove", "unit": 5}',
+    "half a unit": b'{"limit": "1", "neighbors": "add_remove", "unit": {"person": "name"}}',
+}
+
+
+@pytest.mark.parametrize("name", ["limit.json", "000001.json"])
+@pytest.mark.parametrize("content", CRAFTED.values(), ids=CRAFTED)
+def test_crafted_files(tmp_path: Path, name: str, content: bytes) -> None:
+    files, folder = LocalEngine().files, tmp_path / "people"
+    charge(files, str(folder), LIMIT, TENTH, TOLD)
+    (folder / name).write_bytes(content)
+    with pytest.raises(GuaranteeError, match=f"{name} is not as anonspark writes it"):
+        read_budget(files, str(folder))
+
+
+@pytest.mark.parametrize("name", ["limit.json", "000001.json"])
+def test_a_directory_instead_of_a_file(tmp_path: Path, name: str) -> None:
+    files, folder = LocalEngine().files, tmp_path / "people"
+    charge(files, str(folder), LIMIT, TENTH, TOLD)
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(GuaranteeError, match=f"{name} cannot be read; expected a file"):
+        read_budget(files, str(folder))
+
+
+def test_an_entry_without_a_time(tmp_path: Path) -> None:
+    files, folder = LocalEngine().files, tmp_path / "people"
+    charge(files, str(folder), LIMIT, TENTH, TOLD)
+    told = json.loads((folder / "000001.json").read_text())
+    del told["time"]
+    (folder / "000001.json").write_text(json.dumps(told))
+    with pytest.raises(GuaranteeError, match="it was changed"):
+        read_budget(files, str(folder))
