@@ -15,6 +15,8 @@ from anonspark.config.section import NonEmptyText, Section
 DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What the name of a data set looks like."""
 
+_NAMES = f"^{DATASET.pattern}$"
+
 _DECIMALS = 6
 _MOST = Decimal(10) ** 9
 
@@ -75,7 +77,7 @@ class BudgetOptions(Section):
     """
 
     path: NonEmptyText = Field(description="Directory of the ledger; any Hadoop URI.")
-    dataset: Annotated[str, Field(pattern=f"^{DATASET.pattern}$")] = Field(
+    dataset: Annotated[str, WithJsonSchema({"type": "string", "pattern": _NAMES})] = Field(
         description="Name of the data about the same people."
     )
     limit: Number | None = Field(
@@ -88,13 +90,22 @@ class BudgetOptions(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        findings = []
+        if DATASET.fullmatch(self.dataset) is None:
+            text = (
+                f"found {found(self.dataset)}; expected at most 100 letters, digits, dots, hyphens "
+                "and underscores, the first of them a letter or digit; correct it"
+            )
+            findings.append(Finding(("dataset",), text))
         number = None if self.limit is None else as_fraction(self.limit)
         if self.limit is not None and (number is None or number <= 0):
             text = (
                 f"found {found(self.limit)}; expected a decimal number above 0 with at most "
                 f"{_DECIMALS} decimals; correct it"
             )
-            raise impossible([Finding(("limit",), text)])
+            findings.append(Finding(("limit",), text))
+        if findings:
+            raise impossible(findings)
         return self
 
     @property

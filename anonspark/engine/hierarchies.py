@@ -11,7 +11,10 @@ from anonspark.errors import ConfigurationError
 
 
 def read_hierarchy_files(
-    files: Files, paths: Mapping[str, str], agreed: Mapping[str, str] | None = None
+    files: Files,
+    paths: Mapping[str, str],
+    agreed: Mapping[str, str] | None = None,
+    keys: Mapping[str, str] | None = None,
 ) -> dict[str, Hierarchy]:
     """Read the hierarchies of some attributes from their files.
 
@@ -23,6 +26,8 @@ def read_hierarchy_files(
     agreed : mapping of str to str or None
         SHA-256 of those that a coding has agreed on
         (:func:`anonspark.core.hierarchies.files.hierarchy_digest`).
+    keys : mapping of str to str or None
+        What named the file, for messages, where that is not the attribute.
 
     Returns
     -------
@@ -42,7 +47,7 @@ def read_hierarchy_files(
     hierarchies: dict[str, Hierarchy] = {}
     problems: list[str] = []
     for name, path in paths.items():
-        key = f"attributes.{name}.hierarchy"
+        key = (keys or {}).get(name, f"attributes.{name}.hierarchy")
         try:
             text = _read_text(files, path, key)
             if (agreed or {}).get(name, digest := hierarchy_digest(text)) != digest:

@@ -6,6 +6,7 @@ from typing import Any
 
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.layers.publish.paths import require_apart_from_table
 from anonspark.ledger.budget import RECORD, Limit, list_release, open_budget
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.released import Release
@@ -20,13 +21,15 @@ def require_listable(context: RunContext) -> None:
     Raises
     ------
     ConfigurationError
-        If the ledger has another limit, or there is none and no limit is told.
+        If the ledger has another limit, or there is none and no limit is told; or if it lies
+        inside input or output, or one of them inside it.
     GuaranteeError
         If its chain is broken.
     """
     options = _options(context)
     if options is not None:
         limit = _limit(options)
+        require_apart_from_table(context.files, context.configuration, "ledger.path", options.path)
         open_budget(context.files, _place(context, options), limit).require_same(limit)
 
 

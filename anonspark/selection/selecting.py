@@ -34,8 +34,9 @@ from anonspark.selection.wanted import Wanted, open_wanted
 from anonspark.selection.writing import (
     Drawn,
     Selection,
-    asked_for,
+    fingerprint_of_asked,
     publish_selection,
+    require_places,
     set_aside,
 )
 
@@ -99,6 +100,7 @@ def look_ahead(engine: Engine, settings: SelectionSettings) -> Prospect:
     ------
     ConfigurationError, DataError, GuaranteeError
     """
+    require_places(engine.files, settings, of_files=True)
     _, wanted = open_wanted(engine, settings)
     selection, loss = settings.selection, wanted.of_a_record
     if selection.mechanism == "tables":
@@ -169,6 +171,7 @@ def select(
     before = _before(engine, settings, output, run_id)
     if before is not None:
         return before
+    require_places(files, settings, of_files=table is None)
     opened, wanted = open_wanted(engine, settings, table)
     place = files.qualified(settings.ledger.place)
     budget = require_affordable(files, place, wanted.limit, wanted.charged)
@@ -216,7 +219,8 @@ def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
             drop_missing=configuration.missing == "drop",
             person=wanted.person,
         )
-    bound = settings.selection.records_at_most
+    # Who asks for no score that needs the bound learns nothing of the number of records.
+    bound = wanted.records_at_most
     if bound is not None and any(int(one.sum()) > bound for one in counts):
         raise DataError(
             f"selection.records_at_most: there are more than {bound:,} records; expected a bound "
@@ -249,13 +253,22 @@ def _before(
         return None
     place = f"{output}/{SELECTION}"
     if engine.files.exists(place):
-        told = json.loads(engine.files.read_text(place))
-        if told.get("run_id") == run_id and told.get("selection") == asked_for(settings):
+        told = _told_there(engine, place)
+        if told.get("run_id") == run_id and told.get("asked") == fingerprint_of_asked(settings):
             return Selection(list(told["attributes"]), told, output)
     raise ConfigurationError(
         f"selection.output: found something at {output}; expected nothing there; choose another "
         "directory, or remove it; nothing was charged"
     )
+
+
+def _told_there(engine: Engine, place: str) -> dict[str, Any]:
+    """Return what a selection says of itself; nothing, where none has written it."""
+    try:
+        told = json.loads(engine.files.read_text(place))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
@@ -275,7 +288,7 @@ def _draw(wanted: Wanted, counts: Sequence[Integers], below: Below) -> Drawn:
         wanted.of_a_record,
         selection.score,
         below,
-        selection.records_at_most,
+        wanted.records_at_most,
     )
     if scale is None:
         return Drawn(chosen, {}, [])

@@ -9,7 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
@@ -52,11 +59,24 @@ class EvenBins(Section):
         return [self.start + step * self.width for step in range(number + 1)]
 
 
+Edges = Annotated[list[float], Field(min_length=1)]
+_EDGES: TypeAdapter[Any] = TypeAdapter(Edges, config=ConfigDict(strict=True))
+
+
+def _edges_or_even(value: object) -> object:
+    # Chosen by hand: a union would report each mistake once for every member.
+    if value is None or isinstance(value, EvenBins):
+        return value
+    if isinstance(value, Mapping):
+        return EvenBins.model_validate(value)
+    return _EDGES.validate_python(value)
+
+
 class DomainOptions(Section):
     """The rows of an attribute's table."""
 
     values: list[str] | None = Field(default=None, description="All values that have a row.")
-    bins: Annotated[list[float], Field(min_length=1)] | EvenBins | None = Field(
+    bins: Annotated[Edges | EvenBins | None, BeforeValidator(_edges_or_even)] = Field(
         default=None, description="Edges of bins, or from, to and width."
     )
     hierarchy: NonEmptyText | None = Field(default=None, description="A hierarchy file.")
@@ -66,8 +86,8 @@ class DomainOptions(Section):
     def _check(self) -> Self:
         given = [one for one in ("values", "bins", "hierarchy") if getattr(self, one) is not None]
         if len(given) != 1:
-            text = f"found {', '.join(given) or 'none'} of values, bins and hierarchy; expected one"
-            raise impossible([Finding((), f"{text}; correct it")])
+            text = f"found {' and '.join(given) or 'none of values, bins and hierarchy'}"
+            raise impossible([Finding((), f"{text}; expected one of these; correct it")])
         if self.level is not None and self.hierarchy is None:
             raise impossible([Finding(("level",), "found without hierarchy; remove it")])
         values = None if self.values is None else [one.strip(" ") for one in self.values]

@@ -23,6 +23,8 @@ from anonspark.selection.mechanisms import loss_of_a_record, scale_of, width_of
 from anonspark.selection.settings import DomainOptions, EvenBins, SelectionSettings
 
 _TWO = 2
+# Far from where noisy counts would not be whole numbers of 64 bits any more.
+_LARGEST_SCALE = 2**50
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,14 @@ class Wanted:
     def width(self) -> int | None:
         """Width of the interval of scores; None where tables are ranked."""
         own = self.settings.selection
-        return width_of(own.score, own.records_at_most) if own.mechanism == "top" else None
+        return width_of(own.score, self.records_at_most) if own.mechanism == "top" else None
+
+    @property
+    def records_at_most(self) -> int | None:
+        """Bound on the records, None where the score of the choice needs none."""
+        own = self.settings.selection
+        needed = own.mechanism == "top" and own.score == "information_gain"
+        return own.records_at_most if needed else None
 
     @property
     def limit(self) -> Limit:
@@ -134,7 +143,8 @@ def open_wanted(
         If a column is missing, or of a type that cannot be read as declared.
     """
     names = [*settings.candidates, settings.selection.target]
-    hierarchies = read_hierarchy_files(engine.files, _hierarchy_paths(settings, names))
+    keys = {name: f"selection.domains.{name}.hierarchy" for name in settings.selection.domains}
+    hierarchies = read_hierarchy_files(engine.files, _hierarchy_paths(settings, names), keys=keys)
     declared = {
         name: domain
         for name in names
@@ -174,6 +184,11 @@ def open_wanted(
         [domains[name] for name in settings.candidates],
         domains[settings.selection.target],
     )
+    if (wanted.scale or 0) > _LARGEST_SCALE:
+        raise ConfigurationError(
+            "selection: the noise of a cell would be of a scale beyond all counts; expected a "
+            "larger epsilon, fewer candidates, or fewer rows_per_person; correct them"
+        )
     return table, wanted
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from anonspark.config.budget import in_decimals
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.layers.publish.paths import require_apart, require_apart_from_input
 from anonspark.ledger.budget import Entry
 from anonspark.release.noisy_tables import OF_VALUES, SELECTION, TABLE_SCHEMA, TABLES
 from anonspark.selection.mechanisms import Ranked
@@ -68,6 +70,26 @@ class Selection:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {**self.told, "output": self.output}
+
+
+def require_places(files: Files, settings: SelectionSettings, *, of_files: bool) -> None:
+    """Check, before anything is charged, that output, ledger and input lie apart.
+
+    Parameters
+    ----------
+    files : Files
+    settings : SelectionSettings
+    of_files : bool
+        Whether the records are in files; else the input's path is none.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    places = {"selection.output": settings.selection.output, "ledger.path": settings.ledger.path}
+    require_apart(files, places)
+    for key, path in places.items() if of_files else ():
+        require_apart_from_input(files, settings.configuration, key, path)
 
 
 @contextmanager
@@ -133,6 +155,7 @@ def publish_selection(
         "attributes": names,
         "selection": asked_for(wanted.settings),
         "domains": wanted.domains,
+        "asked": fingerprint_of_asked(wanted.settings),
         "settings": wanted.fingerprint(),
         "epsilon": str(wanted.charged),
         "epsilon_of_a_record": str(wanted.of_a_record),
@@ -177,6 +200,19 @@ def publish_selection(
 def asked_for(settings: SelectionSettings) -> dict[str, Any]:
     """Return the settings as the result tells them; of domains there are fingerprints."""
     return settings.selection.model_dump(mode="json", by_alias=True, exclude={"domains"})
+
+
+def fingerprint_of_asked(settings: SelectionSettings) -> str:
+    """Return what tells, before data are opened, whether the same was asked for: SHA-256."""
+    configuration = settings.configuration
+    told = {
+        "selection": settings.selection.model_dump(mode="json", by_alias=True),
+        "candidates": list(settings.candidates),
+        "missing": configuration.missing,
+        "markers": list(configuration.input.missing_markers),
+        "dataset": settings.ledger.dataset,
+    }
+    return sha256(json.dumps(told, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def guarantee(wanted: Wanted, entry: Entry) -> str:

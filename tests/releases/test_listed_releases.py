@@ -103,6 +103,7 @@ def test_releases_of_a_comparison_are_not_listed(tmp_path: Path) -> None:
         ({"limit": None}, 2, "ledger.limit: missing, and there is no ledger"),
         ({"limit": 3, "dataset": "made"}, 2, "ledger.limit: found 3; the ledger at"),
         ({"path": "/proc/none"}, 2, "ledger.path: no ledger can be made at"),
+        ({"path": "{folder}/release/ledger"}, 2, "lie inside one another"),
         ({"dataset": "broken"}, 4, "is not as anonspark writes it"),
     ],
 )
@@ -119,6 +120,7 @@ def test_without_a_sound_ledger_nothing_is_published(
     (tmp_path / "ledger" / "broken").mkdir()
     (tmp_path / "ledger" / "broken" / "limit.json").write_text("{}")
     own = {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 2} | ledger
+    own["path"] = own["path"].replace("{folder}", str(tmp_path))
     shown = command(capsys, "run", configured(tmp_path, ledger=own))
     assert shown.code == code
     assert told in shown.err

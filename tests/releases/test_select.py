@@ -319,6 +319,48 @@ def test_another_selection_of_the_same_name(tmp_path: Path) -> None:
         select(LocalEngine(), other, run_id="one")
     with pytest.raises(ConfigurationError, match="run id"):
         select(LocalEngine(), other, run_id="../one")
+    document = document_at(tmp_path, 100)
+    document["selection"]["domains"]["age"] = {"bins": [30]}
+    with pytest.raises(ConfigurationError, match="nothing was charged"):
+        select(LocalEngine(), parse_selection(document), run_id="one")
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff"])
+def test_what_is_no_selection_is_something_at_the_output(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "selection").mkdir()
+    (tmp_path / "selection" / "selection.json").write_bytes(content)
+    with pytest.raises(ConfigurationError, match="nothing was charged"):
+        select(LocalEngine(), parse_selection(document_at(tmp_path, 10)), run_id="one")
+
+
+@pytest.mark.parametrize(
+    ("output", "ledger", "expected"),
+    [
+        ("one", "one", "selection.output and ledger.path: found the same place"),
+        ("one/people", "one", "selection.output and ledger.path: found one inside the other"),
+        ("one", "one/ledger", "selection.output and ledger.path: found one inside the other"),
+        ("data/one", "two", "selection.output: .* lie inside one another"),
+        ("one", "data/two", "ledger.path: .* lie inside one another"),
+    ],
+)
+def test_places_that_are_not_apart(tmp_path: Path, output: str, ledger: str, expected: str) -> None:
+    (tmp_path / "data").mkdir()
+    document = document_at(tmp_path, 10, output=str(tmp_path / output))
+    (tmp_path / "people.parquet").rename(tmp_path / "data" / "people.parquet")
+    document["input"]["path"] = str(tmp_path / "data")
+    document["ledger"]["path"] = str(tmp_path / ledger)
+    settings = parse_selection(document)
+    for function in (select, look_ahead):
+        with pytest.raises(ConfigurationError, match=expected):
+            function(LocalEngine(), settings)
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]
+
+
+def test_noise_beyond_all_counts(tmp_path: Path) -> None:
+    changes = {"mechanism": "tables", "person": "name", "rows_per_person": 10**30}
+    with pytest.raises(ConfigurationError, match="a scale beyond all counts"):
+        select(LocalEngine(), parse_selection(document_at(tmp_path, 10, **changes)))
+    assert not (tmp_path / "ledger").exists()
 
 
 def test_columns_that_have_no_rows(tmp_path: Path) -> None:
@@ -399,7 +441,17 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
             {"score": "chi_square", "domains": {"ill": {"values": ["a", "b", "c"]}}},
             "chi_square under top is for two classes, found 3; choose gini, or mechanism: tables",
         ),
-        ({"domains": {"age": {"bins": [1], "values": ["a"]}}}, "selection.domains.age"),
+        (
+            {"domains": {"age": {"bins": [1], "values": ["a"]}}},
+            "selection.domains.age: found values and bins; expected one of these",
+        ),
+        ({"domains": {"age": {}}}, "found none of values, bins and hierarchy"),
+        ({"domains": {"age": {"bins": []}}}, "selection.domains.age.bins: found"),
+        ({"domains": {"age": {"bins": EVEN | {"width": 0}}}}, "selection.domains.age.bins.width:"),
+        (
+            {"domains": {"age": {"hierarchy": "/none.csv"}}},
+            "selection.domains.age.hierarchy: no hierarchy file is at",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_before_data_are_opened(
@@ -426,7 +478,10 @@ def test_what_is_wrong_is_told_before_data_are_opened(
         ({"limit": "0"}, "ledger.limit: found the text '0'"),
         ({"limit": "1e40"}, "ledger.limit: found"),
         ({"limit": None}, "ledger.limit: missing, and there is no ledger at"),
-        ({"dataset": "../people"}, "ledger.dataset"),
+        (
+            {"dataset": "../people"},
+            "ledger.dataset: found the text '../people'; expected at most 1",
+        ),
         ({"path": "/proc/none"}, "ledger.path: no ledger can be made at"),
     ],
 )
@@ -524,6 +579,11 @@ def test_more_records_than_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     assert shown.code == 3
     assert "there are more than 100 records" in shown.err
     assert not (tmp_path / "ledger").exists()
+    # Where no bound is needed, the number of records is told to nobody.
+    for change in ({"score": "gini"}, {"mechanism": "tables"}):
+        other = changes | change | {"output": str(tmp_path / next(iter(change)))}
+        shown = command(capsys, "select", written(tmp_path, document_at(tmp_path, 500, **other)))
+        assert shown.code == 0, shown.err
 
 
 def test_other_commands_pass_over_the_sections(tmp_path: Path) -> None:

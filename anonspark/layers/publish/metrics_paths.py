@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from anonspark.config import Configuration
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError
-from anonspark.layers.publish.paths import require_no_link, require_reachable
+from anonspark.layers.publish.paths import (
+    require_apart_from_table,
+    require_no_link,
+    require_reachable,
+)
 from anonspark.layers.publish.prometheus import local_path
 
 _TEXTFILE_BEGINS = b"# HELP anonspark_"
@@ -36,12 +38,12 @@ def require_usable_metrics(files: Files, configuration: Configuration) -> None:
             )
         # Directories are made below it: it may be a link itself, but not to nothing.
         require_reachable(files, "metrics.append_to", f"{table.rstrip('/')}/summary")
-        _require_apart(files, configuration, "metrics.append_to", table)
+        require_apart_from_table(files, configuration, "metrics.append_to", table)
     if textfile is not None:
         local = local_path(textfile)
         address = textfile if local is None else f"file:{local}"
         require_no_link(files, "metrics.prometheus_textfile", address)
-        _require_apart(files, configuration, "metrics.prometheus_textfile", address)
+        require_apart_from_table(files, configuration, "metrics.prometheus_textfile", address)
         _require_own_textfile(files, address, textfile)
 
 
@@ -58,19 +60,3 @@ def _require_own_textfile(files: Files, address: str, textfile: str) -> None:
             f"metrics.prometheus_textfile: what is at {textfile} was not written by a run, which "
             "would replace it; choose another file, or remove it yourself"
         )
-
-
-def _require_apart(files: Files, configuration: Configuration, key: str, path: str) -> None:
-    target = files.resolved(path).rstrip("/")
-    places = [("input.path", one) for one in configuration.input.paths_of_files]
-    for other_key, other in [*places, ("output.path", configuration.output.path)]:
-        # A pattern is as good as the directory above it.
-        fixed = re.split(r"[*?\[{]", other)[0]
-        if fixed != other:
-            fixed = fixed.rpartition("/")[0]
-        place = files.resolved(fixed or ".").rstrip("/")
-        if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
-            raise ConfigurationError(
-                f"{key}: {path} and {other_key} {other} lie inside one another; choose a place "
-                "apart from both"
-            )

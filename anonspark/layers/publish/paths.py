@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import combinations
 
@@ -79,6 +80,54 @@ def require_apart(files: Files, places: Mapping[str, str]) -> None:
             )
     if problems:
         raise ConfigurationError(*problems)
+
+
+def require_apart_from_table(
+    files: Files, configuration: Configuration, key: str, path: str
+) -> None:
+    """Check that a place is apart from the input and the output.
+
+    Parameters
+    ----------
+    files : Files
+    configuration : Configuration
+    key : str
+        What named the place, for the message.
+    path : str
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    require_apart_from_input(files, configuration, key, path)
+    _require_apart_from(files, (key, path), ("output.path", configuration.output.path))
+
+
+def require_apart_from_input(
+    files: Files, configuration: Configuration, key: str, path: str
+) -> None:
+    """Check that a place is apart from the input; parameters as those of the table.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    for own in configuration.input.paths_of_files:
+        _require_apart_from(files, (key, path), ("input.path", own))
+
+
+def _require_apart_from(files: Files, mine: tuple[str, str], other: tuple[str, str]) -> None:
+    target = files.resolved(mine[1]).rstrip("/")
+    # A pattern is as good as the directory above it.
+    fixed = re.split(r"[*?\[{]", other[1])[0]
+    if fixed != other[1]:
+        fixed = fixed.rpartition("/")[0]
+    place = files.resolved(fixed or ".").rstrip("/")
+    if f"{target}/".startswith(f"{place}/") or place.startswith(f"{target}/"):
+        raise ConfigurationError(
+            f"{mine[0]}: {mine[1]} and {other[0]} {other[1]} lie inside one another; choose a "
+            "place apart from both"
+        )
 
 
 def require_usable_output(files: Files, configuration: Configuration) -> None:
