@@ -105,11 +105,21 @@ def _read_selection(engine: Engine, directory: str) -> dict[str, Any]:
     if engine.files.exists(place):
         try:
             told = json.loads(engine.files.read_text(place))
-        except ValueError:
+        except (OSError, ValueError):
             told = None
-    if not isinstance(told, dict) or not isinstance(told.get(OF_VALUES), list):
+    if not _is_selection(told):
         raise ConfigurationError(
             f"--from: found no selection at {directory}; expected a directory that anonspark "
             f"select wrote, with {SELECTION}; correct the path"
         )
-    return told
+    own: dict[str, Any] = told
+    return own
+
+
+def _is_selection(told: Any) -> bool:
+    asked = told.get("selection") if isinstance(told, dict) else None
+    return (
+        isinstance(asked, dict)
+        and isinstance(asked.get("target"), str)
+        and isinstance(told.get(OF_VALUES), list)
+    )

@@ -22,7 +22,7 @@ from anonspark.engine.columns.judging import judge
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.tasks import Batches
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.utility.learning import LABEL, Target
 from anonspark.utility.records import read_values
@@ -181,12 +181,19 @@ def arrange(
                 "directory"
             )
     found = [_arranged(name, own, form, least) for name, own in counts.items()]
-    engine.files.make_private_directory(out)
     if form == "order":
-        engine.files.write_atomically(paths[""], _as_yaml(found, target, least))
+        texts = {paths[""]: _as_yaml(found, target, least)}
     else:
-        for one in found:
-            engine.files.write_atomically(paths[one.name], _as_csv(one))
+        texts = {paths[one.name]: _as_csv(one) for one in found}
+    try:
+        engine.files.make_private_directory(out)
+        for path, text in texts.items():
+            engine.files.write_atomically(path, text)
+    except OSError as error:
+        raise PublishingError(
+            f"--out: nothing can be written to {out}; expected a directory that can be made; check "
+            "the path, permissions and free space"
+        ) from error
     return Arrangement(target, least, found, list(paths.values()))
 
 

@@ -179,3 +179,10 @@ def test_what_is_there_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
     again = command(capsys, *words)
     assert again.code == 2
     assert "orders.yaml already" in again.err
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, document_at(tmp_path))
+    shown = command(capsys, "arrange", path, "--target", "ill", "--out", path / "arranged")
+    assert shown.code == 5
+    assert "--out: nothing can be written to" in shown.err

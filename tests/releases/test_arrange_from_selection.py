@@ -177,8 +177,9 @@ def test_what_is_refused(
     assert "found no selection at" in refused(tmp_path / "nowhere")
     assert "no quasi-identifier of text" in refused(selection, "ill", "--attribute", "age")
     assert "no quasi-identifier of text" in refused(selection, "ill", "--attribute", "employed")
-    (selection / "selection.json").write_text("{")
-    assert "found no selection at" in refused(selection)
+    for content in ("{", "[]", '{"tables_of_values": []}'):
+        (selection / "selection.json").write_text(content)
+        assert "found no selection at" in refused(selection)
 
 
 def test_a_selection_without_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
