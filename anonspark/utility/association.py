@@ -25,7 +25,7 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
-from anonspark.utility.class_reading import PART_BYTES, read_column
+from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
 from anonspark.utility.learning import Target
 from anonspark.utility.records import require_published, unreadable_labels
 
@@ -184,45 +184,45 @@ class _SpreadClasses:
         sums = np.zeros(starts[-1] + classes, np.int64)
         unreadable: set[int] = set()
         for records in together(batches, PART_BYTES):
-            labels = self.target.numbers(read_column(self.reading, records)[0])
-            kept = records.filter(labels.is_valid()) if labels.null_count else records
-            own = labels.drop_null().to_numpy().astype(np.int64)
+            own = class_numbers(self.target, self.reading, records)
             for place, bins in enumerate(self.bins):
-                columns = [plain(kept.column(name)) for name in bins.axis.columns]
+                block = sums[starts[place] : starts[place + 1]].reshape(bins.number, classes)
+                different, codes = _different([records.column(one) for one in bins.axis.columns])
+                counts = count_pairs(codes, own, len(different[0]), classes + 1)[:, :classes]
+                if not (some := counts.any(axis=1)).all():
+                    different = [one.filter(pa.array(some)) for one in different]
+                    counts = counts[some]
                 try:
-                    block = self._block(bins, columns, own)
+                    bins.add_records(different, np.ascontiguousarray(counts), _UNIT, block)
                 except DataError:
                     unreadable.add(place)
-                    continue
-                sums[starts[place] : starts[place + 1]] += block.reshape(-1)
-            sums[starts[-1] :] += np.bincount(own, minlength=classes) * round(1 / _UNIT)
+            every = np.bincount(own, minlength=classes + 1)[:classes]
+            sums[starts[-1] :] += every * round(1 / _UNIT)
         yield _cells(sums, sorted(unreadable))
 
-    def _block(self, bins: Bins, columns: Sequence[pa.Array], labels: Integers) -> Integers:
-        """Return the sums of some records by bin and class."""
-        classes = len(self.target.classes)
-        different, codes = _different(columns)
-        counts = np.bincount(codes * classes + labels, minlength=len(different[0]) * classes)
-        shares, regions = bins.shares(different)
-        # Shares are rounded, not sums: how records are divided among tasks decides no digit. The
-        # products are whole, and float64 has them exactly: a part has far fewer than 2**23 records.
-        units = np.rint(shares / _UNIT)[regions]
-        by_class = counts.reshape(-1, classes).astype(np.float64)
-        return np.rint(units.T @ by_class).astype(np.int64)
 
-
-def _different(columns: Sequence[pa.Array]) -> tuple[list[pa.Array], Integers]:
+def _different(columns: Sequence[pa.ChunkedArray]) -> tuple[list[pa.Array], Integers]:
     """Return the different rows of some columns, and which of them each row is."""
-    codes = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        plain = _set_names(column) if pa.types.is_nested(column.type) else column
-        encoded = plain.dictionary_encode(null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes = codes * max(1, len(encoded.dictionary)) + own
-        if len(columns) == 1 and plain is column:
-            return [encoded.dictionary], own
+    if len(columns) == 1 and not pa.types.is_nested(columns[0].type):
+        encoded = _encoded(columns[0])
+        return [encoded.dictionary], encoded.indices.to_numpy(zero_copy_only=False)
+    arrays = [plain(column) for column in columns]
+    codes = np.zeros(len(arrays[0]), np.int64)
+    for column in arrays:
+        own = _encoded(_set_names(column) if pa.types.is_nested(column.type) else column)
+        places = own.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = codes * max(1, len(own.dictionary)) + places
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    return [column.take(pa.array(first)) for column in columns], codes.reshape(-1)
+    return [column.take(pa.array(first)) for column in arrays], codes.reshape(-1)
+
+
+def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as a dictionary, null among its values."""
+    if isinstance(column, pa.ChunkedArray):
+        if pa.types.is_dictionary(column.type) and not column.null_count:
+            return column.unify_dictionaries().combine_chunks()
+        column = plain(column)
+    return column.dictionary_encode(null_encoding="encode")
 
 
 def _set_names(sets: pa.ListArray) -> pa.Array:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.core.association import QUANTILES
+from anonspark.core.spreads import Spread
+from anonspark.kernels.bin_shares import spread_over_bins
 from anonspark.utility.axes import Axis
 
 Figures = npt.NDArray[np.float64]
@@ -54,25 +56,50 @@ class Bins:
         found = np.searchsorted(values, positions).clip(0, len(values) - 1)
         return np.where(values[found] == positions, found, len(values)).astype(np.int64)
 
-    def shares(self, columns: Sequence[pa.Array]) -> tuple[Figures, Integers]:
-        """Return the share of each different region in each bin, and the region of each row.
+    def add_records(
+        self, columns: Sequence[pa.Array], counts: Integers, unit: float, sums: Integers
+    ) -> None:
+        """Spread published records over the bins.
+
+        Parameters
+        ----------
+        columns : sequence of pyarrow.Array
+            Different published values, n rows.
+        counts : int64 ndarray of shape (n, c)
+            Records that have them, by class.
+        unit : float
+            Shares are rounded to whole multiples of it; the sums are not, so that how records are
+            divided among tasks decides no digit.
+        sums : int64 ndarray of shape (number, c)
+            To which the records are added, in units.
 
         Raises
         ------
         DataError
             If labels cannot be read.
         """
-        spread, numbers = self.axis.spread(columns)
-        regions = len(spread.missing)
+        spread, regions = self.axis.spread(columns)
+        if self.axis.scale != "text" and len(spread.starts) == len(spread.low):
+            ends = (spread.low, spread.high, spread.points, spread.total, spread.missing)
+            spread_over_bins(*ends, self.edges, regions, counts, unit, sums)
+            return
+        units = np.rint(self._shares(spread) / unit)[regions]
+        # The products are whole, and float64 has them exactly: there are far fewer than 2**23
+        # records.
+        sums += np.rint(units.T @ counts.astype(np.float64)).astype(np.int64)
+
+    def _shares(self, spread: Spread) -> Figures:
+        """Return the share of each region in each bin."""
         missing = spread.missing[:, None]
         if self.axis.scale == "text":
             own = spread.shares(self.axis.frequent, self.axis.frequent)
             rest = np.maximum(1 - own.sum(axis=1, keepdims=True) - missing, 0.0)
-            return np.concatenate([own, rest, missing], axis=1), numbers
+            return np.concatenate([own, rest, missing], axis=1)
         below = spread.shares(np.full(len(self.edges), -np.inf), self.edges)
-        ends = np.concatenate([np.zeros((regions, 1)), below, 1 - missing], axis=1)
+        nothing = np.zeros((len(missing), 1))
+        ends = np.concatenate([nothing, below, 1 - missing], axis=1)
         own = np.maximum(np.diff(ends, axis=1), 0.0)
-        return np.concatenate([own, missing], axis=1), numbers
+        return np.concatenate([own, missing], axis=1)
 
 
 def quantile_ranks(records: int) -> Integers:

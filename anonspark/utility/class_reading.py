@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import plain, read_values
 from anonspark.engine.raw_columns import Reading
 from anonspark.release.raw_values import comparable
 from anonspark.utility.learning import Target
@@ -24,6 +24,30 @@ PART_BYTES = 2**25
 def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array]:
     """Return the values of a column of some records, and which of them are missing."""
     return read_values(reading, records.column(reading.column))
+
+
+def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Integers:
+    """Return the class of each record, int64 ndarray; to have none is one more of these."""
+    column = records.column(reading.column)
+    if pa.types.is_dictionary(column.type):
+        coded = column.unify_dictionaries().combine_chunks()
+    else:
+        coded = plain(column).dictionary_encode()
+    numbers = target.numbers(read_values(reading, coded.dictionary)[0])
+    none = len(target.classes)
+    of_values = pc.fill_null(numbers, float(none)).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
+    classes: Integers = np.append(of_values, none).astype(np.int64)[codes]
+    return classes
+
+
+def count_pairs(
+    first: npt.NDArray[np.signedinteger], second: Integers, firsts: int, seconds: int
+) -> Integers:
+    """Return how many records have each pair of numbers, of shape (firsts, seconds)."""
+    cells = first * np.int64(seconds)
+    cells += second
+    return np.bincount(cells, minlength=firsts * seconds).reshape(firsts, seconds)
 
 
 @dataclass(frozen=True)
@@ -62,11 +86,7 @@ class ReadRecords:
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
         """Return the values by attribute, and the classes; to have none is one more of these."""
-        labels = pc.fill_null(
-            self.target.numbers(read_column(self.label, records)[0]),
-            float(len(self.target.classes)),
-        )
-        classes = labels.to_numpy(zero_copy_only=False).astype(np.int64)
+        classes = class_numbers(self.target, self.label, records)
         values: dict[int, pa.Array] = {}
         lacking = np.zeros(len(records), bool)
         for place, reading in self.readings.items():

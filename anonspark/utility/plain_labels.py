@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.kernels.label_reading import read_plain_labels
 from anonspark.release.regions import PublishedAttribute
 
 Figures = npt.NDArray[np.float64]
@@ -44,10 +45,23 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
         Ends, both included; days since 1970 of dates. NaN where a label is another one, which is
         to be read by :func:`anonspark.release.regions.read_regions`.
     """
-    others = np.full(len(labels), np.nan)
+    low, high = np.full(len(labels), np.nan), np.full(len(labels), np.nan)
     # Numbers of 32 bits are rounded to these.
-    if published.kind not in _OF_KIND or published.type == "float":
-        return others, others
+    if published.kind not in _OF_KIND or published.type == "float" or not len(labels):
+        return low, high
+    texts = labels.cast(pa.string())
+    _, offsets, content = texts.buffers()
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    text = np.frombuffer(content or b"", np.uint8)
+    read_plain_labels(text, ends, published.kind == "date", low, high)
+    others = np.isnan(low)
+    if others.any():
+        low[others], high[others] = _by_pattern(texts.filter(pa.array(others)), published)
+    return low, high
+
+
+def _by_pattern(labels: pa.Array, published: PublishedAttribute) -> tuple[Figures, Figures]:
+    """Read labels whose numbers have many digits."""
     pattern, wanted = _OF_KIND[published.kind]
     found = pc.extract_regex(labels, pattern)
     both = pc.struct_field(found, "both")
@@ -58,6 +72,7 @@ def plain_intervals(labels: pa.Array, published: PublishedAttribute) -> tuple[Fi
         values = [end.cast(wanted) for end in ends]
     except pa.ArrowInvalid:
         # No day of the calendar.
+        others = np.full(len(labels), np.nan)
         return others, others
     if wanted == pa.date32():
         values = [end.cast(pa.int32()).cast(pa.float64()) for end in values]

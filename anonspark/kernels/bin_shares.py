@@ -1,0 +1,71 @@
+"""Records of published intervals, spread evenly over what these cover, added up by bins."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import float64, int64, void
+
+from anonspark.kernels.compiling import kernel
+
+
+@kernel(
+    void(
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        float64[::1],
+        int64[::1],
+        int64[:, ::1],
+        float64,
+        int64[:, ::1],
+    )
+)
+def spread_over_bins(low, high, points, total, missing, edges, regions, counts, unit, sums):
+    """Add the records of each class to the bins that the interval of their label has a part in.
+
+    Parameters
+    ----------
+    low, high, points, total, missing : float64 ndarray of shape (r,)
+        Of regions that are one run each; see :class:`anonspark.core.spreads.Spread`.
+    edges : float64 ndarray of shape (e,)
+        Last value of each bin but the last one, ascending.
+    regions : int64 ndarray of shape (n,)
+        The region of each label.
+    counts : int64 ndarray of shape (n, >= c)
+        Records with each label, by class.
+    unit : float
+        Shares are rounded to whole multiples of it.
+    sums : int64 ndarray of shape (e + 2, c)
+        Gets the records by bin, in units; the last bin is that of missing values.
+
+    Notes
+    -----
+    O(n (log e + c b)) time, b bins that an interval reaches.
+    """
+    classes = sums.shape[1]
+    for i in range(len(regions)):
+        r = regions[i]
+        before = 0.0
+        place = np.searchsorted(edges, low[r])
+        while place <= len(edges):
+            if place < len(edges):
+                common = min(high[r], edges[place]) - low[r]
+                below = (common + points[r]) / total[r] if common >= 0 else 0.0
+            else:
+                below = 1 - missing[r]
+            units = int64(np.rint(max(below - before, 0.0) / unit))
+            if units:
+                for t in range(classes):
+                    sums[place, t] += units * counts[i, t]
+            before = below
+            if place < len(edges) and edges[place] >= high[r]:
+                # Up to the next edges there is no more of it, but for what rounding left.
+                place = len(edges)
+            else:
+                place += 1
+        units = int64(np.rint(missing[r] / unit))
+        if units:
+            for t in range(classes):
+                sums[len(edges) + 1, t] += units * counts[i, t]

@@ -1,0 +1,130 @@
+"""Labels of plain values and intervals, read from the bytes of a column of texts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import boolean, float64, int32, int64, types, uint8, void
+
+from anonspark.kernels.compiling import kernel
+
+# So many digits are a whole number that float64 has exactly, and so is the power of ten.
+_MOST_DIGITS = 15
+
+# Memory of Arrow, which may not be written to.
+_TEXT = types.Array(uint8, 1, "C", readonly=True)
+_OFFSETS = types.Array(int32, 1, "C", readonly=True)
+
+_ZERO, _NINE, _MINUS, _POINT, _SLASH = 48, 57, 45, 46, 47
+_OPEN, _CLOSE = 91, 93
+
+
+@kernel(types.Tuple((int64, float64))(_TEXT, int64, int64))
+def read_number(text, place, stop):
+    """Read a number, and return where it ends, -1 if there is none that is read here."""
+    negative = place < stop and text[place] == _MINUS
+    if negative:
+        place += 1
+    whole, digits, behind = 0, 0, 0
+    while place < stop and _ZERO <= text[place] <= _NINE:
+        whole = whole * 10 + text[place] - _ZERO
+        digits += 1
+        if digits > _MOST_DIGITS:
+            return -1, np.nan
+        place += 1
+    if digits == 0:
+        return -1, np.nan
+    if place < stop and text[place] == _POINT:
+        place += 1
+        while place < stop and _ZERO <= text[place] <= _NINE:
+            whole = whole * 10 + text[place] - _ZERO
+            digits += 1
+            behind += 1
+            if digits > _MOST_DIGITS:
+                return -1, np.nan
+            place += 1
+        if behind == 0:
+            return -1, np.nan
+    power = 1
+    for _ in range(behind):
+        power *= 10
+    number = float(whole) / float(power)
+    return place, -number if negative else number
+
+
+@kernel(int64(_TEXT, int64, int64))
+def read_digits(text, place, number):
+    """Read a whole number of so many digits; -1 if some are none."""
+    found = 0
+    for i in range(place, place + number):
+        if text[i] < _ZERO or text[i] > _NINE:
+            return -1
+        found = found * 10 + text[i] - _ZERO
+    return found
+
+
+@kernel(types.Tuple((int64, float64))(_TEXT, int64, int64))
+def read_day(text, place, stop):
+    """Read a day as days since 1970, and return where it ends, -1 if there is none."""
+    if place + 10 > stop or text[place + 4] != _MINUS or text[place + 7] != _MINUS:
+        return -1, np.nan
+    year = read_digits(text, place, 4)
+    month = read_digits(text, place + 5, 2)
+    day = read_digits(text, place + 8, 2)
+    if year < 1 or month < 1 or month > 12 or day < 1:
+        return -1, np.nan
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    last = 31
+    if month == 2:
+        last = 29 if leap else 28
+    elif month == 4 or month == 6 or month == 9 or month == 11:
+        last = 30
+    if day > last:
+        return -1, np.nan
+    # Years begin in March here, so that the odd day is the last of one.
+    years = year - 1 if month <= 2 else year
+    months = (month + 9) % 12
+    days = 365 * years + years // 4 - years // 100 + years // 400
+    return place + 10, float(days + (153 * months + 2) // 5 + day - 1 - 719468)
+
+
+@kernel(void(_TEXT, _OFFSETS, boolean, float64[::1], float64[::1]))
+def read_plain_labels(text, offsets, days, low, high):
+    """Read labels such as ``17``, ``[17-20.5]``, ``1970-01-02`` and ``[1970-01-01/1970-01-02]``.
+
+    Parameters
+    ----------
+    text : uint8 ndarray
+    offsets : int32 ndarray of shape (n + 1,)
+        Where each label begins, and the last ends.
+    days : bool
+        Whether they are days, not numbers.
+    low, high : float64 ndarray of shape (n,)
+        Get the ends, and NaN where a label is another one: numbers of more than 15 digits and
+        crossed intervals, too.
+
+    Notes
+    -----
+    O(bytes) time. Numbers are those that are nearest to the texts: both parts of the fraction that
+    is divided are exact.
+    """
+    divider = _SLASH if days else _MINUS
+    for i in range(len(offsets) - 1):
+        low[i] = high[i] = np.nan
+        place, stop = int64(offsets[i]), int64(offsets[i + 1])
+        bracket = place < stop and text[place] == _OPEN
+        if bracket:
+            place += 1
+        place, first = read_day(text, place, stop) if days else read_number(text, place, stop)
+        if place < 0:
+            continue
+        if not bracket:
+            if place == stop:
+                low[i] = high[i] = first
+            continue
+        if place >= stop or text[place] != divider:
+            continue
+        place, last = (
+            read_day(text, place + 1, stop) if days else read_number(text, place + 1, stop)
+        )
+        if place == stop - 1 and text[place] == _CLOSE and first <= last:
+            low[i], high[i] = first, last
