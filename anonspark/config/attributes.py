@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -215,3 +217,9 @@ class Attribute(Section):
                 )
             )
         return findings
+
+
+def order_as_told(order: Sequence[str]) -> dict[str, Any]:
+    """Return what stands in a manifest for the order of a quasi-identifier: its values are raw."""
+    digest = hashlib.sha256(json.dumps(order).encode("utf-8", "surrogatepass")).hexdigest()
+    return {"order_entries": len(order), "order_fingerprint": digest[:16]}

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
 
-from anonspark.config.attributes import Attribute, Role
+from anonspark.config.attributes import Attribute, Role, order_as_told
 from anonspark.config.budget import BudgetOptions
 from anonspark.config.coding import Coding, CodingKey
 from anonspark.config.combinations import (
@@ -344,8 +344,7 @@ class Configuration(Section):
             # The values of a sensitive attribute are published, and verifying needs their order.
             order = None if attribute["role"] == "sensitive" else attribute.pop("order")
             if order is not None:
-                attribute["order_entries"] = len(order)
-                attribute["order_fingerprint"] = _sha256(json.dumps(order))[:16]
+                attribute.update(order_as_told(order))
         for source in (document["input"], document["privacy"]["delta_presence"] or {}):
             if "options" in source:
                 source["options"] = redact_options(source["options"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonspark.config import Attribute
+from anonspark.config.coding_claims import not_as_coded
 from anonspark.engine.files import Files
 from anonspark.engine.raw_columns import type_name
 from anonspark.errors import ConfigurationError, GuaranteeError
@@ -18,9 +18,6 @@ from anonspark.verification.opening import OpenedRelease
 from anonspark.verification.pair_relation import People, relation_of
 
 _INTEGERS = ("int", "uint")
-
-# A manifest tells the order of a quasi-identifier by its fingerprint, a coding a file by its hash.
-_TOLD_OTHERWISE = {"order", "order_entries", "order_fingerprint", "hierarchy"}
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,10 @@ def _require_different(one: Part, other: Part) -> None:
             "records); name each release once, else its people count twice"
         )
     people = [People(part.manifest, part.rows) for part in (one, other)]
-    if relation_of(people[0], people[1], None) != "unknown":
+    tables = [own.document["fingerprints"].get("input") for own in (mine, others)]
+    # Equal tables of two places may be two by chance; a union rather takes none of them.
+    one_table = bool(tables[0]) and tables[0] == tables[1]
+    if one_table or relation_of(people[0], people[1], None) != "unknown":
         raise ConfigurationError(
             f"union: {one.path} and {other.path} are about the same people, as their manifests "
             "tell; a union is of holders of different people, else a person counts twice in k"
@@ -147,25 +147,12 @@ def _require_as_coded(part: Part) -> None:
     ------
     GuaranteeError
     """
-    manifest, document = part.manifest, part.manifest.coding["document"]
-    own = {name: one for name, one in manifest.attributes.items() if one["role"] != "identifier"}
-    agreed = {one["name"]: one for one in document["attributes"]}
-    defaults = {name: field.default for name, field in Attribute.model_fields.items()}
-    same = list(own) == list(agreed) and all(
-        value == agreed[name].get(key, defaults.get(key))
-        for name, attribute in own.items()
-        for key, value in attribute.items()
-        if key not in _TOLD_OTHERWISE
-    )
-    configured = manifest.configuration
-    same = same and (manifest.style, configured.get("missing", "drop")) == (
-        document.get("style"),
-        document.get("missing"),
-    )
-    if not same or configured["output"].get("pseudonyms"):
+    manifest = part.manifest
+    found = not_as_coded(manifest.configuration, manifest.coding["document"])
+    if found:
         raise GuaranteeError(
-            f"{part.path}/{MANIFEST}: its configuration is not that of its coding; restore the "
-            "release or publish it again"
+            f"{part.path}/{MANIFEST}: its configuration is not that of its coding "
+            f"({', '.join(found)}); restore the release or publish it again"
         )
 
 

@@ -251,6 +251,13 @@ def with_the_same_people(parts: Path) -> list[str]:
     return ["first", "second"]
 
 
+def with_a_copied_table(parts: Path) -> list[str]:
+    coding = parts / "coding.yaml"
+    for name, k in (("first", 3), ("second", 5)):
+        anonymize(parts, name, people(20), coding, privacy={"k": k})
+    return ["first", "second"]
+
+
 def with_a_copy(parts: Path) -> list[str]:
     shutil.copytree(parts / "north", parts / "copy")
     return ["north", "copy"]
@@ -296,6 +303,7 @@ def with_another_configuration(parts: Path) -> list[str]:
         (["north", "nowhere"], DataError, "no manifest.json there"),
         (with_a_copy, ConfigurationError, "are one release"),
         (with_the_same_people, ConfigurationError, "about the same people"),
+        (with_a_copied_table, ConfigurationError, "about the same people"),
         (with_a_union, ConfigurationError, "is a union of releases itself"),
         (
             with_release_of_two_types,
@@ -330,8 +338,8 @@ def test_a_part_with_less_than_the_coding_asks_for(parts: Path) -> None:
     assert summary(parts / "loose")["published_min_class_size"] == 2
     coding = manifest(parts / "north")["coding"]
     change_manifest(parts / "loose", lambda said: said.update(coding=coding))
-    assert failures(parts / "loose") == ""
-    with pytest.raises(GuaranteeError, match="a class of the union is smaller than k = 3"):
+    assert "configuration.privacy (at least that of the coding)" in failures(parts / "loose")
+    with pytest.raises(GuaranteeError, match="does not keep its own promise"):
         union(parts, ["north", "loose"])
     assert not (parts / "union").exists()
 
@@ -397,14 +405,34 @@ def forget_the_holders(said: dict[str, Any]) -> None:
     said["holder_column"] = None
 
 
+def widen_the_range(said: dict[str, Any]) -> None:
+    said["configuration"]["attributes"]["age"]["range"] = [0, 1200]
+
+
+def tell_another_order(said: dict[str, Any]) -> None:
+    said["configuration"]["attributes"]["sex"]["order_fingerprint"] = "0" * 16
+
+
+def lower_k_of_a_part(said: dict[str, Any]) -> None:
+    said["parts"][0]["privacy"]["k"] = 2
+
+
+def list_a_part_twice(said: dict[str, Any]) -> None:
+    said["parts"][1]["run_id"] = said["parts"][0]["run_id"]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (widen_the_range, "attributes.age"),
+        (tell_another_order, "attributes.sex"),
+        (lower_k_of_a_part, "parts[0].privacy (at least that of the coding)"),
+        (list_a_part_twice, "parts (different run_id)"),
         (lower_k, "configuration.privacy"),
         (forget_a_criterion, "configuration.privacy"),
         (move_records, "rows of each holder"),
         (lose_records, "published.rows"),
-        (forget_the_holders, "configuration.attributes"),
+        (forget_the_holders, "configuration (keys unlike the coding)"),
     ],
 )
 def test_a_union_whose_manifest_is_changed_fails_its_proof(
@@ -420,6 +448,40 @@ def test_a_union_whose_manifest_lacks_a_key_is_damaged(parts: Path, key: str) ->
     union(parts)
     change_manifest(parts / "union", lambda said: said.pop(key))
     with pytest.raises(GuaranteeError, match="manifest"):
+        audit_release(LocalEngine(), str(parts / "union"))
+
+
+def measure_another_column(said: dict[str, Any]) -> None:
+    said["configuration"]["privacy"]["l_diversity"][0]["attribute"] = "nowhere"
+
+
+def hold_by_another_column(said: dict[str, Any]) -> None:
+    said["holder_column"] = "nowhere"
+
+
+def name_another_coding(said: dict[str, Any]) -> None:
+    said["coding"]["name"] = "others"
+
+
+def forget_what_a_part_promised(said: dict[str, Any]) -> None:
+    said["parts"][0]["privacy"] = {}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (measure_another_column, r"l_diversity\[0\]\.attribute: expected a sensitive attribute"),
+        (hold_by_another_column, "holder_column: expected a quasi-identifier of the union"),
+        (name_another_coding, r"coding\.name: expected that of coding\.document"),
+        (forget_what_a_part_promised, r"parts\[0\]\.privacy: expected what anonspark writes"),
+    ],
+)
+def test_a_union_whose_manifest_names_what_is_not_there_is_damaged(
+    parts: Path, change: Callable[[dict[str, Any]], None], told: str
+) -> None:
+    union(parts, holder_column="clinic")
+    change_manifest(parts / "union", change)
+    with pytest.raises(GuaranteeError, match=told):
         audit_release(LocalEngine(), str(parts / "union"))
 
 

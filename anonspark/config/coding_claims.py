@@ -1,0 +1,78 @@
+"""Whether a manifest's configuration is what its coding says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from anonspark.config.attributes import Attribute, order_as_told
+from anonspark.config.privacy import PrivacyOptions
+
+_DEFAULTS = {name: one.default for name, one in Attribute.model_fields.items()}
+
+# A coding tells a file of a hierarchy by its hash, a manifest by its path.
+_TOLD_OTHERWISE = {"hierarchy", "order", "order_entries", "order_fingerprint"}
+
+
+def not_as_coded(
+    configured: Mapping[str, Any], document: Mapping[str, Any], beside: Collection[str | None] = ()
+) -> list[str]:
+    """Return the keys of a configuration that say something else than its coding.
+
+    Parameters
+    ----------
+    configured : mapping
+        The section ``configuration`` of a manifest, sound in form.
+    document : mapping
+        Of its coding (:attr:`anonspark.config.coding.Coding.document`).
+    beside : collection of str
+        Attributes that no coding lists, besides the identifiers of a holder.
+
+    Returns
+    -------
+    list of str
+        Without those of ``privacy``, of which :func:`is_at_least` tells.
+    """
+    agreed = {one["name"]: one for one in document["attributes"]}
+    own = {
+        name: one
+        for name, one in configured["attributes"].items()
+        if one["role"] != "identifier" and name not in beside
+    }
+    found = [] if list(own) == list(agreed) else ["attributes"]
+    found += [
+        f"attributes.{name}"
+        for name, one in own.items()
+        if name in agreed and not _is_as_agreed(one, agreed[name])
+    ]
+    output = configured["output"]
+    for key, said, expected in (
+        ("missing", configured.get("missing", "drop"), document.get("missing")),
+        ("output.style", output["style"], document.get("style")),
+        ("output.pseudonyms", bool(output.get("pseudonyms")), False),
+    ):
+        if said != expected:
+            found.append(key)
+    return found
+
+
+def _is_as_agreed(attribute: Mapping[str, Any], agreed: Mapping[str, Any]) -> bool:
+    same = all(
+        value == agreed.get(key, _DEFAULTS.get(key))
+        for key, value in attribute.items()
+        if key not in _TOLD_OTHERWISE
+    )
+    order = agreed.get("order")
+    if attribute.get("order") is not None or order is None:
+        told, expected = {"order": attribute.get("order")}, {"order": order}
+    else:
+        expected = order_as_told(order)
+        told = {key: attribute.get(key) for key in expected}
+    return same and told == expected
+
+
+def is_at_least(asked: PrivacyOptions, least: PrivacyOptions) -> bool:
+    """Return whether what is asked for is at least what a coding asks for."""
+    return asked.k >= least.k and all(
+        any(own.is_as_strict_as(one) for own in asked.criteria) for one in least.criteria
+    )
