@@ -131,11 +131,11 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "arrange": ("CONFIG", "--target", "disease"),
     "select": ("CONFIG",),
     "distribute": ("PLAN",),
+    "union": ("RELEASE", "--out", "OUT"),
     "ledger init": ("LEDGER", "--key-file", "KEY", "--subject", "person"),
     "ledger show": ("LEDGER",),
     "ledger check": ("LEDGER",),
     "ledger withdraw": ("LEDGER", "RELEASE", "--reason", "none", "--by", "me"),
-    "ledger budget": ("LEDGER", "--dataset", "people"),
     "ledger unlock": ("LEDGER",),
 }
 """Each command with what it needs at least; those that take no path from outside are not here."""

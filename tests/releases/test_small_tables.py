@@ -560,6 +560,8 @@ def test_schemas_and_sums_of_the_metrics(anonymize: Anonymize) -> None:
         "height",
         "precision",
         "entropy",
+        "association_before",
+        "association_after",
     ]
 
     row = summary(release)
