@@ -10,6 +10,7 @@ from hashlib import sha256
 
 import pyarrow as pa
 
+from anonspark.config import Configuration
 from anonspark.config.budget import as_fraction
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.hierarchies import read_hierarchy_files
@@ -23,6 +24,8 @@ from anonspark.selection.mechanisms import loss_of_a_record, scale_of, width_of
 from anonspark.selection.settings import DomainOptions, EvenBins, SelectionSettings
 
 _TWO = 2
+_TYPES_OF_VALUES = {"json", "xml"}
+_INFER = "inferschema"
 # Far from where noisy counts would not be whole numbers of 64 bits any more.
 _LARGEST_SCALE = 2**50
 
@@ -152,8 +155,9 @@ def open_wanted(
     }
     _require_sizes(settings, declared)
     if table is None:
-        with engine.reading(settings.configuration.input.paths):
-            table = engine.open_source(settings.configuration, for_tasks=True)
+        configuration = _without_inference(settings.configuration)
+        with engine.reading(configuration.input.paths):
+            table = engine.open_source(configuration, for_tasks=True)
     schema = table.schema
     _require_columns(settings, schema, names)
     domains, problems = {}, []
@@ -190,6 +194,30 @@ def open_wanted(
             "larger epsilon, fewer candidates, or fewer rows_per_person; correct them"
         )
     return table, wanted
+
+
+def _without_inference(configuration: Configuration) -> Configuration:
+    """Return how the table is opened so that no record decides how others are read.
+
+    Were types made of the values, one word among numbers would make texts of all of them, and move
+    every record into another row.
+
+    Raises
+    ------
+    ConfigurationError
+        If the format has no types but those.
+    """
+    own = configuration.input
+    if own.format.lower() in _TYPES_OF_VALUES:
+        raise ConfigurationError(
+            f"input.format: found {own.format!r}, whose columns and types are made of all records, "
+            "so that one would change how the others are counted; expected a format that tells "
+            "them, or csv; write the table as parquet"
+        )
+    if own.format.lower() != "csv":
+        return configuration
+    options = {name: one for name, one in own.options.items() if name.lower() != _INFER}
+    return configuration.model_copy(update={"input": own.model_copy(update={"options": options})})
 
 
 def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[str, str]:

@@ -22,8 +22,10 @@ import anonspark
 from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, PublishingError
+from anonspark.selection.counting import count_tables
 from anonspark.selection.selecting import look_ahead, select
 from anonspark.selection.settings import parse_selection
+from anonspark.selection.wanted import open_wanted
 
 # So many records, and so many of one value: numbers that occur nowhere else.
 ROWS, PLANTED_RECORDS = 73_129, 51_847
@@ -590,3 +592,34 @@ def test_other_commands_pass_over_the_sections(tmp_path: Path) -> None:
     document = document_at(tmp_path, 10)
     document |= {"privacy": {"k": 2}, "output": {"path": str(tmp_path / "out")}}
     assert load_configuration(written(tmp_path, document)).privacy.k == 2
+
+
+def test_no_record_decides_how_others_are_read(tmp_path: Path) -> None:
+    """Were types inferred, one word would move all records of the column to other rows."""
+    document = document_at(tmp_path, 10)
+    document["attributes"] = {"age": "quasi_identifier", "ill": "sensitive"}
+    document["selection"] |= {"count": 1, "domains": {"ill": {"values": ["no", "yes"]}}}
+    document["selection"]["domains"]["age"] = {"values": ["17.0", "TRUE"]}
+    options = {"header": "true", "InferSchema": "true"}
+    document["input"] = {"path": str(tmp_path / "people.csv"), "format": "csv", "options": options}
+    settings = parse_selection(document)
+    engine, counts = LocalEngine(), []
+    for more in ("", "word,no\n"):
+        (tmp_path / "people.csv").write_text("age,ill\n" + "17.0,no\n" * 9 + more)
+        table, wanted = open_wanted(engine, settings)
+        (found,) = count_tables(table, wanted.candidates, wanted.target, [], drop_missing=False)
+        counts.append(found[:, 0].tolist())
+    assert counts == [[9, 0, 0, 0], [9, 0, 1, 0]]
+
+
+def test_formats_whose_types_are_those_of_the_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = document_at(tmp_path, 10)
+    document["input"] |= {"format": "json"}
+    shown = command(capsys, "select", written(tmp_path, document))
+    assert shown.code == 2
+    assert (
+        "input.format: found 'json', whose columns and types are made of all records" in shown.err
+    )
+    assert not (tmp_path / "ledger").exists()
