@@ -75,7 +75,8 @@ def _first_axis(counts: Integers, classes: Sequence[str], least: int) -> list[fl
     places = np.zeros(len(counts))
     if frequent.any():
         own = of_value[frequent]
-        both = np.outer(own, of_class).astype(np.float64)
+        # In whole numbers the products of many records would be beyond 64 bits.
+        both = np.outer(own.astype(np.float64), of_class.astype(np.float64))
         deviations = (counts[frequent] - both / total) / np.sqrt(both)
         left, _, right = np.linalg.svd(deviations, full_matrices=False)
         most = min(range(len(classes)), key=lambda t: (-of_class[t], classes[t]))

@@ -69,7 +69,9 @@ def chi_square(counts: Figures | Integers) -> float:
     total = counts.sum()
     if total <= 0:
         return 0.0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
+    # In whole numbers the products of many records would be beyond 64 bits.
+    of_rows, of_columns = (counts.sum(axis=axis).astype(np.float64) for axis in (1, 0))
+    expected = np.outer(of_rows, of_columns) / total
     some = expected > 0
     return math.fsum(((counts[some] - expected[some]) ** 2 / expected[some]).tolist())
 

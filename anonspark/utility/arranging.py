@@ -18,6 +18,7 @@ import yaml
 from anonspark.config import Configuration
 from anonspark.core.arrangement import TOP, group_label, learned_hierarchy, learned_order
 from anonspark.core.association import entropy
+from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.columns.judging import judge
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
 from anonspark.engine.protocol import Engine, Table
@@ -465,4 +466,16 @@ def _as_csv(one: Arranged) -> str:
     writer = csv.writer(text, delimiter=";", lineterminator="\n")
     for place, value in enumerate(one.values):
         writer.writerow([value, *(column[place] for column in columns), TOP])
-    return text.getvalue()
+    written = text.getvalue()
+    try:
+        readable = set(parse_hierarchy(written, one.name).leaves) == set(one.values)
+    except ConfigurationError:
+        # Its words are those for a file that a person wrote.
+        readable = False
+    if not readable:
+        raise DataError(
+            f"attributes.{one.name}: a value is {TOP}, has a line's end in it, or looks like the "
+            "label of a group, so that the hierarchy file could not be read; expected others; "
+            "arrange an order, or leave it out: --attribute"
+        )
+    return written

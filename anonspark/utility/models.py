@@ -180,7 +180,10 @@ class Tested:
         records = {int(row[LABEL]): int(row["records"]) for row in counted}
         if not records:
             where = "--holdout: it" if held_out else "--original: its test part"
-            raise DataError(f"{where} has no records with a value of {target.name!r}")
+            raise DataError(
+                f"{where} has no records with a value of {target.name!r} that the original has; "
+                "expected some; choose other records, or another target"
+            )
         return cls(test, target, held_out, left_out, records, {})
 
     def with_models(self, examples: Table, trained_on: str, records: int) -> Tested:

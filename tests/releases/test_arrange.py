@@ -186,3 +186,19 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFi
     shown = command(capsys, "arrange", path, "--target", "ill", "--out", path / "arranged")
     assert shown.code == 5
     assert "--out: nothing can be written to" in shown.err
+
+
+def test_values_that_no_hierarchy_file_can_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, document_at(tmp_path))
+    table = people()
+    town = ["A" if one < 300 else "B" if one < 600 else "*" for one in range(ROWS)]
+    ill = ["yes" if own == "A" and one % 3 else "no" for one, own in enumerate(town)]
+    table = table.set_column(1, "town", pa.array(town)).set_column(3, "ill", pa.array(ill))
+    write_table(tmp_path / "people.parquet", table)
+    words = ("arrange", path, "--target", "ill", "--attribute", "town", "--as", "hierarchy")
+    shown = command(capsys, *words, "--out", tmp_path / "arranged")
+    assert shown.code == 3, shown.out
+    assert "attributes.town: a value is *, has a line's end in it, or looks" in shown.err
+    assert not (tmp_path / "arranged").exists()

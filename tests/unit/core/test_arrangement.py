@@ -125,3 +125,9 @@ def test_labels() -> None:
     many = [f"value {one}" for one in range(19)]
     assert group_label(many).startswith("{value 0, value 1, .. 17 more #")
     assert group_label(many) != group_label([*many[:-1], "another"])
+
+
+def test_an_order_of_very_many_records() -> None:
+    few = np.array([[1, 5, 2], [7, 1, 1], [2, 2, 9]], np.int64)
+    names, classes = ["a", "b", "c"], ["x", "y", "z"]
+    assert learned_order(names, few * 2**31, classes, 1) == learned_order(names, few, classes, 1)

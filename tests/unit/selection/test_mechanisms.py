@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from anonspark.core.attribute_scores import gini_score
+from anonspark.core.attribute_scores import chi_square, gini_score
 from anonspark.core.exact_noise import Below
 from anonspark.selection.mechanisms import (
     choose,
@@ -150,3 +150,8 @@ def test_ranks_are_those_of_cleaned_tables() -> None:
     # Nothing is left of a table below its noise.
     (empty,) = rank([np.array([[-3, -2], [-1, -9]])], Fraction(5), "information_gain")
     assert empty.score == 0
+
+
+def test_chi_square_of_very_many_records() -> None:
+    few = np.array([[30, 10], [12, 28], [5, 15]], np.int64)
+    assert chi_square(few * 2**31) == pytest.approx(chi_square(few) * 2**31)
