@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, DecimalException
 from fractions import Fraction
 from typing import Annotated, Self
 
@@ -17,6 +17,7 @@ DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _NAMES = f"^{DATASET.pattern}$"
 
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DECIMALS = 6
 _MOST = Decimal(10) ** 9
 
@@ -38,11 +39,15 @@ Number = Annotated[
 
 def as_fraction(text: str) -> Fraction | None:
     """Return a decimal text as a fraction; None where it is none, or has more than 6 decimals."""
+    # Python would take 1_0 for ten, and the digits of any script.
+    if _DECIMAL.fullmatch(text) is None:
+        return None
     try:
         number = Decimal(text)
-    except InvalidOperation:
-        return None
-    if not number.is_finite() or abs(number) > _MOST:
+        if abs(number) > _MOST:
+            return None
+    except DecimalException:
+        # Beyond what a decimal number can be.
         return None
     if number != number.quantize(Decimal(1).scaleb(-_DECIMALS)):
         return None
