@@ -169,4 +169,9 @@ def _holders(
             f"{twice[0]!r}, by which the column would tell them apart; expected different names; "
             "rename the directories"
         )
+    if any(name in (".", "..") for name in names):
+        raise ConfigurationError(
+            "--holder-column: found a release that is called '.' or '..', which tells no holder; "
+            "expected the name of its directory; give the path from another place"
+        )
     return tuple(names)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError, DataError, PublishingError
+from anonspark.pipeline import run as running
 from anonspark.pipeline.plan import check_input
 from anonspark.pipeline.run import run
 from anonspark.release.manifest import read_manifest
@@ -350,7 +351,37 @@ def test_the_mapping_of_a_release_stays_inside(tmp_path: Path) -> None:
         released(tmp_path / "third", attributes, model=mapping)
 
 
-def test_resumed_and_distributed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["su-mondrian", "microaggregation"])
+def test_a_continued_run_knows_the_range(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The run that fails has staged its snapshot and rounds; the next one reads these again."""
+    write_table(tmp_path / "people.parquet", people())
+    sections: dict[str, Any] = {"model": {"name": name}, "evaluate": {"information": True}}
+    attributes = ranged({"age": [0, 1000], "score": [-1e4, 1e4]})
+    whole = released(tmp_path / "whole", attributes, **sections)
+    document = {
+        "input": {"path": str(tmp_path / "people.parquet")},
+        "attributes": attributes,
+        "privacy": {"k": 5},
+        "output": {"path": str(tmp_path / "continued")},
+    }
+    configuration = parse_configuration(document | sections)
+
+    def fail(*_: object, **__: object) -> None:
+        raise PublishingError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "measure_information_kept", fail)
+        with pytest.raises(PublishingError):
+            run(LocalEngine(), configuration, run_id="one", resume=True)
+    run(LocalEngine(), configuration, run_id="one", resume=True)
+    continued = tmp_path / "continued"
+    assert json.loads((continued / "manifest.json").read_text())["attempt"] == 2
+    assert of_any_run(continued) == of_any_run(whole)
+
+
+def test_recipients_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Recipients of a plan get parts, whose losses are told of the range of the base."""
     write_table(tmp_path / "people.parquet", people())
     base = {

@@ -372,6 +372,15 @@ def test_holders_of_one_name_cannot_be_told_apart(parts: Path) -> None:
     union(parts, ["north", "far/north"])
 
 
+def test_a_release_without_a_name_is_no_holder(
+    parts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(parts / "north")
+    with pytest.raises(ConfigurationError, match="found a release that is called"):
+        unite(LocalEngine(), [".", "../south"], "../union", holder_column="clinic")
+    assert not (parts / "union").exists()
+
+
 def test_integers_of_other_widths_have_the_same_labels(parts: Path) -> None:
     table = people(5)
     narrow = table.set_column(0, "age", table["age"].cast(pa.int16()))
