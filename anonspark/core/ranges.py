@@ -43,6 +43,11 @@ def day_of(text: str) -> int:
     raise UnfitRangeError("days, as 2026-01-31")
 
 
+def day_text(day: int) -> str:
+    """Return the text of a day, given as days since 1970-01-01."""
+    return (_DAY_0 + timedelta(days=day)).isoformat()
+
+
 def moment_of(text: str) -> int:
     """Return a moment as microseconds since 1970-01-01 in UTC; of a day its first one.
 

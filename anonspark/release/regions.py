@@ -212,26 +212,26 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
                 None if rule else described.get("type"),
                 rule,
                 float(configured.get("weight", 1.0)),
-                _declared_ends(described, configured),
+                _declared_ends(described, configured, rule),
             )
         )
     return tuple(attributes)
 
 
 def _declared_ends(
-    described: Mapping[str, Any], configured: Mapping[str, Any]
+    described: Mapping[str, Any], configured: Mapping[str, Any], rule: Rule | None
 ) -> tuple[float, float] | None:
-    """Return the ends of a declared range; none with a hierarchy, whose leaves are counted."""
+    """Return the ends of a declared range; none of texts."""
     bounds = configured.get("range")
-    if bounds is None or described["kind"] in ("category", "boolean"):
+    kind = _KIND_OF_RULE[rule] if rule else described["kind"]
+    if bounds is None or kind in ("category", "boolean"):
         return None
     try:
-        single = described.get("type") == "float"
-        low, high = places_of_range(described["kind"], bounds, single=single)
+        single = described.get("type") == "float" and not rule
+        low, high = places_of_range(kind, bounds, single=single)
     except ValueError as error:
         raise DataError(
-            f"manifest.json: configuration.attributes.{described['name']}.range is none of a "
-            f"{described['kind']}"
+            f"manifest.json: configuration.attributes.{described['name']}.range is none of a {kind}"
         ) from error
     return float(low), float(high)
 

@@ -308,6 +308,41 @@ def test_values_of_rules_are_in_the_range(tmp_path: Path) -> None:
         assert not (tmp_path / f"outside-{name}").exists()
 
 
+@pytest.mark.parametrize("model", ["full-domain", "smondrian"])
+@pytest.mark.parametrize(
+    ("rule", "bounds", "share"),
+    [
+        ({"intervals": [10]}, [0, 99], 10 / 100),
+        ({"calendar": ["year"]}, ["2020-01-01", "2023-12-31"], 365 / 1461),
+    ],
+    ids=["intervals", "calendar"],
+)
+def test_penalties_of_rules_count_the_range(
+    tmp_path: Path, model: str, rule: dict[str, Any], bounds: list[Any], share: float
+) -> None:
+    """A group covers of a range what it covers of it, whoever else is in the table."""
+    first: list[Any] = [20, 21, 28, 29]
+    second: list[Any] = [71, 72, 73, 75]
+    if "calendar" in rule:
+        first = [datetime.date(2021, month, 1) for month in (1, 4, 7, 12)]
+        second = [datetime.date(2022, 2, day) for day in (1, 2, 3, 4)]
+    attributes = {"age": {"role": "quasi_identifier", "hierarchy": rule, "range": bounds}}
+    sections: dict[str, Any] = {
+        "privacy": {"k": 4},
+        "model": {"name": model} | ({"suppression_limit": 1.0} if model == "full-domain" else {}),
+    }
+    for name, values in (("one", first), ("both", [*first, *second])):
+        write_table(tmp_path / "people.parquet", {"age": values})
+        release = released(tmp_path / name, attributes, **sections)
+        assert summary(release)["gcp"] == pytest.approx(share)
+        (axis,) = open_evaluation(
+            LocalEngine(), str(release), str(tmp_path / "people.parquet")
+        ).quasi_identifiers
+        assert axis.published is not None
+        low, high = axis.published.ends or (0, 0)
+        assert high - low == (99 if "intervals" in rule else 1460)
+
+
 @pytest.mark.parametrize(
     ("name", "bounds", "told"),
     [

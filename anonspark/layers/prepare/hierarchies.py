@@ -12,10 +12,14 @@ from anonspark.core.hierarchies.rules import (
     interval_hierarchy,
     prefix_hierarchy,
 )
+from anonspark.core.ranges import day_of, day_text
 from anonspark.engine.files import Files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import InputColumn
 from anonspark.errors import DataError
+
+# Leaves of a hierarchy are texts on the driver and in every task.
+_MOST_OF_RANGE = 100_000
 
 
 def read_hierarchies(files: Files, configuration: Configuration) -> dict[str, Hierarchy]:
@@ -85,11 +89,29 @@ def match_hierarchy(column: InputColumn, present: Sequence[str]) -> Hierarchy | 
     if not isinstance(rule, HierarchyRule):
         return None
     if rule.intervals is not None:
-        return interval_hierarchy(present, rule.intervals, rule.origin or 0)
+        values = _all_of_range(column, present)
+        return interval_hierarchy(values, rule.intervals, rule.origin or 0)
     if rule.calendar is not None:
-        return calendar_hierarchy(present, rule.calendar)
+        return calendar_hierarchy(_all_of_range(column, present), rule.calendar)
     _require_maskable(where, present)
     return prefix_hierarchy(present, rule.prefix or ())
+
+
+def _all_of_range(column: InputColumn, present: Sequence[str]) -> Sequence[str]:
+    """Return the whole numbers or days of a declared range; without one the values that occur.
+
+    So what a group covers does not depend on who else is in the table. Of other numbers, and of
+    ranges with very many values, those that occur count.
+    """
+    bounds = column.attribute.range
+    if bounds is None or any(isinstance(bound, float) for bound in bounds):
+        return present
+    days = isinstance(bounds[0], str)
+    low, high = (day_of(bound) if days else int(bound) for bound in bounds)
+    if high - low >= _MOST_OF_RANGE:
+        return present
+    values = [day_text(one) if days else str(one) for one in range(low, high + 1)]
+    return values if set(present) <= set(values) else present
 
 
 def _require_maskable(where: str, present: Sequence[str]) -> None:
