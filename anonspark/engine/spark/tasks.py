@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zipimport import zipimporter
 
@@ -38,21 +38,37 @@ def map_batches(
     DataFrame
         Lazy; no shuffle.
     """
-    return table.mapInArrow(_Guarded(function), schema)  # type: ignore[arg-type]
+    names = table.columns
+    if _are_found(names):
+        return table.mapInArrow(_Guarded(function), schema)  # type: ignore[arg-type]
+    numbered = table.toDF(*(f"column_{place}" for place in range(len(names))))
+    return numbered.mapInArrow(_Guarded(function, tuple(names)), schema)  # type: ignore[arg-type]
+
+
+def _are_found(names: Sequence[str]) -> bool:
+    """Return whether Spark finds columns by their bare names, as ``mapInArrow`` looks for them."""
+    alike = len({name.lower() for name in names}) < len(names)
+    return not alike and not any(set(".`*") & set(name) for name in names)
 
 
 @dataclass(frozen=True)
 class _Guarded:
     function: Callable[[Batches], Batches]
+    names: tuple[str, ...] = ()
+    """Of the columns, where they came without."""
 
     def __call__(self, batches: Batches) -> Batches:
         context = TaskContext.get()
         enter_task(context.partitionId() if context else 0)
         try:
-            yield from run_guarded(self.function, batches)
+            yield from run_guarded(self.function, self._named(batches))
         finally:
             _forget_archives()
             _freeze_modules()
+
+    def _named(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch.rename_columns(self.names) if self.names else batch
 
 
 def _forget_archives() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from anonspark.engine.local.writing import write_parquet
 from anonspark.engine.protocol import TASK, OnBatches
@@ -237,3 +238,12 @@ def test_what_is_left_to_spark(
     else:
         (release / "part-00000.parquet").write_bytes(b"no Parquet")
     assert open_own_parquet(engine.session, path) is None
+
+
+@pytest.mark.parametrize("name", ["*", "a.b", "a`b", "A"])
+def test_columns_of_any_name_reach_a_task(
+    spark: SparkSession, engine: SparkEngine, name: str
+) -> None:
+    rows = pa.table({name: [1, 2], "a": [3, 4]})
+    table = engine.wrap(spark.createDataFrame(rows).coalesce(1))
+    assert table.map_batches(lambda batches: batches, rows.schema).gather() == rows
