@@ -8,11 +8,12 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import yaml
 
 from anonspark.config import Configuration
@@ -21,12 +22,15 @@ from anonspark.core.association import entropy
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.columns.judging import judge
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError, PublishingError
 from anonspark.release.noisy_tables import read_noisy_tables
-from anonspark.utility.learning import LABEL, Target
-from anonspark.utility.records import read_values
+from anonspark.staged.records import together
+from anonspark.utility.class_reading import PART_BYTES, count_values
+from anonspark.utility.learning import LABEL, Target, coded_values
 
 MOST_VALUES = 1_000_000
 """Different values of an attribute at most: they are collected."""
@@ -203,7 +207,7 @@ def _counts_of_table(
 ) -> dict[str, Counts]:
     """Return the records of each value and class, by attribute."""
     with engine.reading(configuration.input.paths):
-        table = engine.open_source(configuration)
+        table = engine.open_source(configuration, for_tasks=True)
         plans = _plans(table, configuration, attributes, target)
         markers = tuple(configuration.input.missing_markers)
         counts = _count(table, plans, Target(target, (), markers))
@@ -296,9 +300,14 @@ def _wanted(
 def _count(table: Table, plans: Sequence[PlannedColumn], target: Target) -> Mapping[int, Counts]:
     """Return the records of each value and class, by the place of the attribute."""
     names = [plan.column.name for plan in plans]
-    values = read_values(table, [target.reading(table)], names)
-    task = _CountPairs(tuple(plans), target.missing_markers)
-    counted = values.map_batches(task, _COUNTS).add_up(["place", "value", LABEL], sums=["records"])
+    task = _CountPairs(tuple(plans), target.reading(table))
+    # Not table.read: an engine may then hand over every row.
+    columns = list(dict.fromkeys([*names, target.name]))
+    counted = (
+        table.select(columns)
+        .map_batches(task, _COUNTS)
+        .add_up(["place", "value", LABEL], sums=["records"])
+    )
     most = MOST_VALUES * len(plans)
     found = counted.gather(most + 1)
     if len(found) > most:
@@ -326,25 +335,40 @@ class _CountPairs:
     """Counts a task's records of each value and class."""
 
     plans: tuple[PlannedColumn, ...]
-    markers: tuple[str, ...]
+    label: Reading
+
+    takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            labels = batch.column(LABEL)
+        for records in together(batches, PART_BYTES):
+            classes = coded_values(records.column(self.label.column))
+            names, _ = read_values(self.label, classes.dictionary)
+            labels = _codes(classes, pa.array(np.arange(len(names))), names.is_valid())
             for place, plan in enumerate(self.plans):
-                judged = judge(plan, batch.column(plan.column.name), self.markers)
-                values = judged.values.cast(pa.string())
-                values = pa.compute.if_else(pa.array(judged.missing), None, values)
-                pairs = pa.table({"value": values, LABEL: labels}).drop_null()
-                found = pairs.group_by(["value", LABEL]).aggregate([([], "count_all")])
-                places = pa.array(np.full(len(found), place, np.int32))
+                values = coded_values(records.column(plan.column.name))
+                judged = judge(plan, values.dictionary, self.label.markers)
+                texts = judged.values.cast(pa.string())
+                present = pc.and_(texts.is_valid(), pa.array(~judged.missing))
+                read = texts.dictionary_encode()
+                own = _codes(values, read.indices, present)
+                some = (own >= 0) & (labels >= 0)
+                counted = pa.DictionaryArray.from_arrays(own[some], read.dictionary)
+                found, of_class, counts = count_values(counted, labels[some], len(names))
                 columns = [
-                    places,
-                    found["value"].combine_chunks(),
-                    found[LABEL].combine_chunks(),
-                    found["count_all"].combine_chunks(),
+                    pa.array(np.full(len(found), place, np.int32)),
+                    found,
+                    names.take(pa.array(of_class)),
+                    pa.array(counts),
                 ]
                 yield pa.RecordBatch.from_arrays(columns, schema=_COUNTS)
+
+
+def _codes(coded: pa.DictionaryArray, numbers: pa.Array, present: pa.Array) -> Integers:
+    """Return the number of each record's value, -1 where it is missing."""
+    of_values = pc.fill_null(pc.if_else(present, numbers, None), -1).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
+    found: Integers = np.append(of_values, -1).astype(np.int64)[codes]
+    return found
 
 
 def _arranged(name: str, counts: Counts, form: Form, least: int | None) -> Arranged:
