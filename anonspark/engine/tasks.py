@@ -16,6 +16,11 @@ Batches = Iterator[pa.RecordBatch]
 """The Arrow batches of one task."""
 
 
+def takes_dictionaries(function: Callable[[Batches], Batches]) -> bool:
+    """Return whether a function says, by an attribute of this name, that texts may be coded."""
+    return bool(getattr(function, "takes_dictionaries", False))
+
+
 class _Place(threading.local):
     # A thread runs one task at a time.
     number = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
-from anonspark.engine.tasks import Batches, task_number
+from anonspark.engine.tasks import Batches, takes_dictionaries, task_number
 from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries
 
 RECORDS = "records"
@@ -166,6 +167,8 @@ class Rows:
 class _Named:
     names: Sequence[str]
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             yield pa.RecordBatch.from_arrays(batch.columns, self.names)
@@ -177,10 +180,12 @@ class _OnRecords:
     names: Sequence[str]
 
     def __call__(self, packed: Batches) -> Batches:
-        tables = (table for _, table in unpack_batches(packed, self.names))
-        return self.function(
-            batch for table in tables for batch in without_dictionaries(table).to_batches()
+        coded = takes_dictionaries(self.function)
+        tables = (
+            table if coded else without_dictionaries(table)
+            for _, table in unpack_batches(packed, self.names)
         )
+        return self.function(batch for table in tables for batch in table.to_batches())
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
-from anonspark.utility.learning import Target
+from anonspark.utility.learning import Target, coded_values
 from anonspark.utility.records import require_published, unreadable_labels
 
 Figures = npt.NDArray[np.float64]
@@ -178,6 +179,8 @@ class _SpreadClasses:
     target: Target
     reading: Reading
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         classes = len(self.target.classes)
         starts = _starts(self.bins, classes)
@@ -220,7 +223,7 @@ def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     """Return a column as a dictionary, null among its values."""
     if isinstance(column, pa.ChunkedArray):
         if pa.types.is_dictionary(column.type) and not column.null_count:
-            return column.unify_dictionaries().combine_chunks()
+            return coded_values(column)
         column = plain(column)
     return column.dictionary_encode(null_encoding="encode")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import pack_table, together, unpack_table
 from anonspark.utility.axes import Axis
 from anonspark.utility.bins import Bins, frequent_of, quantile_ranks
-from anonspark.utility.class_reading import PART_BYTES, ReadRecords
+from anonspark.utility.class_reading import PART_BYTES, ReadRecords, count_values
 from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
 from anonspark.utility.quantiles import by_value, count_around
@@ -33,13 +34,12 @@ Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 # Numbers of more different values are not counted one by one: in a part of a task, in all.
-_MOST_IN_PART = 2**15
-_MOST_TOGETHER = 2**17
+_MOST_IN_PART = 2**12
+_MOST_TOGETHER = 2**14
 # Of a part with more of them, so many are drawn; of all that were drawn these steps are kept.
 _DRAWN = 2048
 _STEPS = 1000
 
-_DENSE = 2**22
 _COMPACTED_AT = 2**20
 
 # The class of values that were drawn: their records are how many each stands for.
@@ -107,7 +107,7 @@ def count_classes(
     Notes
     -----
     One pass, with a shuffle of the different values of parts of tasks; two more over the numbers
-    with more than 32,768 different ones, if there are any. Different texts, at most 131,072
+    with more than 4,096 different ones, if there are any. Different texts, at most 16,384
     different numbers an attribute, and values near quantiles are collected.
     """
     plans: list[PlannedValues] = []
@@ -166,12 +166,14 @@ class _Values:
 
     @property
     def counts(self) -> pa.Table:
-        """Columns ``value``, ``class`` and ``records``, each pair once."""
+        """Columns ``value``, ``class`` and ``records``, each pair once but for drawn values."""
         if not self._tables:
             empty = {"value": pa.array([], pa.string() if self.is_text else pa.float64())}
             return pa.table(
                 {**empty, "class": pa.array([], pa.int32()), "records": pa.array([], pa.int64())}
             )
+        if len(self._tables) == 1:
+            return self._tables[0]
         grouped = pa.concat_tables(self._tables).group_by(["value", "class"])
         counted = grouped.aggregate([("records", "sum")])
         return counted.rename_columns(["value", "class", "records"])
@@ -246,6 +248,8 @@ class _CountValues:
     texts: tuple[bool, ...]
     read: ReadRecords
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for records in together(batches, PART_BYTES):
             values, labels = self.read(records)
@@ -255,12 +259,21 @@ class _CountValues:
                 rows.append({"place": place, **count(values[place], labels)})
             yield pa.RecordBatch.from_pylist(rows, schema=_PARTS)
 
+    @property
+    def _classes(self) -> int:
+        """Classes, and none."""
+        return len(self.read.target.classes) + 1
+
     def _texts(self, values: pa.Array, labels: Integers) -> dict[str, object]:
         encoded = values.dictionary_encode(null_encoding="encode")
-        return {"exact": True, "whole": True, "part": pack_table(self._counted(encoded, labels))}
+        return {
+            "exact": True,
+            "whole": True,
+            "part": pack_table(_pairs_table(*count_values(encoded, labels, self._classes))),
+        }
 
     def _numbers(self, values: pa.Array, labels: Integers) -> dict[str, object]:
-        own, missing = labels, np.zeros(len(self.read.target.classes) + 1, np.int64)
+        own, missing = labels, np.zeros(self._classes, np.int64)
         if values.null_count:
             is_missing = np.asarray(values.is_null())
             missing = np.bincount(labels[is_missing], minlength=len(missing))
@@ -275,7 +288,7 @@ class _CountValues:
             encoded = pa.array(present).dictionary_encode()
             exact = len(encoded.dictionary) <= _MOST_IN_PART
         if exact:
-            tables.append(self._counted(encoded, own))
+            tables.append(_pairs_table(*count_values(encoded, own, self._classes)))
         else:
             drawn = present[:: max(1, len(present) // _DRAWN)]
             weight = np.full(len(drawn), max(1, len(present) // len(drawn)))
@@ -287,19 +300,6 @@ class _CountValues:
             "largest": float(present.max()) if len(present) else None,
             "part": pack_table(pa.concat_tables(tables)),
         }
-
-    def _counted(self, encoded: pa.DictionaryArray, labels: Integers) -> pa.Table:
-        classes = len(self.read.target.classes) + 1
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        cells = codes * classes + labels
-        if len(encoded.dictionary) * classes <= _DENSE:
-            every = np.bincount(cells)
-            some = np.flatnonzero(every)
-            records = every[some]
-        else:
-            some, records = np.unique(cells, return_counts=True)
-        values = encoded.dictionary.take(pa.array(some // classes))
-        return _pairs_table(values, some % classes, records)
 
 
 def _has_many(numbers: Figures) -> bool:

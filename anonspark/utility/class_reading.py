@@ -10,12 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import plain, read_values
+from anonspark.engine.columns.values import read_values
 from anonspark.engine.raw_columns import Reading
 from anonspark.release.raw_values import comparable
-from anonspark.utility.learning import Target
+from anonspark.utility.learning import Target, coded_values
 
 Integers = npt.NDArray[np.int64]
+
+_DENSE = 2**22
 
 PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
@@ -28,17 +30,28 @@ def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array
 
 def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Integers:
     """Return the class of each record, int64 ndarray; to have none is one more of these."""
-    column = records.column(reading.column)
-    if pa.types.is_dictionary(column.type):
-        coded = column.unify_dictionaries().combine_chunks()
-    else:
-        coded = plain(column).dictionary_encode()
+    coded = coded_values(records.column(reading.column))
     numbers = target.numbers(read_values(reading, coded.dictionary)[0])
     none = len(target.classes)
     of_values = pc.fill_null(numbers, float(none)).to_numpy(zero_copy_only=False)
     codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
     classes: Integers = np.append(of_values, none).astype(np.int64)[codes]
     return classes
+
+
+def count_values(
+    encoded: pa.DictionaryArray, labels: Integers, classes: int
+) -> tuple[pa.Array, Integers, Integers]:
+    """Return different values with each of their classes, and the records of each such pair."""
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    values = len(encoded.dictionary)
+    if values * classes <= _DENSE:
+        every = count_pairs(codes, labels, values, classes).reshape(-1)
+        some = np.flatnonzero(every)
+        records = every[some]
+    else:
+        some, records = np.unique(codes * np.int64(classes) + labels, return_counts=True)
+    return encoded.dictionary.take(pa.array(some // classes)), some % classes, records
 
 
 def count_pairs(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -106,12 +108,26 @@ class _CountLabels:
 
     reading: Reading
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            texts, _ = read_values(self.reading, batch.column(self.reading.column))
-            found = texts.drop_null().value_counts()
-            columns = [found.field("values").cast(pa.string()), found.field("counts")]
+            coded = coded_values(batch.column(self.reading.column))
+            codes = coded.indices.drop_null().to_numpy()
+            counts = pa.array(np.bincount(codes, minlength=len(coded.dictionary)))
+            texts, _ = read_values(self.reading, coded.dictionary)
+            some = pc.and_(texts.is_valid(), pc.greater(counts, 0))
+            columns = [texts.cast(pa.string()).filter(some), counts.filter(some)]
             yield pa.RecordBatch.from_arrays(columns, schema=_LABELS)
+
+
+def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as a dictionary, which it may be already."""
+    if isinstance(column, pa.ChunkedArray):
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        column = column.combine_chunks()
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def _reading_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,10 @@ import pyarrow.compute as pc
 
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
+from anonspark.kernels.steps import count_between, find_near
 from anonspark.staged.records import together
 from anonspark.utility.bins import Brackets
-from anonspark.utility.class_reading import PART_BYTES, ReadRecords
+from anonspark.utility.class_reading import PART_BYTES, ReadRecords, count_values
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -64,7 +66,7 @@ def count_around(
         every = np.zeros((len(own), classes), np.int64)
         every[at.astype(np.int64)] = counts
         brackets[place], totals[place] = Brackets.of(own, every), every.sum(axis=0)
-    near = values.map_batches(_CountNear(brackets, read), _COUNTED)
+    near = values.map_batches(_CountNear(dict(steps), brackets, read), _COUNTED)
     found = near.add_up(["place", "at", "class"], sums=["records"]).gather()
     quantiles = {}
     for place, bracket in brackets.items():
@@ -103,52 +105,51 @@ class _CountSteps:
     steps: dict[int, Figures]
     read: ReadRecords
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         classes = len(self.read.target.classes)
-        sums = {place: np.zeros(len(own) * classes, np.int64) for place, own in self.steps.items()}
+        sums = {place: np.zeros((len(own), classes), np.int64) for place, own in self.steps.items()}
         for records in together(batches, PART_BYTES):
-            for place, positions, labels in _present(records, self.steps, self.read):
+            values, labels = self.read(records)
+            for place, own in self.steps.items():
                 # The last step is the largest value.
-                cells = np.searchsorted(self.steps[place], positions) * classes + labels
-                sums[place] += np.bincount(cells, minlength=len(sums[place]))
-        for place, own in sums.items():
-            some = np.flatnonzero(own)
-            yield _counted(place, some // classes, some % classes, own[some])
+                count_between(_numbers(values[place]), labels, own, sums[place])
+        for place, counts in sums.items():
+            some = np.nonzero(counts)
+            yield _counted(place, some[0], some[1], counts[some])
 
 
 @dataclass(frozen=True)
 class _CountNear:
     """Counts a task's records of each value that may be a quantile, by class."""
 
+    steps: dict[int, Figures]
     brackets: dict[int, Brackets]
     read: ReadRecords
 
+    takes_dictionaries: ClassVar[bool] = True
+
     def __call__(self, batches: Batches) -> Batches:
         classes = len(self.read.target.classes)
+        # Brackets go from a step to the next.
+        wanted = {place: own.holds(self.steps[place]) for place, own in self.brackets.items()}
         for records in together(batches, PART_BYTES):
-            for place, positions, labels in _present(records, self.brackets, self.read):
-                chosen = self.brackets[place].holds(positions)
-                values, codes = np.unique(positions[chosen], return_inverse=True)
-                cells, counts = np.unique(codes * classes + labels[chosen], return_counts=True)
-                yield _counted(place, values[cells // classes], cells % classes, counts)
+            values, labels = self.read(records)
+            for place, own in self.steps.items():
+                numbers = _numbers(values[place])
+                chosen = find_near(numbers, labels, classes, own, wanted[place])
+                # -0.0 and 0.0 are one value.
+                near = pa.array(numbers[chosen] + 0.0).dictionary_encode()
+                yield _counted(place, *count_values(near, labels[chosen], classes))
 
 
-def _present(
-    records: pa.Table, places: Mapping[int, object], read: ReadRecords
-) -> list[tuple[int, Figures, Integers]]:
-    """Return the values of some attributes, and the classes, of records that have both."""
-    values, labels = read(records)
-    found = []
-    for place in places:
-        own = values[place]
-        kept = labels < len(read.target.classes)
-        if own.null_count:
-            kept &= np.asarray(own.is_valid())
-            own = pc.fill_null(own, math.nan)
-        numbers = own.to_numpy(zero_copy_only=False) + 0.0
-        some = slice(None) if kept.all() else kept
-        found.append((place, numbers[some], labels[some]))
-    return found
+def _numbers(values: pa.Array) -> Figures:
+    """Return values as numbers, NaN where there is none."""
+    if values.null_count:
+        values = pc.fill_null(values, math.nan)
+    numbers: Figures = values.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _counted(place: int, at: npt.ArrayLike, classes: Integers, records: Integers) -> pa.RecordBatch:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
-from anonspark.utility import association, class_counts, quantiles
+from anonspark.utility import association, class_counts, class_reading, quantiles
 from anonspark.utility.association import Association
 from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
@@ -149,7 +149,7 @@ def test_numbers_of_many_values_are_looked_for_between_steps(
     monkeypatch.setattr(class_counts, "_MOST_TOGETHER", most)
     monkeypatch.setattr(class_counts, "_DRAWN", 7)
     monkeypatch.setattr(class_counts, "_COMPACTED_AT", 5)
-    monkeypatch.setattr(class_counts, "_DENSE", 1)
+    monkeypatch.setattr(class_reading, "_DENSE", 1)
     assert found_in(release, original) == exactly
 
 

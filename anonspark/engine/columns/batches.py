@@ -10,7 +10,9 @@ from anonspark.engine.columns.hashing import Hashes, content_hash, xxhash64
 from anonspark.engine.columns.values import hashed_as
 
 
-def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def conform(
+    batch: pa.RecordBatch, schema: pa.Schema, *, dictionaries: bool = False
+) -> pa.RecordBatch:
     """Return a batch with the columns of a schema, in its order and types.
 
     Parameters
@@ -18,16 +20,22 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     batch : pyarrow.RecordBatch
         Its columns may be more, or dictionaries of the values.
     schema : pyarrow.Schema
+    dictionaries : bool
+        Whether they may stay dictionaries.
     """
     if batch.schema.equals(schema):
         return batch
-    columns = [
-        column if column.type.equals(field.type) else column.cast(field.type)
-        for field in schema
-        for column in [batch.column(field.name)]
-    ]
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        found = column.type
+        if dictionaries and pa.types.is_dictionary(found):
+            found = found.value_type
+        columns.append(column if found.equals(field.type) else column.cast(field.type))
     if not columns:
         return batch.select([])
+    if dictionaries:
+        return pa.RecordBatch.from_arrays(columns, schema.names)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -19,7 +19,7 @@ from anonspark.engine.raw_columns import is_plain
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.tasks import map_batches
-from anonspark.engine.tasks import Batches
+from anonspark.engine.tasks import Batches, takes_dictionaries
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class Made:
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> Made:
         """Apply any function."""
-        return made(self.source, Then(self.plain, function), schema)
+        conform = Conform(self.schema, takes_dictionaries(function))
+        return made(self.source, Then(Then(self.function, conform), function), schema)
 
     def select(self, columns: Mapping[str, str]) -> Made:
         """Return columns under new names."""
@@ -120,11 +121,12 @@ class Conform:
     """Gives batches the form of a schema."""
 
     schema: pa.Schema
+    dictionaries: bool = False
 
     def __call__(self, batches: Batches) -> Batches:
         """Yield batches of the schema."""
         for batch in batches:
-            yield conform(batch, self.schema)
+            yield conform(batch, self.schema, dictionaries=self.dictionaries)
 
 
 @dataclass(frozen=True)
