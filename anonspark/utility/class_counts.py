@@ -33,9 +33,10 @@ from anonspark.utility.quantiles import by_value, count_around
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# Numbers of more different values are not counted one by one: in a part of a task, in all.
+# Numbers of more different values are not counted one by one: in a part, a small part, and in all.
 _MOST_IN_PART = 2**12
-_MOST_TOGETHER = 2**14
+_FEW_RECORDS = 2**15
+_MOST_TOGETHER = 2**15
 # Of a part with more of them, so many are drawn; of all that were drawn these steps are kept.
 _DRAWN = 2048
 _STEPS = 1000
@@ -107,8 +108,8 @@ def count_classes(
     Notes
     -----
     One pass, with a shuffle of the different values of parts of tasks; two more over the numbers
-    with more than 4,096 different ones, if there are any. Different texts, at most 16,384
-    different numbers an attribute, and values near quantiles are collected.
+    with more than 4,096 different ones (32,768 where records are few), if there are any. Different
+    texts, at most 32,768 different numbers an attribute, and values near quantiles are collected.
     """
     plans: list[PlannedValues] = []
     problems = []
@@ -283,10 +284,11 @@ class _CountValues:
         some = np.flatnonzero(missing)
         nothing = pa.nulls(len(some), pa.float64())
         tables = [_pairs_table(nothing, some, missing[some])]
-        exact = not _has_many(present[: 2 * _MOST_IN_PART])
+        few = len(present) <= _FEW_RECORDS
+        exact = few or not _has_many(present[: 2 * _MOST_IN_PART])
         if exact:
             encoded = pa.array(present).dictionary_encode()
-            exact = len(encoded.dictionary) <= _MOST_IN_PART
+            exact = few or len(encoded.dictionary) <= _MOST_IN_PART
         if exact:
             tables.append(_pairs_table(*count_values(encoded, own, self._classes)))
         else:

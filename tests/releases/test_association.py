@@ -146,6 +146,7 @@ def test_numbers_of_many_values_are_looked_for_between_steps(
     release = write_raw_release(tmp_path / "raw")
     exactly = found_in(release, original)
     monkeypatch.setattr(class_counts, "_MOST_IN_PART", most)
+    monkeypatch.setattr(class_counts, "_FEW_RECORDS", most)
     monkeypatch.setattr(class_counts, "_MOST_TOGETHER", most)
     monkeypatch.setattr(class_counts, "_DRAWN", 7)
     monkeypatch.setattr(class_counts, "_COMPACTED_AT", 5)
