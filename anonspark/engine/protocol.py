@@ -54,6 +54,8 @@ class Table(Protocol):
         Parameters
         ----------
         function : callable
+            Texts are no dictionaries, unless it has an attribute ``takes_dictionaries`` that is
+            true: then they may be.
         schema : pyarrow.Schema
             Of the batches that it yields.
         """
