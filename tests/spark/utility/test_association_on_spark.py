@@ -15,6 +15,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 from anonspark.release.regions import PublishedAttribute
+from anonspark.utility.arranging import arrange
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.evaluation import open_evaluation
 from anonspark.utility.learning import describe_target
@@ -56,6 +57,25 @@ def test_figures_are_those_of_one_process(
     assert found is not None
     evaluated = {one.name: (one.before, one.after) for one in found.attributes}
     assert (found.loss, evaluated) == told["local"]
+
+
+def test_what_is_arranged_is_that_of_one_process(engine: SparkEngine, tmp_path: Path) -> None:
+    for place in range(2):
+        part = people().slice(place * 300, 300)
+        write_table(tmp_path / "people.parquet" / f"part-{place}.parquet", part)
+    document = {
+        "input": {"path": str(tmp_path / "people.parquet")},
+        "attributes": {"job": "quasi_identifier", "ill": "sensitive"},
+        "privacy": {"k": 5},
+        "output": {"path": str(tmp_path / "nowhere")},
+    }
+    configuration = parse_configuration(document)
+    told = []
+    for name, own in (("local", LocalEngine()), ("spark", engine)):
+        found = arrange(own, configuration, "ill", str(tmp_path / name))
+        orders = (tmp_path / name / "orders.yaml").read_text()
+        told.append((found.attributes, orders))
+    assert told[1] == told[0]
 
 
 def test_numbers_of_very_many_values(engine: SparkEngine) -> None:
