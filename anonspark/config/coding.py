@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from anonspark.config.attributes import Attribute
 from anonspark.config.combinations import (
     generated_columns,
+    lacking_quasi_identifiers,
     unusable_criteria,
     unusable_names,
 )
@@ -110,15 +111,8 @@ class CodingFile(Section):
             *generated_columns(self.attributes, self.style, self.missing, {}),
             *self._own_matters(),
             *self._unusable_levels(),
+            *lacking_quasi_identifiers(self.attributes),
         ]
-        if not self.quasi_identifiers:
-            findings.append(
-                Finding(
-                    ("attributes",),
-                    "found no quasi_identifier; expected at least one; give the role "
-                    "'quasi_identifier' to the attributes that could identify a person together",
-                )
-            )
         if findings:
             raise impossible(findings)
         return self

@@ -41,6 +41,19 @@ def unusable_names(attributes: Mapping[str, Attribute]) -> list[Finding]:
     return findings
 
 
+def lacking_quasi_identifiers(attributes: Mapping[str, Attribute]) -> list[Finding]:
+    """Find that no attribute is a quasi-identifier."""
+    if any(attribute.role == "quasi_identifier" for attribute in attributes.values()):
+        return []
+    return [
+        Finding(
+            ("attributes",),
+            "found no quasi_identifier; expected at least one; give the role 'quasi_identifier' to "
+            "the attributes that could identify a person together",
+        )
+    ]
+
+
 def unusable_criteria(
     attributes: Mapping[str, Attribute], privacy: PrivacyOptions
 ) -> list[Finding]:

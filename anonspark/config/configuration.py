@@ -18,6 +18,7 @@ from anonspark.config.budget import BudgetOptions
 from anonspark.config.coding import Coding, CodingKey
 from anonspark.config.combinations import (
     generated_columns,
+    lacking_quasi_identifiers,
     unmeasurable,
     unusable_association,
     unusable_criteria,
@@ -33,7 +34,7 @@ from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.config.problems import Finding, impossible
+from anonspark.config.problems import impossible
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import Need
@@ -181,15 +182,8 @@ class Configuration(Section):
             *unusable_association(self.attributes, self.evaluate.association),
             *unusable_gates(self.gates, self.quasi_identifiers, self.measured),
             *unusable_drift(self.metrics, self.measured),
+            *lacking_quasi_identifiers(self.attributes),
         ]
-        if not self.quasi_identifiers:
-            findings.append(
-                Finding(
-                    ("attributes",),
-                    "found no quasi_identifier; expected at least one; give the role "
-                    "'quasi_identifier' to the attributes that could identify a person together",
-                )
-            )
         if findings:
             raise impossible(findings)
         return self
