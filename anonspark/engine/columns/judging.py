@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.columns import quasi_identifier_column
 from anonspark.engine.columns.distinct import Distinct
 from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.columns.planning import PlannedColumn
@@ -294,8 +293,3 @@ def _places(numbers: pa.Array, known: int) -> int:
         if pc.all(pc.equal(pc.round(wide, places, "towards_zero"), wide)).as_py():
             return places
     return max(known, int(numbers.type.scale))
-
-
-def judged_names(plans: Sequence[PlannedColumn]) -> list[str]:
-    """Return the staged names of the quasi-identifiers."""
-    return [quasi_identifier_column(index) for index in range(len(plans))]
