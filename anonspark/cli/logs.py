@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, get_args
@@ -113,6 +114,10 @@ class CommandLog:
             self.console.print("error: ", style="bold red", end="")
             self.console.print(line, markup=False, highlight=False)
         return code
+
+
+LOG: ContextVar[CommandLog] = ContextVar("log")
+"""The log of the command that is running."""
 
 
 class _PlainFormatter(logging.Formatter):

@@ -27,3 +27,10 @@ def _redacted(shown: Any) -> Any:
         for column in shown.columns:
             column._cells = [_redacted(cell) for cell in column._cells]
     return shown
+
+
+OUT = Terminal(soft_wrap=True)
+"""Standard output, for results."""
+
+ERR = Terminal(stderr=True, soft_wrap=True)
+"""Standard error, for messages and progress."""

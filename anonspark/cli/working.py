@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from types import FrameType
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from anonspark.errors import SparkNeededError
 
 if TYPE_CHECKING:
+    from anonspark.config import Configuration
     from anonspark.config.reading import TextReader
     from anonspark.engine.choice import EngineName, Work
     from anonspark.engine.protocol import Engine
@@ -189,3 +190,26 @@ def load_then_work(
         return function(engine, load(read))
 
     return work_with_spark(master, read_then_work, at_end)
+
+
+def of_configuration(configuration: Configuration) -> tuple[EngineName, Work]:
+    """Return the engine that a configuration asks for, and what a run of it does."""
+    from anonspark.engine.choice import Work
+
+    return configuration.execution.engine, Work.of(configuration)
+
+
+def of_paths(name: str, *paths: str | None) -> tuple[EngineName, Work]:
+    """Return the engine that was asked for, and that tables at some paths are read."""
+    from anonspark.engine.choice import Work, engine_name
+
+    return engine_name(name), Work(tuple(filter(None, paths)))
+
+
+def loads(
+    path: str, overrides: Sequence[str] | None, *, needs_seed: bool = True
+) -> Callable[[TextReader], Configuration]:
+    """Say how a configuration is loaded."""
+    from anonspark.config import load_configuration
+
+    return lambda read: load_configuration(path, overrides or (), read, needs_seed=needs_seed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from anonspark.cli.printing import print_json
-from anonspark.cli.terminal import Terminal
+from anonspark.cli.terminal import OUT
 from anonspark.cli.working import work_with_engine
 from anonspark.errors import ConfigurationError, GuaranteeError
 
@@ -27,7 +27,6 @@ ledger = typer.Typer(
     rich_markup_mode=None,
 )
 
-_OUT = Terminal(soft_wrap=True)
 
 Result = TypeVar("Result")
 
@@ -90,9 +89,9 @@ def init(
 
     ledger_made = _with_engine(path, master, make)
     told = f"Ledger: {ledger_made.layout.path}; key {key.fingerprint}"
-    _OUT.print(told, markup=False, highlight=False)
+    OUT.print(told, markup=False, highlight=False)
     if made:
-        _OUT.print(
+        OUT.print(
             f"A new key is in {key_file}: keep a copy in another place, for without it nothing can "
             "be added",
             markup=False,
@@ -154,7 +153,7 @@ def _show_budgets(budgets: list[Budget], dataset: str | None, *, as_json: bool) 
         print_json(told if dataset is None else told[dataset])
         return
     for one in budgets:
-        show_budget(_OUT, one)
+        show_budget(OUT, one)
 
 
 def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
@@ -162,7 +161,7 @@ def _show_releases(releases: list[LedgerRelease], *, as_json: bool) -> None:
 
     today = datetime.now(UTC).date()
     if not as_json:
-        show_ledger(_OUT, releases, today)
+        show_ledger(OUT, releases, today)
         return
     unseen = ("files", "checks")
     print_json(
@@ -216,7 +215,7 @@ def check(
             print_json({"holds": True, "datasets": [one.name for one in found]})
         for one in () if as_json else found:
             told = f"{one.name}: {len(one.entries):,} entries, which follow from one another"
-            _OUT.print(told, markup=False, highlight=False)
+            OUT.print(told, markup=False, highlight=False)
         return
     if as_json:
         print_json(
@@ -228,8 +227,8 @@ def check(
             }
         )
     else:
-        _OUT.print(f"{found.releases:,} releases count; events and files were looked at")
-        show_coalitions(_OUT, found.coalitions)
+        OUT.print(f"{found.releases:,} releases count; events and files were looked at")
+        show_coalitions(OUT, found.coalitions)
     if not found.holds:
         raise GuaranteeError("\n".join(found.problems))
 
@@ -249,7 +248,7 @@ def withdraw(
         withdraw_release(engine.files, path, release, reason=reason, by=by)
 
     _with_engine(path, master, write)
-    _OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)
+    OUT.print(f"Withdrawn: {release}", markup=False, highlight=False)
 
 
 @ledger.command()
@@ -268,7 +267,7 @@ def unlock(
 
     place, found = _with_engine(path, master, held)
     if found is None:
-        _OUT.print(f"Nobody holds {place}", markup=False, highlight=False)
+        OUT.print(f"Nobody holds {place}", markup=False, highlight=False)
         return
     told = (
         f"run {found.get('run_id', 'of an unknown id')} on host {found.get('host', 'unknown')}, "
@@ -277,4 +276,4 @@ def unlock(
     if not yes and not typer.confirm(f"{place} is held by {told}. Is it dead for sure?"):
         return
     _with_engine(path, master, lambda engine: engine.files.delete(place))
-    _OUT.print(f"Removed {place}", markup=False, highlight=False)
+    OUT.print(f"Removed {place}", markup=False, highlight=False)

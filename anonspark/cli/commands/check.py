@@ -1,0 +1,56 @@
+"""The command ``anonspark check``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import load_then_work, loads, of_configuration
+
+if TYPE_CHECKING:
+    from anonspark.config import Configuration
+    from anonspark.engine.protocol import Engine
+    from anonspark.pipeline.plan import Checked
+
+
+def check(
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate configuration and data without anonymizing, and warn of what can be known before."""
+
+    def inspect(engine: Engine, configuration: Configuration) -> Checked:
+        from anonspark.pipeline.plan import check_input
+
+        return check_input(engine, configuration)
+
+    checked = load_then_work(config, loads(config, overrides), of_configuration, master, inspect)
+    coding = checked.coding
+    if as_json:
+        print_json(
+            {
+                "rows": checked.rows,
+                "rows_to_drop": checked.rows_dropped,
+                "missing": checked.missing,
+                "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
+                "warnings": [one.as_dict() for one in checked.warnings],
+            }
+        )
+        return
+    verdict = "configuration and data are fine"
+    if checked.warnings:
+        number = len(checked.warnings)
+        count = f"{number} warnings" if number > 1 else "a warning"
+        verdict = f"configuration and data can be used, but see {count} in the log"
+    OUT.print(f"{config}: {verdict}")
+    OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
+    if coding is not None:
+        line = f"Coding: {coding.name}, fingerprint {coding.fingerprint}"
+        OUT.print(line, markup=False, highlight=False, soft_wrap=True)
+    for name, number in checked.missing.items():
+        if number:
+            OUT.print(f"attributes.{name}: {number:,} values are missing")

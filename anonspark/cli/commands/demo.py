@@ -1,0 +1,59 @@
+"""The command ``anonspark demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import Quiet
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import work_with_spark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from anonspark.engine.spark.engine import SparkEngine
+    from anonspark.pipeline.released import Release
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for everything that it makes.")] = Path(
+        "anonspark-demo"
+    ),
+    rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+    quiet: Quiet = False,
+) -> None:
+    """Anonymize generated people with an embedded Spark, and show the result."""
+    from anonspark.cli.display import show_records, show_release
+
+    progress = LOG.get().follow(quiet=quiet)
+
+    def generate_and_anonymize(engine: SparkEngine) -> tuple[Path, Release, pa.Table, pa.Table]:
+        from anonspark.demo.demo import prepare_demo
+        from anonspark.pipeline.run import run as run_pipeline
+
+        with progress.stage("generate people", rows=rows):
+            path, configuration = prepare_demo(engine, out, rows)
+        release = run_pipeline(engine, configuration, progress=progress, purpose="demonstration")
+        (people,) = configuration.input.paths
+        shown = ["birth_date", "sex", "postal_code", "income", "diagnosis"]
+        before = engine.published(people, "parquet").select(["full_name", *shown]).gather(5)
+        after = engine.published(f"{release.path}/data", "parquet").select(shown).gather(5)
+        return path, release, before, after
+
+    path, release, before, after = work_with_spark(None, generate_and_anonymize)
+    show_records(OUT, "Before: five of the invented people", before)
+    show_records(OUT, "After: five published records, which share their class", after)
+    show_release(OUT, release)
+    OUT.print(
+        f"Configuration: {path}\n"
+        f"Release:       {release.path}/data (Parquet)\n"
+        f"Metrics:       {release.path}/metrics (Parquet)\n"
+        f"Manifest:      {release.path}/manifest.json\n"
+        f"Prove it:      anonspark verify {release.path}\n"
+        f"See it:        anonspark report {release.path}\n"
+        f"Change it:     anonspark run {path} --set privacy.k=50"
+    )

@@ -1,0 +1,77 @@
+"""The command ``anonspark distribute``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, Master, Overrides, Quiet, Resume, RunId
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import load_then_work
+
+if TYPE_CHECKING:
+    from anonspark.engine.protocol import Engine
+    from anonspark.recipients.distribute import Distribution
+    from anonspark.recipients.looking import PlanLook
+    from anonspark.recipients.plan import Plan as RecipientsPlan
+
+
+def distribute(  # noqa: PLR0913 - each parameter is an option of the command
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="YAML file, local or at any address of Hadoop.")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="This recipient alone; may be repeated."),
+    ] = None,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: RunId = None,
+    resume: Resume = False,
+    look: Annotated[
+        bool, typer.Option("--check", help="Check plan, source and ledger; anonymize nothing.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into each release.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a release for each recipient of a plan, or none if together they tell too much."""
+    from anonspark.cli.recipients_display import show_distribution, show_look
+    from anonspark.recipients.looking import PlanLook
+    from anonspark.recipients.plan import load_plan
+
+    progress = LOG.get().follow(quiet=quiet, run_id=run_id)
+
+    def carry_out(engine: Engine, wanted: RecipientsPlan) -> PlanLook | Distribution:
+        from anonspark.recipients.distribute import distribute as carry
+        from anonspark.recipients.looking import look_at_plan
+
+        if look:
+            return look_at_plan(engine, wanted, progress=progress)
+        given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
+        if report:
+            from anonspark.report.making import report_run
+
+            for one in wanted.recipients:
+                with progress.stage(f"report of {one.name}"):
+                    report_run(engine, one.configuration)
+        return given
+
+    found = load_then_work(
+        plan,
+        lambda read: load_plan(plan, overrides or (), only or (), read),
+        lambda loaded: (loaded.base.execution.engine, loaded.work()),
+        master,
+        carry_out,
+    )
+    if as_json:
+        print_json(found.as_dict())
+    elif isinstance(found, PlanLook):
+        show_look(OUT, found)
+    else:
+        show_distribution(OUT, found)

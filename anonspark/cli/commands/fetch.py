@@ -1,0 +1,30 @@
+"""The command ``anonspark fetch``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.terminal import OUT
+from anonspark.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    pass
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help="Data set: adult.")],
+    out: Annotated[Path, typer.Option(help="Directory to write to.")],
+    url: Annotated[
+        str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
+    ] = None,
+) -> None:
+    """Download a public data set, check its SHA-256 and write it as CSV."""
+    from anonspark.demo.fetch import ADULT_URL, fetch_adult
+
+    if name != "adult":
+        raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
+    for path in fetch_adult(out, base_url=url or ADULT_URL):
+        OUT.print(str(path))

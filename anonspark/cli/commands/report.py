@@ -1,0 +1,42 @@
+"""The command ``anonspark report``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import EngineOption, Master, Quiet
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import of_paths, work_with_engine
+
+if TYPE_CHECKING:
+    from anonspark.engine.protocol import Engine
+
+
+def report_release(
+    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Directory of a release.")],
+    original: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="The table it was made of: also show before and after."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
+    ] = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    quiet: Quiet = False,
+) -> None:
+    """Show a release in one HTML file: its proof, its figures, before and after."""
+    progress = LOG.get().follow(quiet=quiet)
+
+    def make(engine: Engine) -> str:
+        from anonspark.report.making import report_release as write
+
+        with progress.stage("report"):
+            return write(engine, output, original, out)
+
+    made = work_with_engine(*of_paths(engine_name, output, original), master, make)
+    OUT.print(f"Report: {made}", markup=False, highlight=False)

@@ -1,0 +1,126 @@
+"""The command ``anonspark run``."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet, Resume, RunId
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import EndedError, load_then_work, loads, of_configuration
+from anonspark.errors import AnonsparkError, exit_code_of
+
+if TYPE_CHECKING:
+    from anonspark.config import Configuration
+    from anonspark.config.reading import TextReader
+    from anonspark.engine.protocol import Engine
+    from anonspark.pipeline.released import Release
+
+
+def run(  # noqa: PLR0913 - each parameter is an option of the command
+    config: ConfigurationPath,
+    overrides: Overrides = None,
+    master: Master = None,
+    run_id: RunId = None,
+    resume: Resume = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write report.html into the release.")
+    ] = False,
+    mapping: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="Apply the mapping of an earlier release; as --set model.name=mapping.",
+        ),
+    ] = None,
+) -> None:
+    """Anonymize a table and publish the release with its metrics."""
+    if mapping is not None:
+        # In the place of the model that the configuration names, with its options.
+        told = json.dumps(mapping)
+        overrides = [f"model={{name: mapping, release: {told}}}", *(overrides or [])]
+    progress = LOG.get().follow(quiet=quiet, run_id=run_id)
+    started = datetime.now(UTC)
+    configured: list[Configuration] = []
+    published: list[Release] = []
+
+    def anonymize(engine: Engine, configuration: Configuration) -> None:
+        from anonspark.pipeline.run import run as run_pipeline
+
+        published.append(
+            run_pipeline(engine, configuration, run_id=run_id, progress=progress, resume=resume)
+        )
+        if report:
+            from anonspark.report.making import report_run
+
+            with progress.stage("report"):
+                report_run(engine, configuration)
+
+    def load(read: TextReader) -> Configuration:
+        configured.append(loads(config, overrides)(read))
+        return configured[0]
+
+    def tell_prometheus(engine: Engine | None, error: BaseException | None) -> None:
+        # It needs nothing of pyspark, which may be what is broken.
+        from anonspark.layers.publish.prometheus import write_textfile
+
+        if not configured:  # at an address that could not be read
+            return
+        write_textfile(
+            configured[0],
+            progress,
+            started=started,
+            exit_code=exit_code_of(error),
+            summary=published[0].summary if published else None,
+            files=None if engine is None else engine.files,
+        )
+
+    try:
+        load_then_work(config, load, of_configuration, master, anonymize, tell_prometheus)
+    except (AnonsparkError, EndedError) as error:
+        if not published:
+            raise
+        # A scheduler must not take a complete release for a run that failed without a trace.
+        _show_run(published[0], as_json=as_json)
+        raise _without_report(published[0], error) from error
+    _show_run(published[0], as_json=as_json)
+    if report and not as_json:
+        OUT.print(f"Report: {published[0].path}/report.html")
+
+
+def _without_report(
+    release: Release, error: AnonsparkError | EndedError
+) -> AnonsparkError | EndedError:
+    """Return the error of a run whose release is complete, but has no report."""
+    complete = f"the release at {release.path} is complete, only its report failed"
+    if isinstance(error, EndedError):
+        return EndedError(error.number, complete)
+    return type(error)(f"report: {complete}: {error}")
+
+
+def _show_run(release: Release, *, as_json: bool) -> None:
+    """Tell what was published."""
+    from anonspark.cli.display import show_release
+
+    if as_json:
+        print_json(
+            {
+                "path": release.path,
+                "summary": release.summary,
+                "rounds": release.rounds,
+                "attributes": release.attributes,
+                "privacy": release.privacy,
+                "seconds": release.seconds,
+                "warnings": [one.as_dict() for one in release.warnings],
+            }
+        )
+    else:
+        show_release(OUT, release)
+        OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")

@@ -1,0 +1,194 @@
+"""The command ``anonspark verify``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import load_then_work, loads, of_paths, work_with_engine
+from anonspark.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from anonspark.config import Configuration
+    from anonspark.engine.protocol import Engine
+    from anonspark.verification.claims import Roles
+    from anonspark.verification.pair_relation import Statement
+    from anonspark.verification.release_pairs import Attack, JointVerification
+    from anonspark.verification.result import Verification
+
+
+Original = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="The table it was made of: also check truthfulness, and attack by linkage.",
+    ),
+]
+
+
+Population = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="What an attacker may have, a table of people with the quasi-identifiers: also "
+        "attack by linkage with it, and measure the journalist's risk.",
+    ),
+]
+
+
+BesideReleases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="PUBLISHED",
+        help="Another release about the same people: attack both together; may be repeated.",
+    ),
+]
+
+
+NamesWithoutManifest = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Of a table without manifest; may be repeated."),
+]
+
+
+def _roles(
+    quasi_identifiers: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    k: int | None,
+    config: str | None,
+) -> Roles | None:
+    """Return what the options say of a table without a manifest, None where they say nothing."""
+    from anonspark.verification.claims import Roles
+
+    if not quasi_identifiers and not sensitive and k is None:
+        return None
+    if config is not None:
+        raise ConfigurationError(
+            "--quasi-identifier, --sensitive, --k: found together with --config, which says "
+            "the same; leave one of the two out"
+        )
+    return Roles(tuple(quasi_identifiers or ()), tuple(sensitive or ()), 2 if k is None else k)
+
+
+def _attack(
+    beside: Sequence[str] | None,
+    joint_k: int | None,
+    same_people: bool,
+    inside: bool,
+    original: str | None,
+    population: str | None,
+) -> Attack:
+    """Return how releases are attacked together.
+
+    Raises
+    ------
+    ConfigurationError
+        If the options contradict one another, or there is one release.
+    """
+    from anonspark.verification.release_pairs import Attack
+
+    if same_people and inside:
+        raise ConfigurationError(
+            "--same-people, --inside: found both; the people of two releases are the same, or "
+            "those of one are among those of the other: leave one of the two out"
+        )
+    if not beside and (same_people or inside or joint_k is not None):
+        raise ConfigurationError(
+            "--joint-k, --same-people, --inside: found without --with, which names the release to "
+            "attack with; add it, or leave them out"
+        )
+    said: Statement | None = "same people" if same_people else "inside" if inside else None
+    return Attack(said, joint_k, original, population)
+
+
+def verify(  # noqa: PLR0913 - each parameter is an option of the command
+    published: Annotated[
+        str,
+        typer.Argument(
+            metavar="PUBLISHED", help="Directory of a release, or a table of another tool."
+        ),
+    ],
+    config: Annotated[
+        str | None, typer.Option(help="Require this configuration, not the manifest's promise.")
+    ] = None,
+    original: Original = None,
+    population: Population = None,
+    quasi_identifier: NamesWithoutManifest = None,
+    sensitive: NamesWithoutManifest = None,
+    k: Annotated[
+        int | None, typer.Option(help="Require this k of a table without manifest; 2 if not given.")
+    ] = None,
+    beside: BesideReleases = None,
+    joint_k: Annotated[
+        int | None,
+        typer.Option(help="With --with: people whom both releases together should leave alike."),
+    ] = None,
+    same_people: Annotated[
+        bool,
+        typer.Option("--same-people", help="With --with: all releases are about the same people."),
+    ] = False,
+    inside: Annotated[
+        bool,
+        typer.Option(
+            "--inside", help="With --with: the people of the smaller are among the larger's."
+        ),
+    ] = False,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Prove a release from its files alone; exit code 4 where the proof fails."""
+    from anonspark.cli.pairs_display import show_proof
+
+    roles = _roles(quasi_identifier, sensitive, k, config)
+    progress = LOG.get().follow(quiet=quiet)
+
+    attack = _attack(beside, joint_k, same_people, inside, original, population)
+
+    def prove(
+        engine: Engine, configuration: Configuration | None = None
+    ) -> Verification | JointVerification:
+        from anonspark.verification.audit import audit_release
+        from anonspark.verification.release_pairs import audit_releases
+
+        with progress.stage("verify"):
+            if beside:
+                paths = (published, *beside)
+                return audit_releases(engine, paths, configuration, roles=roles, attack=attack)
+            return audit_release(
+                engine,
+                published,
+                configuration,
+                roles=roles,
+                original=original,
+                population=population,
+            )
+
+    wanted = of_paths(engine_name, published, *(beside or ()), original, population)
+    found = (
+        work_with_engine(*wanted, master, prove)
+        if config is None
+        else load_then_work(
+            config,
+            loads(config, None, needs_seed=False),
+            lambda _: wanted,
+            master,
+            prove,
+        )
+    )
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        show_proof(OUT, found)
+    for warning in found.warnings:
+        logging.getLogger("anonspark").warning("%s", warning)
+    found.require()
