@@ -254,7 +254,7 @@ def test_verify_notices_tampering(
 def test_a_report_that_fails_leaves_a_complete_release(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonspark.report import making
+    from anonspark.reporting import making
 
     def fail(*_: object) -> None:
         raise DataError("input.path: it vanished")

@@ -26,9 +26,9 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.regions import published_attributes
-from anonspark.report.figures import measure
-from anonspark.report.making import _tells_regions, make_report
-from anonspark.report.marginals import Marginal
+from anonspark.reporting.figures import measure
+from anonspark.reporting.making import _tells_regions, make_report
+from anonspark.reporting.marginals import Marginal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -367,7 +367,7 @@ def test_hierarchies_masks_and_suppressed_values(monkeypatch: pytest.MonkeyPatch
     assert by_label(alone.marginals[0]) == {"care": (None, 6.0), "craft": (None, 4.0)}
     assert alone.associations.before is None
 
-    monkeypatch.setattr("anonspark.report.original._MOST_TEXTS", 2)
+    monkeypatch.setattr("anonspark.reporting.original._MOST_TEXTS", 2)
     with pytest.raises(DataError, match="more than 2 different texts in the column 'job'"):
         measure(local_table(data), Manifest(manifest), {"job": hierarchy}, local_table(original))
 

@@ -22,7 +22,7 @@ from anonspark.config import load_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.pipeline.run import run as run_pipeline
-from anonspark.report.making import make_report
+from anonspark.reporting.making import make_report
 from anonspark.verification.audit import audit_release, verify_release
 
 K = 5

@@ -55,7 +55,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
             return look_at_plan(engine, wanted, progress=progress)
         given = carry(engine, wanted, run_id=run_id, resume=resume, progress=progress)
         if report:
-            from anonspark.report.making import report_run
+            from anonspark.reporting.making import report_run
 
             for one in wanted.recipients:
                 with progress.stage(f"report of {one.name}"):

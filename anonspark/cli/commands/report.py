@@ -33,7 +33,7 @@ def report_release(
     progress = LOG.get().follow(quiet=quiet)
 
     def make(engine: Engine) -> str:
-        from anonspark.report.making import report_release as write
+        from anonspark.reporting.making import report_release as write
 
         with progress.stage("report"):
             return write(engine, output, original, out)

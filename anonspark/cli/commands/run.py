@@ -58,7 +58,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
             run_pipeline(engine, configuration, run_id=run_id, progress=progress, resume=resume)
         )
         if report:
-            from anonspark.report.making import report_run
+            from anonspark.reporting.making import report_run
 
             with progress.stage("report"):
                 report_run(engine, configuration)

@@ -16,19 +16,19 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.manifest import Manifest
 from anonspark.release.raw_values import comparable
-from anonspark.report.association import associations
-from anonspark.report.attributes import Attribute, others_of, quasi_identifiers_of
-from anonspark.report.axes import GroupAxis, OrderedAxis
-from anonspark.report.bins import Bins
-from anonspark.report.groups import plan_groups
-from anonspark.report.marginals import (
+from anonspark.reporting.association import associations
+from anonspark.reporting.attributes import Attribute, others_of, quasi_identifiers_of
+from anonspark.reporting.axes import GroupAxis, OrderedAxis
+from anonspark.reporting.bins import Bins
+from anonspark.reporting.groups import plan_groups
+from anonspark.reporting.marginals import (
     Marginal,
     category_marginal,
     ordered_labels,
     ordered_marginal,
 )
-from anonspark.report.original import BinCounts, Original, OriginalFigures
-from anonspark.report.products import readers_of_release, sum_of_products
+from anonspark.reporting.original import BinCounts, Original, OriginalFigures
+from anonspark.reporting.products import readers_of_release, sum_of_products
 
 Numbers = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ _MOST_FREQUENT = 100
 
 @dataclass(frozen=True)
 class Associations:
-    """How strongly pairs of attributes go together; see :mod:`anonspark.report.association`.
+    """How strongly pairs of attributes go together; see :mod:`anonspark.reporting.association`.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from anonspark.engine.protocol import Table
 from anonspark.release.regions import CodeOrder, PublishedAttribute
-from anonspark.report.attributes import Attribute
-from anonspark.report.axes import (
+from anonspark.reporting.attributes import Attribute
+from anonspark.reporting.axes import (
     CodeRuns,
     GroupAxis,
     Intervals,
@@ -24,9 +24,9 @@ from anonspark.report.axes import (
     read_intervals,
     read_sets,
 )
-from anonspark.report.bins import Bins, merge_bins, plan_bins
-from anonspark.report.groups import Naming, beginnings, levels_of, plan_groups
-from anonspark.report.original import BinCounts, Original
+from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.groups import Naming, beginnings, levels_of, plan_groups
+from anonspark.reporting.original import BinCounts, Original
 
 Numbers = npt.NDArray[np.float64]
 

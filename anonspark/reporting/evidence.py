@@ -9,8 +9,8 @@ from typing import Any
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
-from anonspark.report.disclosure import Disclosure
-from anonspark.report.figures import Figures
+from anonspark.reporting.disclosure import Disclosure
+from anonspark.reporting.figures import Figures
 
 Row = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from anonspark.core.criterion import CRITERIA
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
-from anonspark.report.evidence import Evidence, Row, figure_text
+from anonspark.reporting.evidence import Evidence, Row, figure_text
 
 _ROLES = {
     "identifier": "not published",

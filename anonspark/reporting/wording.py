@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from anonspark.core.utility_score import describe_utility
-from anonspark.report.disclosure import Disclosure, percent
-from anonspark.report.figures import Associations, Figures
+from anonspark.reporting.disclosure import Disclosure, percent
+from anonspark.reporting.figures import Associations, Figures
 
 
 def utility_sentences(

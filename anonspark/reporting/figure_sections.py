@@ -11,10 +11,10 @@ import numpy as np
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.heat_map import HeatMap, draw_heat_map
-from anonspark.report.disclosure import Disclosure, percent
-from anonspark.report.evidence import Evidence, Row, figure_text
-from anonspark.report.marginals import Marginal
-from anonspark.report.wording import utility_sentences
+from anonspark.reporting.disclosure import Disclosure, percent
+from anonspark.reporting.evidence import Evidence, Row, figure_text
+from anonspark.reporting.marginals import Marginal
+from anonspark.reporting.wording import utility_sentences
 
 _SHARE = "share of the records (%)"
 

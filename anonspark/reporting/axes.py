@@ -18,9 +18,9 @@ from anonspark.release.regions import (
     PublishedAttribute,
     read_regions,
 )
-from anonspark.report.association import SCALE
-from anonspark.report.bins import Bins
-from anonspark.report.groups import Groups
+from anonspark.reporting.association import SCALE
+from anonspark.reporting.bins import Bins
+from anonspark.reporting.groups import Groups
 
 Figures = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

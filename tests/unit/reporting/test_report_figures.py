@@ -14,22 +14,22 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import CodeOrder, PublishedAttribute, leaves_by_label
-from anonspark.report import axes, figure_sections, proof_sections
-from anonspark.report.association import SCALE, Part, associations, weighted_products
-from anonspark.report.axes import (
+from anonspark.reporting import axes, figure_sections, proof_sections
+from anonspark.reporting.association import SCALE, Part, associations, weighted_products
+from anonspark.reporting.axes import (
     GroupAxis,
     OrderedAxis,
     read_codes,
     read_intervals,
     read_sets,
 )
-from anonspark.report.bins import Bins, merge_bins, plan_bins
-from anonspark.report.disclosure import Disclosure, percent
-from anonspark.report.evidence import Evidence
-from anonspark.report.figures import Associations, Figures
-from anonspark.report.groups import beginnings, levels_of, plan_groups
-from anonspark.report.marginals import Marginal
-from anonspark.report.original import OriginalFigures
+from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.disclosure import Disclosure, percent
+from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.figures import Associations, Figures
+from anonspark.reporting.groups import beginnings, levels_of, plan_groups
+from anonspark.reporting.marginals import Marginal
+from anonspark.reporting.original import OriginalFigures
 
 
 def days(text: str) -> float:

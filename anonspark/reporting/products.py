@@ -14,9 +14,9 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.release.raw_values import comparable
 from anonspark.release.regions import Leaves, PublishedAttribute
-from anonspark.report.association import SCALE, Part, weighted_products
-from anonspark.report.attributes import Attribute, Axis
-from anonspark.report.axes import OrderedAxis, read_codes, read_intervals, read_sets
+from anonspark.reporting.association import SCALE, Part, weighted_products
+from anonspark.reporting.attributes import Attribute, Axis
+from anonspark.reporting.axes import OrderedAxis, read_codes, read_intervals, read_sets
 
 Numbers = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Reader:
     published : PublishedAttribute or None
         None where the columns hold values, as numbers, times or texts.
     leaves : mapping of str to collection of str, or None
-        See :func:`~anonspark.report.axes.read_sets`.
+        See :func:`~anonspark.reporting.axes.read_sets`.
     read_as : pyarrow.DataType or None
         Of the values, see :class:`~anonspark.engine.raw_columns.Reading`.
     """
@@ -50,7 +50,7 @@ class Reader:
     read_as: pa.DataType | None = None
 
     def read(self, batch: pa.RecordBatch) -> Numbers:
-        """Return the columns of :mod:`~anonspark.report.association`, of shape (rows, width)."""
+        """Return the columns of :mod:`~anonspark.reporting.association`, of shape (rows, width)."""
         if not self.columns:
             return np.zeros((batch.num_rows, self.axis.width))
         arrays = [batch.column(name) for name in self.columns]

@@ -18,8 +18,8 @@ from anonspark.release.regions import (
     leaves_by_label,
     published_attributes,
 )
-from anonspark.report.axes import GroupAxis, OrderedAxis
-from anonspark.report.bins import Scale
+from anonspark.reporting.axes import GroupAxis, OrderedAxis
+from anonspark.reporting.bins import Scale
 
 Axis = OrderedAxis | GroupAxis
 

@@ -14,10 +14,10 @@ from anonspark.page.document import render
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
-from anonspark.report import figure_sections, proof_sections
-from anonspark.report.evidence import Evidence, withholds_values
-from anonspark.report.figures import measure
-from anonspark.report.placing import place_report, report_place
+from anonspark.reporting import figure_sections, proof_sections
+from anonspark.reporting.evidence import Evidence, withholds_values
+from anonspark.reporting.figures import measure
+from anonspark.reporting.placing import place_report, report_place
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import claim_of_manifest
 from anonspark.verification.risk import attacks, risk_row
@@ -57,7 +57,7 @@ def make_report(
     Notes
     -----
     The jobs of :func:`anonspark.verification.audit.audit_table` and of
-    :func:`anonspark.report.figures.measure`. A release whose guarantee fails has a report, too,
+    :func:`anonspark.reporting.figures.measure`. A release whose guarantee fails has a report, too,
     which says so.
     """
     release = release.rstrip("/")

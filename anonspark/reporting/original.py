@@ -17,8 +17,8 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest
 from anonspark.release.raw_values import comparable
-from anonspark.report.attributes import Attribute
-from anonspark.report.products import Reader
+from anonspark.reporting.attributes import Attribute
+from anonspark.reporting.products import Reader
 
 Numbers = npt.NDArray[np.float64]
 
