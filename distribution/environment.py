@@ -83,7 +83,7 @@ def create_environment(folder: Path) -> None:
         for requirement in map(Requirement, PINNED.findall(LOCK.read_text(encoding="utf-8")))
         if requirement.marker is None or requirement.marker.evaluate()
     }
-    for name, package in sorted(dependencies("anonspark").items()):
+    for name, package in sorted(dependencies("anonspark", "spark").items()):
         if pinned.get(name) != package.version:
             sys.exit(
                 f"{name} {package.version} is installed, requirements.lock has "
@@ -94,13 +94,15 @@ def create_environment(folder: Path) -> None:
     use_interpreter(folder, os.environ.get("NODE_PYTHON") or None)
 
 
-def dependencies(name: str) -> dict[str, Distribution]:
-    """Return what a package needs here, without its extras, itself and what Spark brings along.
+def dependencies(name: str, extra: str) -> dict[str, Distribution]:
+    """Return what a package needs here with an extra, without itself and what Spark brings along.
 
     Parameters
     ----------
     name : str
         An installed package.
+    extra : str
+        One of its extras.
 
     Returns
     -------
@@ -108,17 +110,17 @@ def dependencies(name: str) -> dict[str, Distribution]:
         Canonical name to package.
     """
     needed: dict[str, Distribution] = {}
-    waiting = [(name, "")]
+    waiting = [(name, ""), (name, extra)]
     seen = set(waiting)
     while waiting:
-        current, extra = waiting.pop()
+        current, of_extra = waiting.pop()
         package = distribution(current)
         if current != name:
             needed[current] = package
         for line in package.requires or ():
             requirement = Requirement(line)
             required = canonicalize_name(requirement.name)
-            if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            if requirement.marker and not requirement.marker.evaluate({"extra": of_extra}):
                 continue
             for wanted in ("", *requirement.extras):
                 if required not in BROUGHT_BY_SPARK and (required, wanted) not in seen:

