@@ -11,8 +11,8 @@ that is needed.
 
 from __future__ import annotations
 
-import re
 import argparse
+import re
 import sys
 from pathlib import Path
 

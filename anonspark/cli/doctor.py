@@ -28,7 +28,7 @@ from anonspark.engine.spark.java import (
     supported_java_versions,
 )
 from anonspark.engine.spark.session import open_session
-from anonspark.errors import AnonsparkError
+from anonspark.errors import AnonsparkError, EnvironmentProblem
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,6 +39,11 @@ LEAST_FREE_BYTES = 2**30
 ROUND_TRIP_ROWS = 1000
 
 LEAST_PYTHON = (3, 11)
+
+WITHOUT_SPARK = (
+    "not installed: this process works on local files; for clusters and bigger tables: "
+    'pip install "anonspark[java]"'
+)
 
 Version = tuple[int, ...]
 
@@ -72,18 +77,17 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
     ----------
     start_spark : bool, default True
         Also start an embedded Spark and send a table through Python and back, which takes some
-        seconds. It is left out where Java or a package fails its check.
+        seconds. It is left out where Java or a package fails its check, or there is no pyspark.
 
     Returns
     -------
     list of Check
         One per check, in the order to print them; never empty.
     """
+    with_spark = _has_spark()
     checks = [
         _guarded("Python", _check_python),
-        _guarded("Java", _check_java),
-        _guarded("pyspark", lambda: _check_package("pyspark", (3, 5), (5,))),
-        _guarded("pandas", lambda: _check_package("pandas", (2, 2), (3,))),
+        *(_spark_checks() if with_spark else [Check("Spark", passed=True, found=WITHOUT_SPARK)]),
         _guarded("pyarrow", lambda: _check_package("pyarrow", (18,))),
         _guarded("NumPy", lambda: _check_package("numpy", (1, 26))),
         _guarded("Numba", _check_numba),
@@ -93,7 +97,7 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
             lambda: _check_folder(Path(tempfile.gettempdir()), "set TMPDIR to another folder"),
         ),
     ]
-    if start_spark:
+    if start_spark and with_spark:
         needed = ("Python", "Java", "pyspark", "pandas", "pyarrow", "temporary folder")
         missing = [check.name for check in checks if check.name in needed and not check.passed]
         checks.append(
@@ -107,6 +111,23 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
             else _guarded("embedded Spark", _check_spark)
         )
     return checks
+
+
+def _has_spark() -> bool:
+    """Tell whether there is a Spark, broken or not; without one everything else has to work."""
+    try:
+        installed_spark_version()
+    except EnvironmentProblem:
+        return False
+    return True
+
+
+def _spark_checks() -> list[Check]:
+    return [
+        _guarded("Java", _check_java),
+        _guarded("pyspark", lambda: _check_package("pyspark", (3, 5), (5,))),
+        _guarded("pandas", lambda: _check_package("pandas", (2, 2), (3,))),
+    ]
 
 
 def _guarded(name: str, check: Callable[[], tuple[str, str]]) -> Check:

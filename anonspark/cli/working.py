@@ -97,12 +97,14 @@ def work_with_spark(
     A signal interrupts what the main thread is doing. Were that a call to Java, its answer would
     be taken for that of the next call. So the work has a thread of its own.
     """
-    from py4j.protocol import Py4JError
-
+    from anonspark.engine.spark.java import installed_spark_version
     from anonspark.engine.spark.session import open_session
 
     started = False
     try:
+        installed_spark_version()
+        from py4j.protocol import Py4JError
+
         with open_session(master) as session, ThreadPoolExecutor(1) as pool:
             started = True
             # What Spark brings with it is at hand now.

@@ -347,6 +347,17 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fail" not in outcome.out
 
 
+def test_what_needs_spark_without_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> str:
+        raise EnvironmentProblem("pyspark is not installed")
+
+    monkeypatch.setattr("anonspark.engine.spark.java.installed_spark_version", fail)
+    outcome = command(capsys, "generate", "--rows", "10", "--out", tmp_path / "people")
+    assert (outcome.code, outcome.err) == (6, "error: pyspark is not installed\n")
+
+
 def test_doctor_names_the_remedy(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,7 +95,9 @@ def installed_spark_version() -> str:
         return str(importlib.import_module("pyspark").__version__)
     except (ImportError, AttributeError) as error:
         raise EnvironmentProblem(
-            "pyspark is not installed for this Python. What to do: pip install anonspark"
+            "pyspark is not installed for this Python. What to do: pip install "
+            '"anonspark[java]", which brings Spark and a Java; local files that fit into memory '
+            "need neither: execution.engine: local"
         ) from error
 
 

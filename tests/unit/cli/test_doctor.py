@@ -101,6 +101,16 @@ def test_broken_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--force-reinstall" in check.remedy
 
 
+def test_without_spark_all_else_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_version(monkeypatch, "pyspark", None)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    checks = run_checks(start_spark=True)
+    assert all(check.passed for check in checks)
+    (spark,) = [check for check in checks if "park" in check.name]
+    assert spark.found.startswith("not installed")
+    assert 'pip install "anonspark[java]"' in spark.found
+
+
 def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LEAST_PYTHON", (9, 0))
     assert "install Python" in check_named("Python").remedy
