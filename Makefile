@@ -15,7 +15,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms browser audit clean \
+.PHONY: help setup demo test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
   up submit submit-hdfs releases down image-proof docker-engine check-schedules airflow-nights
 
 help:  ## list the targets
@@ -97,6 +97,21 @@ $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environ
 kernels: $(READY)  ## compile the kernels, which else the first process that calls them does
 	$(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
 
+# A tag's workflow does the same before it publishes: CONTRIBUTING.md.
+build/publishing/.ready: tools/publishing/requirements.lock | $(READY)
+	rm -rf build/publishing
+	$(PYTHON) -m venv build/publishing
+	$(subst $(RUN),build/publishing/bin,$(INSTALL)) --quiet --no-deps --require-hashes -r $<
+	@touch $@
+
+publishable: build/publishing/.ready  ## build what would be published, check it, install it into an empty environment
+	rm -rf build/published
+	build/publishing/bin/python -m build --outdir build/published . > build/published.log || { cat build/published.log; exit 1; }
+	build/publishing/bin/twine check --strict build/published/*
+	$(PYTHON) -m venv build/published/environment
+	build/published/environment/bin/python -m pip install --quiet build/published/*.whl
+	cd build/published && environment/bin/anonspark --version && environment/bin/anonspark doctor && du -sm environment
+
 # Other tables and sizes: benchmarks/bench.py --help.
 ROWS ?= 1000000
 bench: $(READY)  ## measure runs beside the job that only reads, shuffles and writes: ROWS=1000000
@@ -141,8 +156,24 @@ lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
 	$(RUN)/uv pip compile docker/build-requirements.in \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file docker/build-requirements.lock
+	$(RUN)/uv pip compile tools/publishing/requirements.in \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file tools/publishing/requirements.lock
+	$(RUN)/uv pip compile tools/site/requirements.in \
+	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file tools/site/requirements.lock
 	$(RUN)/uv pip compile tests/systems/connect.in --no-emit-package typing-extensions \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file tests/systems/connect.lock
+
+SITE := build/site-environment
+$(SITE)/.ready: tools/site/requirements.lock | $(READY)
+	rm -rf $(SITE)
+	$(PYTHON) -m venv $(SITE)
+	$(subst $(RUN),$(SITE)/bin,$(INSTALL)) --quiet --no-deps --require-hashes -r $<
+	@touch $@
+
+# A link that leads nowhere, or a page that no menu shows, is an error.
+site: $(SITE)/.ready  ## build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
+	@echo build/site/index.html
 
 schema: $(READY)  ## write the JSON Schema of the configuration
 	$(RUN)/anonspark schema > conf/anonspark.schema.json

@@ -157,14 +157,14 @@ def test_there_are_complete_examples() -> None:
         assert any("\noutput:" in text for text in blocks(REPOSITORY / name, "yaml"))
 
 
-def test_commands_of_the_readme_exist() -> None:
+def test_commands_of_the_page_exist() -> None:
     from anonspark.cli.application import application
 
     names = {
         command.name or command.callback.__name__  # type: ignore[union-attr]
         for command in application.registered_commands
     }
-    text = section(REPOSITORY / "README.md", "Commands")
+    text = section(DOCS / "commands.md", "Commands")
     assert set(re.findall(r"^\| `anonspark (\w+)", text, re.M)) == names
 
 
@@ -174,7 +174,7 @@ def test_commands_of_the_readme_exist() -> None:
 )
 def test_exit_codes_are_documented(error: type[Exception]) -> None:
     code = error.exit_code  # type: ignore[attr-defined]
-    assert f"| {code} |" in section(REPOSITORY / "README.md", "Exit codes")
+    assert f"| {code} |" in section(DOCS / "commands.md", "Exit codes")
     assert f"## Exit code {code}: " in (DOCS / "troubleshooting.md").read_text()
 
 
