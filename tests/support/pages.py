@@ -7,13 +7,16 @@ commands before it print.
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import shlex
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 from helpers import Outcome, command
@@ -26,6 +29,9 @@ _BLOCK = re.compile(
 
 # What tables are drawn with.
 _FRAME = re.compile("[\u2500-\u257f]+")
+
+
+_VARIABLE = re.compile(r"[A-Z_]+=")
 
 
 class Shown(NamedTuple):
@@ -58,8 +64,15 @@ def words_of(printed: str) -> list[list[str]]:
 
 
 def _run(capsys: pytest.CaptureFixture[str], line: str) -> Outcome:
-    """Run a command of a page."""
-    program, *arguments = shlex.split(line)
+    """Run a command of a page, with the variables of the environment that it begins with."""
+    words = shlex.split(line)
+    given = dict(word.split("=", 1) for word in takewhile(_VARIABLE.match, words))
+    program, *arguments = words[len(given) :]
+    with patch.dict(os.environ, given):
+        return _run_program(capsys, program, arguments)
+
+
+def _run_program(capsys: pytest.CaptureFixture[str], program: str, arguments: list[str]) -> Outcome:
     if program == "python":
         sys.argv = arguments
         runpy.run_path(arguments[0])
