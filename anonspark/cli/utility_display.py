@@ -23,7 +23,11 @@ _TRAINED_ON = {
 
 
 def show_utility(console: Console, release: str, utility: Utility) -> None:
-    """Show how useful a release is."""
+    """Show how useful a release is, in a sentence and in figures."""
+    sentence = utility.sentence
+    console.print(
+        f"{sentence[0].upper()}{sentence[1:]}", style="bold", markup=False, highlight=False
+    )
     console.print(_workload_table(release, utility.workload))
     if utility.association is not None:
         console.print(_association_table(utility.association))

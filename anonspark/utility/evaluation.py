@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
@@ -18,6 +18,7 @@ from anonspark.utility.learning import Target, describe_target
 from anonspark.utility.models import Learning, Tested
 from anonspark.utility.original import describe_original
 from anonspark.utility.records import readings_of
+from anonspark.utility.usefulness import Kept, describe_usefulness, kept_of
 from anonspark.utility.workload import WorkloadError, measure_workload
 
 TEST_SHARE = 0.3
@@ -47,6 +48,21 @@ class Utility:
     workload: WorkloadError
     association: Association | None
     learning: Learning | None
+
+    @property
+    def sentence(self) -> str:
+        """What the release is worth, in one sentence without a full stop."""
+        return describe_usefulness(self.workload, self.learning)
+
+    @property
+    def kept(self) -> Kept | None:
+        """What the release's best model keeps of the original's; None without models."""
+        return kept_of(self.learning)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all figures, the sentence first."""
+        kept = None if self.kept is None else asdict(self.kept)
+        return {"sentence": self.sentence, "kept": kept, **asdict(self)}
 
 
 @dataclass(frozen=True, eq=False)

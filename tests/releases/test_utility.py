@@ -94,7 +94,13 @@ def test_models_of_the_same_records_do_not_differ(
         outcome = command(capsys, *arguments, "--holdout", path, "--json")
         assert outcome.code == 0, outcome.err
         assert "NaN" not in outcome.out
-        found[name] = json.loads(outcome.out)["learning"]
+        told = json.loads(outcome.out)
+        found[name] = told["learning"]
+        # The sentence comes first.
+        assert next(iter(told)) == "sentence"
+        if name == "same":
+            assert (told["kept"]["share"], told["kept"]["low"], told["kept"]["high"]) == (1, 1, 1)
+            assert "100.0% as good as on the original" in told["sentence"]
     for one in found["same"]["differences"]:
         for score in ("accuracy", "roc_auc"):
             assert one[score] == {

@@ -36,8 +36,6 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure how useful a release is: errors of counts, and what models learn from it."""
-    from dataclasses import asdict
-
     from anonspark.cli.utility_display import show_utility
 
     progress = LOG.get().follow(quiet=quiet)
@@ -50,6 +48,6 @@ def evaluate(
 
     utility = work_with_engine(*of_paths(engine_name, release, original, holdout), master, measure)
     if as_json:
-        print_json(asdict(utility))
+        print_json(utility.as_dict())
     else:
         show_utility(OUT, release, utility)
