@@ -39,7 +39,12 @@ from anonspark.pipeline.choosing import ModelMaker, choose
 from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
-from anonspark.pipeline.judging import require_gates, require_little_drift
+from anonspark.pipeline.judging import (
+    look_back,
+    require_gates,
+    require_little_drift,
+    require_usual_input,
+)
 from anonspark.pipeline.listing import list_staged, require_listable
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.preparing import Prepared, prepare_run
@@ -310,6 +315,8 @@ def _anonymize(
     configuration, files, progress = context.configuration, context.files, context.progress
     snapshot = prepared.snapshot
     require_replaceable_output(files, configuration)
+    before = look_back(context)
+    require_usual_input(context, snapshot, before)
     target = find_target(context, snapshot)
     if isinstance(configuration.model, MappingOptions):
         with progress.stage("read the mapping"):
@@ -360,7 +367,7 @@ def _anonymize(
         request=context.request,
     )
     gates = require_gates(context, figures)
-    drifts = require_little_drift(context, figures)
+    drifts = require_little_drift(context, figures, before)
     findings = Findings(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )

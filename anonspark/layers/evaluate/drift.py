@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anonspark.errors import GuaranteeError
@@ -52,6 +52,19 @@ class Drift:
             f"metrics.drift.{self.metric}: found {self.found:g} after {self.before:g} in run "
             f"{self.run_id}, a relative change of {self.change:.3g}, expected at most {self.max:g}"
         )
+
+    def is_sure(self, less: int) -> bool:
+        """Return whether a count is out of its bound even if it were smaller by some records.
+
+        Parameters
+        ----------
+        less : int
+            At most so many records.
+        """
+        if self.found is None or self.before is None:
+            return False
+        nearest = min(max(self.before, self.found - less), self.found)
+        return replace(self, found=nearest).describe() is not None
 
 
 def measure_drift(

@@ -105,8 +105,8 @@ def test_a_job_of_two_nights(
 
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
     assert list(manifest["seconds"]) == [
-        *("prepare", "round 1 of 2", "round 2 of 2", "evaluate", "publish", "verify", "warnings"),
-        "drift",
+        *("prepare", "drift", "round 1 of 2", "round 2 of 2", "evaluate", "publish", "verify"),
+        "warnings",
     ]
     assert [(one["metric"], one["before"]) for one in manifest["drift"]] == [
         ("rows_in", None),
