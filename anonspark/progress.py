@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -21,17 +23,62 @@ _SECONDS_BETWEEN_LINES = 30.0
 _ROUND = re.compile(r"round (\d+) of \d+")
 
 
-class _SparseLog:
-    """Logs what a stage is at, not more often than every 30 seconds."""
+_CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
-    def __init__(self, stage: str) -> None:
+
+def tell(detail: str) -> None:
+    """Say what the work at hand is at, if it is a stage of somebody's progress.
+
+    For work that is handed no progress, however deep it lies below the stage.
+
+    Parameters
+    ----------
+    detail : str
+        A few words, without a value of the data.
+    """
+    progress = _CURRENT.get()
+    if progress is not None:
+        progress.tell(detail)
+
+
+class Heartbeat:
+    """Logs what a long stage is at, every 30 seconds, from a thread of its own.
+
+    Parameters
+    ----------
+    stage : str
+        What is done.
+    wait : callable or None
+        Waits for so many seconds, and tells whether the stage has ended; None waits for
+        :meth:`stop`.
+    """
+
+    def __init__(self, stage: str, wait: Callable[[float], bool] | None = None) -> None:
         self._stage = stage
-        self._last = time.monotonic()
+        self._detail = ""
+        self._ended = threading.Event()
+        self._wait = wait or self._ended.wait
+        self._thread = threading.Thread(target=self._beat, name="anonspark-progress", daemon=True)
 
-    def __call__(self, detail: str) -> None:
-        if time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
-            self._last = time.monotonic()
-            _LOGGER.info("%s: %s", self._stage, detail)
+    def start(self) -> None:
+        """Begin to log."""
+        self._thread.start()
+
+    def tell(self, detail: str) -> None:
+        """Say what the stage is at; the next line tells it."""
+        self._detail = f": {detail}"
+
+    def stop(self) -> None:
+        """Log no more."""
+        self._ended.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        beats = 0
+        while not self._wait(_SECONDS_BETWEEN_LINES):
+            beats += 1
+            seconds = beats * _SECONDS_BETWEEN_LINES
+            _LOGGER.info("%s%s, %.0f s so far", self._stage, self._detail, seconds)
 
 
 @dataclass
@@ -42,7 +89,7 @@ class Progress:
     ----------
     console : Console or None
         A terminal gets a live line with the elapsed seconds; None or a log gets one plain line
-        when a stage begins and one when it ends.
+        when a stage begins, one every 30 seconds, and one when it ends.
     """
 
     console: Console | None = None
@@ -57,6 +104,8 @@ class Progress:
 
     _told: Callable[[str], None] | None = field(default=None, repr=False)
     _followers: list[Callable[[str], None]] = field(default_factory=list, repr=False)
+    _silent: bool = field(default=False, repr=False)
+    _beginning: ExitStack = field(default_factory=ExitStack, repr=False)
 
     @property
     def round(self) -> int | None:
@@ -80,7 +129,7 @@ class Progress:
             self._followers.remove(follower)
 
     def tell(self, detail: str) -> None:
-        """Say what the stage at hand is at: live on a terminal, every 30 seconds in a log."""
+        """Say what the stage at hand is at: live on a terminal, in a log with the next line."""
         if self._told is not None:
             self._told(detail)
         self._follow(f"{self.current}, {detail}")
@@ -112,12 +161,14 @@ class Progress:
     def timed(self, name: str) -> Iterator[None]:
         """Run a stage without a word in the log: its seconds count, and followers hear of it."""
         start = time.monotonic()
+        outer = _CURRENT.set(self)
         self.current = name
         self._follow(name)
         try:
             yield
             self.current = None
         finally:
+            _CURRENT.reset(outer)
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
 
     @contextmanager
@@ -131,26 +182,68 @@ class Progress:
         rows : int or None
             Records that it works on.
         """
+        self.begun()
         told = name if rows is None else f"{name}: {rows:,} rows"
-        terminal = self.console if self.console is not None and self.console.is_terminal else None
+        with self.timed(name), self._shown(told):
+            yield
+
+    def begin(self, name: str) -> None:
+        """Show what is done until the first stage begins; its seconds do not count.
+
+        Parameters
+        ----------
+        name : str
+            What is done, in a few words.
+        """
+        self.begun()
+        self.current = name
+        self._beginning.enter_context(self._shown(name))
+
+    def begun(self, *, failed: bool = False) -> None:
+        """Show no longer what :meth:`begin` began.
+
+        Parameters
+        ----------
+        failed : bool
+            Whether it ended without being done.
+        """
+        self._silent = failed
+        if not failed:
+            self.current = None
+        self._beginning.close()
+
+    @contextmanager
+    def _shown(self, told: str) -> Iterator[None]:
+        """Show something as long as it is done: live on a terminal, with a heartbeat in a log."""
         start = time.monotonic()
-        with self.timed(name):
-            try:
-                if terminal is not None:
-                    with self._live(terminal) as live:
-                        task = live.add_task(told, total=None)
-                        self._told = lambda detail: live.update(
-                            task, description=f"{told}: {detail}"
-                        )
-                        yield
-                else:
-                    _LOGGER.info("%s ...", told)
-                    self._told = _SparseLog(told)
+        terminal = self.console if self.console is not None and self.console.is_terminal else None
+        try:
+            if terminal is not None:
+                with self._live(terminal) as live:
+                    task = live.add_task(told, total=None)
+                    self._told = lambda detail: live.update(task, description=f"{told}: {detail}")
                     yield
-            finally:
-                self._told = None
-            done = f"{told}: done in {time.monotonic() - start:.1f} s"
-            self._say(done)
+            else:
+                _LOGGER.info("%s ...", told)
+                with self._heartbeat(told):
+                    yield
+        finally:
+            self._told = None
+        if not self._silent:
+            self._say(f"{told}: done in {time.monotonic() - start:.1f} s")
+
+    @contextmanager
+    def _heartbeat(self, told: str) -> Iterator[None]:
+        if not _LOGGER.isEnabledFor(logging.INFO):
+            yield
+            return
+        beats = Heartbeat(told)
+        self._told = beats.tell
+        beats.start()
+        try:
+            yield
+        finally:
+            beats.stop()
 
 
 @dataclass

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
+from anonspark.cli.logs import LOG
 from anonspark.errors import SparkNeededError
 
 if TYPE_CHECKING:
@@ -82,11 +83,12 @@ def work_with_engine(
     _LOGGER.debug("the engine is %s: %s", choice.name, choice.reason)
     if choice.name == "spark":
         return work_with_spark(master, function, at_end)
-    from anonspark.engine.local.engine import LocalEngine
+    with _beginning("start"):
+        from anonspark.engine.local.engine import LocalEngine
 
-    engine = LocalEngine()
-    with ThreadPoolExecutor(1) as pool:
-        return _wait_for(pool.submit(function, engine), engine, engine.cancel, at_end)
+        engine = LocalEngine()
+        with ThreadPoolExecutor(1) as pool:
+            return _wait_for(pool.submit(function, engine), engine, engine.cancel, at_end)
 
 
 def work_with_spark(
@@ -98,30 +100,46 @@ def work_with_spark(
     be taken for that of the next call. So the work has a thread of its own.
     """
     from anonspark.engine.spark.java import installed_spark_version
-    from anonspark.engine.spark.session import open_session
 
     started = False
     try:
-        installed_spark_version()
-        from py4j.protocol import Py4JError
+        with _beginning("start Spark"):
+            installed_spark_version()
+            from py4j.protocol import Py4JError
 
-        with open_session(master) as session, ThreadPoolExecutor(1) as pool:
-            started = True
-            # What Spark brings with it is at hand now.
-            from anonspark.engine.spark.engine import SparkEngine
+            from anonspark.engine.spark.session import open_session
 
-            def cancel() -> None:
-                # Who signals the whole process group has ended Java, too.
-                with suppress(Py4JError, OSError):
-                    session.sparkContext.cancelAllJobs()
+            with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+                started = True
+                # What Spark brings with it is at hand now.
+                from anonspark.engine.spark.engine import SparkEngine
 
-            engine = SparkEngine(session)
-            signal.signal(signal.SIGINT, end)  # a session that was there before has a handler, too
-            return _wait_for(pool.submit(function, engine), engine, cancel, at_end)
+                def cancel() -> None:
+                    # Who signals the whole process group has ended Java, too.
+                    with suppress(Py4JError, OSError):
+                        session.sparkContext.cancelAllJobs()
+
+                engine = SparkEngine(session)
+                # A session that was there before has a handler, too.
+                signal.signal(signal.SIGINT, end)
+                return _wait_for(pool.submit(function, engine), engine, cancel, at_end)
     except BaseException as error:
         if not started and at_end is not None:
             at_end(None, error)
         raise
+
+
+@contextmanager
+def _beginning(name: str) -> Iterator[None]:
+    """Show what is done until the first stage begins, or the work ends without any."""
+    progress = LOG.get().progress
+    progress.begin(name)
+    try:
+        yield
+    except BaseException:
+        progress.begun(failed=True)
+        raise
+    progress.begun()
 
 
 def _wait_for(

@@ -21,6 +21,7 @@ from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
+from anonspark.progress import Progress
 from anonspark.redaction import Redacted
 
 
@@ -85,13 +86,17 @@ class Checked(Redacted):
     coding: Coding | None
 
 
-def check_input(engine: Engine, configuration: Configuration) -> Checked:
+def check_input(
+    engine: Engine, configuration: Configuration, progress: Progress | None = None
+) -> Checked:
     """Validate configuration and data without anonymizing.
 
     Parameters
     ----------
     engine : Engine
     configuration : Configuration
+    progress : Progress or None
+        Where to tell what is going on.
 
     Returns
     -------
@@ -110,8 +115,12 @@ def check_input(engine: Engine, configuration: Configuration) -> Checked:
     a shuffle of hashes that counts who is singled out by identifiers and by columns that are
     published as they are; nothing is written.
     """
-    inspection, _, _ = _look(engine, configuration)
-    with engine.reading(configuration.input.paths):
+    progress = progress or Progress()
+    inspection, _, _ = _look(engine, configuration, progress)
+    with (
+        progress.stage("count who is singled out", rows=inspection.rows),
+        engine.reading(configuration.input.paths),
+    ):
         warnings = warn_of_input(
             inspection.kept,
             configuration,
@@ -128,9 +137,11 @@ def check_input(engine: Engine, configuration: Configuration) -> Checked:
     )
 
 
-def plan_run(engine: Engine, configuration: Configuration) -> Plan:
+def plan_run(
+    engine: Engine, configuration: Configuration, progress: Progress | None = None
+) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
-    inspection, generalizer, model = _look(engine, configuration)
+    inspection, generalizer, model = _look(engine, configuration, progress or Progress())
     rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(
@@ -146,22 +157,25 @@ def plan_run(engine: Engine, configuration: Configuration) -> Plan:
     )
 
 
-def _look(engine: Engine, configuration: Configuration) -> tuple[Inspection, Generalizer, Model]:
+def _look(
+    engine: Engine, configuration: Configuration, progress: Progress
+) -> tuple[Inspection, Generalizer, Model]:
     """Look at the output, the input, and at what a model would make of it."""
     files = engine.files
     require_usable_output(files, configuration)
     engine.require_format(configuration.output.format)
     require_usable_metrics(files, configuration)
-    with engine.reading(configuration.input.paths):
+    with progress.stage("read the input"), engine.reading(configuration.input.paths):
         inspection = inspect_input(engine, configuration)
     require_replaceable_output(files, configuration)
     criteria = Criteria(configuration.privacy.k)
     options = configuration.model
     if isinstance(options, MappingOptions):
-        hierarchies = read_hierarchies(files, configuration)
-        mapping = apply_mapping(
-            engine, options, configuration, inspection.quasi_identifiers, hierarchies
-        )
+        with progress.stage("read the mapping"):
+            hierarchies = read_hierarchies(files, configuration)
+            mapping = apply_mapping(
+                engine, options, configuration, inspection.quasi_identifiers, hierarchies
+            )
         generalizer = generalizer_of(configuration, mapping.quasi_identifiers)
         task = task_of(configuration, generalizer, criteria)
         return inspection, generalizer, mapping.make_model(task)

@@ -26,6 +26,7 @@ from anonspark.ledger.budget import (
     require_affordable,
     require_limit,
 )
+from anonspark.progress import tell
 from anonspark.release.noisy_tables import SELECTION
 from anonspark.selection.counting import count_tables
 from anonspark.selection.mechanisms import choose, rank, with_noise
@@ -172,10 +173,12 @@ def select(
     if before is not None:
         return before
     require_places(files, settings, of_files=table is None)
+    tell("opening the table")
     opened, wanted = open_wanted(engine, settings, table)
     place = files.qualified(settings.ledger.place)
     budget = require_affordable(files, place, wanted.limit, wanted.charged)
     with set_aside(files, output, run_id) as aside:
+        tell(f"counting {wanted.cells:,} cells")
         counts = _count(engine, wanted, opened)
         told = {
             "run_id": run_id,

@@ -27,6 +27,7 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError, PublishingError
+from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
 from anonspark.utility.class_reading import PART_BYTES, count_values
@@ -185,6 +186,7 @@ def arrange(
                 f"--out: found {path} already; expected no such file; remove it or choose another "
                 "directory"
             )
+    tell(f"arranging {len(counts):,} attributes")
     found = [_arranged(name, own, form, least) for name, own in counts.items()]
     if form == "order":
         texts = {paths[""]: _as_yaml(found, target, least)}
@@ -206,6 +208,7 @@ def _counts_of_table(
     engine: Engine, configuration: Configuration, attributes: Sequence[str], target: str
 ) -> dict[str, Counts]:
     """Return the records of each value and class, by attribute."""
+    tell("counting values")
     with engine.reading(configuration.input.paths):
         table = engine.open_source(configuration, for_tasks=True)
         plans = _plans(table, configuration, attributes, target)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
+from anonspark.progress import tell
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import leaves_by_label, published_attributes
@@ -100,6 +101,7 @@ class Evaluation:
 
     def workload(self) -> WorkloadError:
         """Compare counts; see :func:`~anonspark.utility.workload.measure_workload`."""
+        tell("answering counts")
         return measure_workload(
             self.release,
             self.original,
@@ -116,6 +118,7 @@ class Evaluation:
         """
         if self.target is None:
             return None
+        tell("comparing what attributes tell of the target")
         return measure_association(
             self.release,
             self.original,
@@ -153,7 +156,9 @@ class Evaluation:
             tested = self.tested(kept, self.target)
             for name, own in trainings.items():
                 if name in trained_on:
+                    tell(f"training models on the {name.replace('_', ' ')}")
                     tested = tested.with_models(own, name, self.records)
+            tell("scoring models")
             return tested.figures()
         finally:
             kept.release()
@@ -242,6 +247,7 @@ def open_evaluation(
     -----
     The jobs of :func:`~anonspark.utility.original.describe_original`, and one for the target.
     """
+    tell("describing the original")
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
     if target is not None:

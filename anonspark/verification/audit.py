@@ -13,6 +13,7 @@ from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.originals import open_original
 from anonspark.verification.claims import Claim, Roles
@@ -102,6 +103,7 @@ def audit_release(
     :func:`~anonspark.verification.linkage.measure_linkage` for the tables given. The metrics are
     not looked at.
     """
+    tell("reading the files")
     opened = open_release(
         engine,
         release,
@@ -165,9 +167,11 @@ def audit_table(
         What the result and messages call the release and its records.
     """
     _require_columns(data, claim, original, population, where)
+    tell("counting classes")
     published = count_published_classes(data, claim.columns)
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
+    tell(f"measuring sensitive values of {published.rows:,} records")
     sensitive = measure_sensitive(data, claim)
     of_people = measure_criteria_of_people(data, claim, published)
     if of_people is not None:
@@ -179,6 +183,7 @@ def audit_table(
             f"{where}: its records are not those that were published (the fingerprint "
             "differs from the manifest's); restore the release or publish it again"
         )
+    tell("counting people")
     units = measure_units(data, claim)
     if units is not None and of_people is not None:
         units = replace(units, with_criteria=True)
@@ -186,6 +191,7 @@ def audit_table(
     if units is not None:
         failures += units.broken(claim.privacy.k)
         warnings += units.warnings()
+    tell("comparing with what is said of the release")
     labels = Labels.of(data, claim)
     presence = _presence(labels)
     if presence is not None and claim.privacy.delta_presence is not None:
@@ -194,7 +200,11 @@ def audit_table(
     failures += _miscounted(
         data, claim, published, sensitive, presence, of_people=of_people is not None
     )
+    if original is not None:
+        tell("matching with the original")
     by_original = None if original is None else match_original(labels, published, original)
+    if population is not None:
+        tell("attacking with the population")
     by_population = None if population is None else match_population(labels, population)
     linkage: dict[str, Linkage] = {}
     if by_original is not None:

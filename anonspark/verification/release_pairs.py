@@ -11,6 +11,7 @@ from anonspark.config import Configuration
 from anonspark.core.kinds import Kind
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.progress import tell
 from anonspark.redaction import Redacted, redact
 from anonspark.release.manifest import MANIFEST, Manifest
 from anonspark.release.originals import open_by_suffix, open_original
@@ -205,6 +206,7 @@ def audit_releases(
             f"--joint-k: found {attack.joint_k}; expected a number of people, at least 1"
         )
     _require_two(paths)
+    tell("reading the files")
     opened = [_open(engine, path, configuration, roles) for path in paths]
     _require_different(opened)
     people = [People(one.manifest, one.rows(engine)) for one in opened]
@@ -224,6 +226,7 @@ def audit_releases(
     ]
     pairs = []
     for (i, j), relation in relations.items():
+        tell(f"attacking releases {i + 1} and {j + 1} together")
         with opened[i].reading(engine), opened[j].reading(engine):
             found = _attack_pair(engine, opened[i], opened[j], relation, attack)
         whole = not partial & {i, j}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration
@@ -20,13 +21,15 @@ def check(
     overrides: Overrides = None,
     master: Master = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Validate configuration and data without anonymizing, and warn of what can be known before."""
+    progress = LOG.get().follow(quiet=quiet)
 
     def inspect(engine: Engine, configuration: Configuration) -> Checked:
         from anonspark.pipeline.plan import check_input
 
-        return check_input(engine, configuration)
+        return check_input(engine, configuration, progress)
 
     checked = load_then_work(config, loads(config, overrides), of_configuration, master, inspect)
     coding = checked.coding

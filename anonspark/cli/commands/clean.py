@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.options import ConfigurationPath, Master, Overrides
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration
 
@@ -23,12 +25,16 @@ def clean(
     overrides: Overrides = None,
     run_id: Annotated[str | None, typer.Option(help="Of this run only.")] = None,
     master: Master = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Remove what killed runs of a configuration or a plan left: raw records, half a release."""
     from anonspark.config.yaml_reading import read_document
     from anonspark.recipients.cleaning import is_plan
     from anonspark.recipients.plan import Plan as RecipientsPlan
     from anonspark.recipients.plan import load_plan
+
+    progress = LOG.get().follow(quiet=quiet)
 
     def load(read: TextReader) -> Configuration | RecipientsPlan:
         document, _ = read_document(config, "a configuration or a plan", "a mapping", read)
@@ -48,17 +54,22 @@ def clean(
         from anonspark.recipients.cleaning import clean_plan
 
         files = engine.files
-        if isinstance(loaded, RecipientsPlan):
-            return loaded.output, clean_plan(files, loaded, run_id)
-        staging_path = loaded.execution.staging_path
-        places = find_stagings(files, loaded.output.path, staging_path)
-        return loaded.output.path, [
-            (place.private, remove_staging(files, place))
-            for place in places
-            if run_id in (None, place.run_id)
-        ]
+        with progress.stage("remove what was left"):
+            if isinstance(loaded, RecipientsPlan):
+                return loaded.output, clean_plan(files, loaded, run_id)
+            staging_path = loaded.execution.staging_path
+            places = find_stagings(files, loaded.output.path, staging_path)
+            return loaded.output.path, [
+                (place.private, remove_staging(files, place))
+                for place in places
+                if run_id in (None, place.run_id)
+            ]
 
     output, found = load_then_work(config, load, describe, master, remove)
+    if as_json:
+        told = [{"path": path, "removed": removed} for path, removed in found]
+        print_json({"output": output, "found": told})
+        return
     for path, removed in found:
         what = "removed" if removed else "kept: a process of this machine is at work on it:"
         OUT.print(f"{what} {path}", markup=False, highlight=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anonspark.cli.options import ConfigurationPath, Master, Overrides
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import ConfigurationPath, Master, Overrides, Quiet
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration
 
@@ -19,15 +20,18 @@ def plan(
     config: ConfigurationPath,
     overrides: Overrides = None,
     master: Master = None,
+    quiet: Quiet = False,
 ) -> None:
     """Tell what a run would do, without anonymizing."""
     from anonspark.cli.display import show_plan
     from anonspark.engine.choice import choose_engine
 
+    progress = LOG.get().follow(quiet=quiet)
+
     def look_ahead(engine: Engine, configuration: Configuration) -> Plan:
         from anonspark.pipeline.plan import plan_run
 
-        return plan_run(engine, configuration)
+        return plan_run(engine, configuration, progress)
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.

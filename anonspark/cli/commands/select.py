@@ -51,7 +51,8 @@ def select_attributes(
         from anonspark.selection.selecting import look_ahead, select
 
         if dry_run:
-            return look_ahead(engine, settings)
+            with progress.stage("look ahead"):
+                return look_ahead(engine, settings)
         with progress.stage("select"):
             return select(engine, settings, run_id=run_id)
 

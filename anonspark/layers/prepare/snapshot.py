@@ -29,6 +29,7 @@ from anonspark.layers.prepare.inspection import (
 from anonspark.layers.prepare.people import with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.layers.prepare.units import count_units, require_countable
+from anonspark.progress import tell
 from anonspark.staged.records import PACKED, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
@@ -120,6 +121,8 @@ def _criteria(
     units: Units | None,
 ) -> Criteria:
     """Return what every class has to satisfy, after a look whether the whole table does."""
+    if configuration.privacy.criteria:
+        tell("counting sensitive values")
     payload = configuration.published_as_is
     columns = {name: payload_column(index) for index, name in enumerate(payload)}
     criteria = describe_criteria(
@@ -147,10 +150,13 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = engine.open_input(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
+    tell("checking values")
     found = opened.inspect()
     require_sound_values(found, opened.columns, configuration)
     kept = Rows(opened.kept)
     unit = configuration.privacy.unit
+    if unit:
+        tell("counting people")
     units = count_units(kept, unit, configuration.privacy.k) if unit else None
     if units is not None:
         require_countable(units, configuration.privacy)
@@ -197,6 +203,7 @@ def take_snapshot(
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = (open_input or engine.open_input)(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
+    tell("checking and staging records")
     staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)
@@ -241,6 +248,7 @@ def require_criteria(snapshot: Snapshot, configuration: Configuration) -> Snapsh
     require_enough_rows(snapshot.rows_read, snapshot.rows, configuration.privacy.k)
     names, records, units = configuration.privacy.unit, snapshot.records, None
     if names:
+        tell("counting people")
         units = count_units(records, names, configuration.privacy.k)
         require_countable(units, configuration.privacy)
     criteria = _criteria(records, configuration, snapshot.hierarchies, units)
@@ -274,6 +282,8 @@ def _describe(
 ) -> tuple[QuasiIdentifier, ...]:
     names = [quasi_identifier_column(index) for index in range(len(columns))]
     texts = [name for name, one in zip(names, columns, strict=True) if one.kind == "category"]
+    if texts:
+        tell("collecting categories")
     categories = _categories(records, texts) if texts else {}
     described: list[QuasiIdentifier] = []
     problems: list[str] = []

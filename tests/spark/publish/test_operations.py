@@ -96,7 +96,8 @@ def test_a_job_of_two_nights(
     ]
 
     names = descriptions(spark, "monday")
-    for moment in ("prepare", "round 1 of 2, counting", "round 2 of 2, forming classes", "verify"):
+    staging = "prepare, checking and staging records"
+    for moment in (staging, "round 1 of 2, counting", "round 2 of 2, forming classes", "verify"):
         assert f"anonspark monday: {moment}" in names
     # Spark names the jobs itself that broadcast a table or list many files.
     own = ("broadcast exchange", "Listing leaf files")

@@ -1,0 +1,99 @@
+"""Every command tells what it is doing, from its start on, and keeps quiet if it is asked to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from helpers import command, write_table
+
+from anonspark.cli.application import main
+
+STAGES = {
+    "check": ["read the input", "count who is singled out: 120 rows"],
+    "plan": ["read the input"],
+    "verify": ["verify"],
+    "evaluate": ["evaluate"],
+    "report": ["report"],
+    "arrange": ["arrange"],
+    "clean": ["remove what was left"],
+    "compare": ["prepare"],
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, its configuration, a grid and nothing else."""
+    folder = tmp_path_factory.mktemp("progress")
+    random = np.random.default_rng(2)
+    table = {
+        "age": random.integers(20, 80, 120).tolist(),
+        "city": random.choice(["Linz", "Graz", "Wien"], 120).tolist(),
+        "ill": random.choice(["yes", "no"], 120).tolist(),
+    }
+    write_table(folder / "people.parquet", table)
+    document = {
+        "input": {"path": str(folder / "people.parquet")},
+        "attributes": {
+            "age": "quasi_identifier", "city": "quasi_identifier", "ill": "sensitive",
+        },
+        "privacy": {"k": 4},
+        "execution": {"seed": 1},
+        "output": {"path": str(folder / "release")},
+    }  # fmt: skip
+    (folder / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    grid = {"base": "people.yaml", "axes": {"privacy.k": [4, 8]}, "output": str(folder / "cells")}
+    (folder / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def release(place: Path) -> Path:
+    """Return a release of the table, made by its command."""
+    assert main(["run", str(place / "people.yaml"), "--quiet"]) == 0
+    return place / "release"
+
+
+def arguments(name: str, place: Path, folder: Path) -> list[object]:
+    """Return the arguments of a command that reads or makes the release."""
+    configuration, release = place / "people.yaml", place / "release"
+    people = place / "people.parquet"
+    return {
+        "check": ["check", configuration, "--set", f"output.path={folder / 'other'}"],
+        "plan": ["plan", configuration, "--set", f"output.path={folder / 'other'}"],
+        "verify": ["verify", release, "--original", people],
+        "evaluate": ["evaluate", release, "--original", people],
+        "report": ["report", release, "--out", folder / "report.html"],
+        "arrange": ["arrange", configuration, "--target", "ill", "--out", folder / "arranged"],
+        "clean": ["clean", configuration],
+        "compare": ["compare", place / "grid.yaml"],
+    }[name]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_stages(
+    name: str, place: Path, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release.is_dir()
+    words = arguments(name, place, tmp_path)
+    outcome = command(capsys, *words)
+    assert outcome.code == 0, outcome.err
+    told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
+    assert told[0] == "start ...", "something is told before anything is done"
+    begun = [line.removesuffix(" ...") for line in told if line.endswith(" ...")]
+    assert [stage for stage in begun if stage in STAGES[name]] == STAGES[name]
+    # Each that began has ended.
+    assert begun == [line.rpartition(": done in ")[0] for line in told if ": done in " in line]
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_quiet(
+    name: str, place: Path, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release.is_dir()
+    outcome = command(capsys, *arguments(name, place, tmp_path), "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert " ..." not in outcome.err
+    assert "done in" not in outcome.err
