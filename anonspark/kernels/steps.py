@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, void
+from numba import boolean, float64, int64, types
 
 from anonspark.kernels.compiling import kernel
 
@@ -48,55 +48,41 @@ def step_of(number, steps, starts, scale):
     return low
 
 
-@kernel(void(_NUMBERS, int64[::1], float64[::1], int64[:, ::1]))
-def count_between(numbers, classes, steps, sums):
-    """Count numbers up to each step and above the one before, by class.
+@kernel(int64[::1](_NUMBERS, int64[::1], float64[::1], boolean[::1], int64[:, ::1]))
+def count_between(numbers, classes, steps, wanted, sums):
+    """Count numbers up to each step and above the one before, by class, and find some of them.
 
     Parameters
     ----------
     numbers : float64 ndarray of shape (n,)
         NaN where there is none.
     classes : int64 ndarray of shape (n,)
-        From c on it has none, and is not counted.
+        From c on it has none, and is neither counted nor found.
     steps : float64 ndarray of shape (s,)
         Ascending; at least one.
+    wanted : bool ndarray of shape (s,)
+        Whether the numbers up to a step are to be found.
     sums : int64 ndarray of shape (s, c)
         To which is added.
+
+    Returns
+    -------
+    int64 ndarray
+        Places of the numbers whose step is wanted, ascending.
 
     Notes
     -----
     O(n) time where steps are spread over their range, O(n log s) always.
     """
     starts, scale = find_cells(steps)
+    found = np.empty(len(numbers), np.int64)
+    number = 0
     for i in range(len(numbers)):
         if classes[i] < sums.shape[1] and numbers[i] == numbers[i]:
             step = step_of(numbers[i], steps, starts, scale)
             if step < len(steps):
                 sums[step, classes[i]] += 1
-
-
-@kernel(int64[::1](_NUMBERS, int64[::1], int64, float64[::1], boolean[::1]))
-def find_near(numbers, classes, number_of_classes, steps, wanted):
-    """Return the places of numbers that have a class, and whose step is wanted.
-
-    Parameters
-    ----------
-    numbers, classes, steps : ndarray
-        As :func:`count_between` takes them.
-    number_of_classes : int
-    wanted : bool ndarray of shape (s,)
-
-    Returns
-    -------
-    int64 ndarray
-    """
-    starts, scale = find_cells(steps)
-    found = np.empty(len(numbers), np.int64)
-    number = 0
-    for i in range(len(numbers)):
-        if classes[i] < number_of_classes and numbers[i] == numbers[i]:
-            step = step_of(numbers[i], steps, starts, scale)
-            if step < len(steps) and wanted[step]:
-                found[number] = i
-                number += 1
+                if wanted[step]:
+                    found[number] = i
+                    number += 1
     return found[:number].copy()

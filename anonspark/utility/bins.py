@@ -154,16 +154,6 @@ class Brackets:
         below = np.concatenate([np.zeros((1, counts.shape[1]), np.int64), up_to])[at_step]
         return cls(ranks, before, steps[at_step], below)
 
-    def holds(self, positions: Figures) -> npt.NDArray[np.bool_]:
-        """Return which positions may be a quantile."""
-        if not len(self.high):
-            return np.zeros(len(positions), bool)
-        # They are steps of one ladder: equal, or apart from each other.
-        high, first = np.unique(self.high, return_index=True)
-        low = self.low[first]
-        found = np.searchsorted(high, positions).clip(0, len(high) - 1)
-        return np.asarray((low[found] < positions) & (positions <= high[found]))
-
     def edges(self, values: Figures, counts: Integers) -> tuple[Figures, Integers]:
         """Return the different quantiles, and the records up to each of them by class.
 

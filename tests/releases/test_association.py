@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,12 @@ from hypothesis import strategies as st
 from anonspark.core.association import association_loss, removed_uncertainty
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
-from anonspark.utility import association, class_counts, class_reading, quantiles
+from anonspark.kernels.steps import count_between
+from anonspark.utility import association, class_counts, class_reading, quantiles, value_parts
 from anonspark.utility.association import Association
 from anonspark.utility.bins import Brackets
 from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.value_parts import Values, count_part
 
 
 @pytest.fixture
@@ -113,26 +115,39 @@ def test_wider_labels_are_spread(original: Path, tmp_path: Path) -> None:
     assert found.loss == pytest.approx(association_loss([before], [after]), abs=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(
-    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), min_size=1, max_size=80),
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3)), min_size=1, max_size=40),
+        min_size=1,
+        max_size=4,
+    ),
     st.integers(1, 6),
 )
-def test_quantiles_around_any_steps(records: list[tuple[int, int]], number: int) -> None:
-    values, classes = (np.array(own) for own in zip(*records, strict=True))
-    values = values.astype(np.float64)
-    # Any ascending values do, the last being the largest.
-    steps = np.unique(np.append(np.sort(values)[:: max(1, len(values) // number)], values.max()))
-    counts = np.zeros((len(steps), 3), np.int64)
-    np.add.at(counts, (np.searchsorted(steps, values), classes), 1)
-    brackets = Brackets.of(steps, counts)
-    near = brackets.holds(values)
+def test_quantiles_by_what_parts_tell(parts: list[list[tuple[int, int]]], told: int) -> None:
+    # The last class is none.
+    everything = [np.array(own) for own in zip(*chain(*parts), strict=True)]
+    values, classes = everything[0].astype(np.float64), everything[1]
+    merged = Values(is_text=False, classes=3)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, own in {"_MOST_IN_PART": 2, "_FEW_RECORDS": 5, "_TOLD": told}.items():
+            patch.setattr(value_parts, name, own)
+        patch.setattr(value_parts, "_MOST_TOGETHER", 0)
+        for part in parts:
+            numbers, labels = (np.array(own) for own in zip(*part, strict=True))
+            column = pa.array(numbers.astype(np.float64))
+            merged.add(count_part(0, column, labels.astype(np.int64), 3))
+        found = Values(is_text=False, classes=3)
+        found.add(merged.merged())
+    steps = found.steps
+    sums = np.zeros((len(steps.values), 3), np.int64)
+    near = count_between(values, classes, steps.values, steps.wanted, sums)
     different, places = np.unique(values[near], return_inverse=True)
     counts = np.zeros((len(different), 3), np.int64)
     np.add.at(counts, (places, classes[near]), 1)
-    edges, up_to = brackets.edges(different, counts)
-    in_order = np.sort(values)
-    ranks = [-(-i * len(values) // 20) for i in range(1, 20)]
+    edges, up_to = Brackets.of(steps.values, sums).edges(different, counts)
+    in_order = np.sort(values[classes < 3])
+    ranks = [-(-i * len(in_order) // 20) for i in range(1, 20)] if len(in_order) else []
     assert edges.tolist() == sorted({float(in_order[rank - 1]) for rank in ranks})
     assert up_to.tolist() == [
         [int(((values <= edge) & (classes == t)).sum()) for t in range(3)] for edge in edges
@@ -140,16 +155,16 @@ def test_quantiles_around_any_steps(records: list[tuple[int, int]], number: int)
 
 
 @pytest.mark.parametrize("most", [1, 3, 10])
-def test_numbers_of_many_values_are_looked_for_between_steps(
+def test_numbers_of_many_values_are_looked_for_near_quantiles(
     original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     release = write_raw_release(tmp_path / "raw")
     exactly = found_in(release, original)
-    monkeypatch.setattr(class_counts, "_MOST_IN_PART", most)
-    monkeypatch.setattr(class_counts, "_FEW_RECORDS", most)
-    monkeypatch.setattr(class_counts, "_MOST_TOGETHER", most)
-    monkeypatch.setattr(class_counts, "_DRAWN", 7)
-    monkeypatch.setattr(class_counts, "_COMPACTED_AT", 5)
+    monkeypatch.setattr(value_parts, "_MOST_IN_PART", most)
+    monkeypatch.setattr(value_parts, "_FEW_RECORDS", most)
+    monkeypatch.setattr(value_parts, "_MOST_TOGETHER", most)
+    monkeypatch.setattr(value_parts, "_TOLD", 7)
+    monkeypatch.setattr(value_parts, "_COMPACTED_AT", 5)
     monkeypatch.setattr(class_reading, "_DENSE", 1)
     assert found_in(release, original) == exactly
 

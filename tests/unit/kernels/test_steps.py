@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonspark.kernels.steps import count_between, find_near
+from anonspark.kernels.steps import count_between
 
 NUMBERS = {
     "few": st.integers(-3, 3).map(float),
@@ -27,8 +27,7 @@ def test_each_number_is_at_its_step(data: Any, kind: str) -> None:
     wanted = np.arange(len(steps)) % 2 == 0
     sums = np.zeros((len(steps), 2), np.int64)
 
-    count_between(numbers, classes, steps, sums)
-    near = find_near(numbers, classes, 2, steps, wanted)
+    near = count_between(numbers, classes, steps, wanted, sums)
 
     places = np.searchsorted(steps, numbers)
     counted = ~np.isnan(numbers) & (classes < 2) & (places < len(steps))
