@@ -103,8 +103,8 @@ def work_with_spark(
 
     started = False
     try:
+        installed_spark_version()
         with _beginning("start Spark"):
-            installed_spark_version()
             from py4j.protocol import Py4JError
 
             from anonspark.engine.spark.session import open_session

@@ -1,4 +1,4 @@
-"""The nights of docs/tutorial-nights.md: files are written, commands run, what is printed compared."""
+"""The nights of docs/tutorial-nights.md: files are written, commands run, outputs compared."""
 
 from __future__ import annotations
 
