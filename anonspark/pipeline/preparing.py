@@ -11,6 +11,7 @@ from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, OpenInput, Table
 from anonspark.layers.prepare.snapshot import Snapshot, require_criteria, take_snapshot
 from anonspark.layers.publish.staging import Staging
+from anonspark.pipeline.beside_input import note_classes
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.warnings.identifiers import count_identifiers, identifier_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
@@ -52,7 +53,8 @@ def prepare(
     ----------
     engine : Engine
     configuration : Configuration
-        Of it count input, attributes, policy for missing values and seed.
+        Of it count input, attributes, policy for missing values and seed; and the target of
+        association, with which notes are made.
     directory : str
         Where to stage; holds raw values, so it has to be private and removed afterwards.
     open_input : callable or None
@@ -73,7 +75,13 @@ def prepare(
     """
     paths = configuration.input.paths if open_input is None else ("the given DataFrame",)
     with engine.reading(paths):
-        return take_snapshot(engine, configuration, f"{directory}/snapshot", open_input)
+        return take_snapshot(
+            engine,
+            configuration,
+            f"{directory}/snapshot",
+            open_input,
+            note_classes(configuration),
+        )
 
 
 def prepare_run(

@@ -206,7 +206,7 @@ def published_attributes(manifest: Manifest) -> tuple[PublishedAttribute, ...]:
         attributes.append(
             PublishedAttribute(
                 name,
-                _KIND_OF_RULE[rule] if rule else described["kind"],
+                KIND_OF_RULE[rule] if rule else described["kind"],
                 style,
                 tuple(own),
                 None if rule else described.get("type"),
@@ -223,7 +223,7 @@ def _declared_ends(
 ) -> tuple[float, float] | None:
     """Return the ends of a declared range; none of texts."""
     bounds = configured.get("range")
-    kind = _KIND_OF_RULE[rule] if rule else described["kind"]
+    kind = KIND_OF_RULE[rule] if rule else described["kind"]
     if bounds is None or kind in ("category", "boolean"):
         return None
     try:
@@ -236,18 +236,19 @@ def _declared_ends(
     return float(low), float(high)
 
 
-_KIND_OF_RULE: dict[Rule, Kind] = {
+KIND_OF_RULE: dict[Rule, Kind] = {
     "intervals": "decimal",
     "prefix": "category",
     "calendar": "date",
 }
+"""What the values are that a rule makes a hierarchy of."""
 
 
 def _rule_of(hierarchy: object) -> Rule | None:
     """Return the rule that a configured hierarchy names, None for a file or none."""
     if not isinstance(hierarchy, Mapping):
         return None
-    return next((rule for rule in _KIND_OF_RULE if hierarchy.get(rule) is not None), None)
+    return next((rule for rule in KIND_OF_RULE if hierarchy.get(rule) is not None), None)
 
 
 class _Level(Protocol):

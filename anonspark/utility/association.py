@@ -26,6 +26,7 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
+from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
 from anonspark.utility.learning import Target, coded_values
 from anonspark.utility.records import require_published, unreadable_labels
@@ -89,6 +90,7 @@ def measure_association(
     missing_markers: Sequence[str],
     *,
     drops_missing: bool = False,
+    noted: NotedClasses | None = None,
 ) -> Association:
     """Measure what a release still tells of a target.
 
@@ -106,6 +108,8 @@ def measure_association(
     missing_markers : sequence of str
     drops_missing : bool
         Whether records with a missing value were not to be published: they are left out.
+    noted : NotedClasses or None
+        What was noted of the original while it was staged, if it is known to be its records.
 
     Raises
     ------
@@ -119,7 +123,13 @@ def measure_association(
     but for plain values and intervals.
     """
     counted = count_classes(
-        original, attributes, leaves, target, missing_markers, drops_missing=drops_missing
+        original,
+        attributes,
+        leaves,
+        target,
+        missing_markers,
+        drops_missing=drops_missing,
+        noted=noted,
     )
     bins = tuple(one.bins for one in counted)
     columns = [one.axis.columns for one in bins]

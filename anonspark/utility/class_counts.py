@@ -23,6 +23,7 @@ from anonspark.release.regions import Leaves, PublishedAttribute
 from anonspark.staged.records import together
 from anonspark.utility.axes import Axis
 from anonspark.utility.bins import Bins, frequent_of, quantile_ranks
+from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, ReadRecords
 from anonspark.utility.learning import Target
 from anonspark.utility.original import PlannedValues, order_of_texts, plan_values
@@ -56,6 +57,7 @@ def count_classes(
     missing_markers: Sequence[str],
     *,
     drops_missing: bool,
+    noted: NotedClasses | None = None,
 ) -> list[BinnedClasses]:
     """Find the bins of attributes, and count the original's records in them.
 
@@ -69,6 +71,8 @@ def count_classes(
     missing_markers : sequence of str
     drops_missing : bool
         Whether records with a missing value are left out.
+    noted : NotedClasses or None
+        What was noted of the original while it was staged, if it is known to be its records.
 
     Returns
     -------
@@ -82,9 +86,10 @@ def count_classes(
 
     Notes
     -----
-    One pass, with a shuffle of the different values of parts of tasks; another over the numbers
-    with more than 4,096 different ones (32,768 where records are few), if there are any. Different
-    texts, at most 32,768 different numbers an attribute, and values near quantiles are collected.
+    One pass, or a job over what was noted, with a shuffle of the different values of parts; another
+    pass over the numbers with more than 4,096 different ones (32,768 where records are few), if
+    there are any. Different texts, at most 32,768 different numbers an attribute, and values near
+    quantiles are collected.
     """
     plans: list[PlannedValues] = []
     problems = []
@@ -102,7 +107,9 @@ def count_classes(
         target.reading(original),
         drops_missing,
     )
-    parts = original.select(read.columns).map_batches(_CountValues(read), PARTS)
+    parts = None if noted is None or drops_missing else noted.parts(plans, target)
+    if parts is None:
+        parts = original.select(read.columns).map_batches(_CountValues(read), PARTS)
     texts = [plan.scale == "text" for plan in plans]
     found = put_together(parts, texts, len(target.classes))
     brackets = count_around(

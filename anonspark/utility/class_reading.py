@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.engine.columns.values import read_values
-from anonspark.engine.raw_columns import Reading
+from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.release.raw_values import comparable
 from anonspark.utility.learning import Target, coded_values
 
+Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
 _DENSE = 2**22
@@ -23,19 +24,37 @@ PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
 
 
-def read_column(reading: Reading, records: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Return the values of a column of some records, and which of them are missing."""
-    return read_values(reading, records.column(reading.column))
+def read_column(reading: Reading, column: pa.ChunkedArray) -> tuple[pa.Array, Booleans]:
+    """Return the values of a column as numbers or texts that compare, and which are missing.
+
+    Texts of a dictionary stay numbers of its different ones, of which several may be equal, and one
+    null; no number is null.
+    """
+    if not pa.types.is_dictionary(column.type):
+        values, missing = read_values(reading, column)
+        return comparable(values), np.asarray(missing)
+    texts, missing, codes = read_coded(reading, column)
+    values = comparable(texts)
+    coded = pa.DictionaryArray.from_arrays(pa.array(codes), values)
+    return coded if is_text(values.type) else values.take(coded.indices), missing[codes]
+
+
+def read_coded(
+    reading: Reading, column: pa.ChunkedArray
+) -> tuple[pa.Array, Booleans, npt.NDArray[np.signedinteger]]:
+    """Return values of a column, which of these are missing, and the place of each record's."""
+    coded = coded_values(column)
+    values, missing = read_values(reading, coded.dictionary)
+    codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
+    values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return values, np.append(np.asarray(missing), True), codes
 
 
 def class_numbers(target: Target, reading: Reading, records: pa.Table) -> Integers:
     """Return the class of each record, int64 ndarray; to have none is one more of these."""
-    coded = coded_values(records.column(reading.column))
-    numbers = target.numbers(read_values(reading, coded.dictionary)[0])
-    none = len(target.classes)
-    of_values = pc.fill_null(numbers, float(none)).to_numpy(zero_copy_only=False)
-    codes = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
-    classes: Integers = np.append(of_values, none).astype(np.int64)[codes]
+    texts, _, codes = read_coded(reading, records.column(reading.column))
+    numbers = pc.fill_null(target.numbers(texts), float(len(target.classes)))
+    classes: Integers = numbers.to_numpy(zero_copy_only=False).astype(np.int64)[codes]
     return classes
 
 
@@ -98,15 +117,17 @@ class ReadRecords:
         return replace(self, readings=some)
 
     def __call__(self, records: pa.Table) -> tuple[dict[int, pa.Array], Integers]:
-        """Return the values by attribute, and the classes; to have none is one more of these."""
+        """Return the values by attribute, and the classes; to have none is one more of these.
+
+        See :func:`read_column`.
+        """
         classes = class_numbers(self.target, self.label, records)
         values: dict[int, pa.Array] = {}
         lacking = np.zeros(len(records), bool)
         for place, reading in self.readings.items():
-            own, missing = read_column(reading, records)
-            values[place] = comparable(own)
+            values[place], missing = read_column(reading, records.column(reading.column))
             if self.drops_missing:
-                lacking |= np.asarray(missing)
+                lacking |= missing
         if lacking.any():
             kept = pa.array(~lacking)
             values = {place: own.filter(kept) for place, own in values.items()}

@@ -17,7 +17,8 @@ from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.utility.values import reading_of
 
-_MOST_CLASSES = 100
+MOST_CLASSES = 100
+"""Of a target."""
 
 LABEL = "label"
 """The column with what is to be learned."""
@@ -86,20 +87,35 @@ def describe_target(
     One job; the different values are collected.
     """
     count = _CountLabels(_reading_of(original, name, missing_markers, key))
-    counted = original.select([name]).map_batches(count, _LABELS)
+    counted = original.select([name]).map_batches(count, LABELS)
+    return target_of(counted, name, missing_markers, key)
+
+
+def target_of(counted: Table, name: str, missing_markers: Sequence[str], key: str) -> Target:
+    """Find the classes of a target among its counted values; as :func:`describe_target`.
+
+    Parameters
+    ----------
+    counted : Table
+        Of :data:`LABELS`: texts, and the records of each in a part of the original.
+    name : str
+    missing_markers : sequence of str
+    key : str
+    """
     # One more than are allowed.
-    found = counted.add_up([LABEL], sums=["records"]).gather(_MOST_CLASSES + 1)
-    if not 2 <= found.num_rows <= _MOST_CLASSES:
-        many = f"more than {_MOST_CLASSES}" if found.num_rows > _MOST_CLASSES else found.num_rows
+    found = counted.add_up([LABEL], sums=["records"]).gather(MOST_CLASSES + 1)
+    if not 2 <= found.num_rows <= MOST_CLASSES:
+        many = f"more than {MOST_CLASSES}" if found.num_rows > MOST_CLASSES else found.num_rows
         raise ConfigurationError(
             f"{key}: column {name!r} has {many} different values; expected a category of 2 to "
-            f"{_MOST_CLASSES}; choose another column"
+            f"{MOST_CLASSES}; choose another column"
         )
     in_order = found.sort_by([("records", "descending"), (LABEL, "ascending")])
     return Target(name, tuple(in_order.column(LABEL).to_pylist()), tuple(missing_markers))
 
 
-_LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
+LABELS = pa.schema([(LABEL, pa.string()), ("records", pa.int64())])
+"""Texts of a target, and the records of each."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,7 @@ class _CountLabels:
             texts, _ = read_values(self.reading, coded.dictionary)
             some = pc.and_(texts.is_valid(), pc.greater(counts, 0))
             columns = [texts.cast(pa.string()).filter(some), counts.filter(some)]
-            yield pa.RecordBatch.from_arrays(columns, schema=_LABELS)
+            yield pa.RecordBatch.from_arrays(columns, schema=LABELS)
 
 
 def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
@@ -130,6 +146,13 @@ def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
+def reading_of_target(
+    found: pa.DataType, name: str, missing_markers: Sequence[str]
+) -> Reading | None:
+    """Return how a target's column of a type is read into `LABEL`; None where it cannot be."""
+    return reading_of(name, LABEL, found, "text", None, missing_markers)
+
+
 def _reading_of(
     table: Table, name: str, missing_markers: Sequence[str], key: str = "--target"
 ) -> Reading:
@@ -138,7 +161,7 @@ def _reading_of(
         raise DataError(
             f"{key}: column {name!r} is not among those of the table: {', '.join(map(repr, found))}"
         )
-    reading = reading_of(name, LABEL, found[name], "text", None, missing_markers)
+    reading = reading_of_target(found[name], name, missing_markers)
     if reading is None:
         raise ConfigurationError(
             f"{key}: column {name!r} has type {type_name(found[name])}; expected a category"

@@ -58,7 +58,7 @@ def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> 
     ----------
     place : int
     values : pyarrow.Array
-        Texts, or float64.
+        Texts, or float64; see :func:`~anonspark.utility.class_reading.read_column`.
     labels : int64 ndarray
         Class of each record; to have none is one more of these.
     classes : int
@@ -70,7 +70,9 @@ def count_part(place: int, values: pa.Array, labels: Integers, classes: int) -> 
     """
     if pa.types.is_floating(values.type):
         return {"place": place, **_count_numbers(values, labels, classes)}
-    encoded = values.dictionary_encode(null_encoding="encode")
+    encoded = values
+    if not pa.types.is_dictionary(values.type):
+        encoded = values.dictionary_encode(null_encoding="encode")
     counts = pairs_table(*count_values(encoded, labels, classes + 1))
     return {"place": place, "exact": True, "whole": True, "slack": 0, "part": pack_table(counts)}
 

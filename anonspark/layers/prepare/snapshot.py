@@ -30,7 +30,7 @@ from anonspark.layers.prepare.people import with_people
 from anonspark.layers.prepare.sensitive import describe_criteria, require_satisfiable
 from anonspark.layers.prepare.units import count_units, require_countable
 from anonspark.progress import tell
-from anonspark.staged.records import PACKED, PackRecords, Records, Rows
+from anonspark.staged.records import NOTES, PACKED, Note, Notes, PackRecords, Records, Rows
 
 _VALUES = pa.schema([("attribute", pa.string()), ("value", pa.string())])
 
@@ -64,6 +64,8 @@ class Snapshot:
         anew by whoever counts them. None where there are no identifiers.
     units : Units or None
         The people that records are about, where the configuration tells them apart.
+    notes : Notes or None
+        What was noted of the records while they were staged, if anything was.
     """
 
     records: Records
@@ -77,6 +79,7 @@ class Snapshot:
     fingerprint: str
     identified: Table | None = None
     units: Units | None = None
+    notes: Notes | None = None
 
     def content_fingerprint(self) -> str:
         """Tell one prepared input from another: its records, and the hierarchies over them."""
@@ -171,7 +174,11 @@ def inspect_input(engine: Engine, configuration: Configuration) -> Inspection:
 
 
 def take_snapshot(
-    engine: Engine, configuration: Configuration, path: str, open_input: OpenInput | None = None
+    engine: Engine,
+    configuration: Configuration,
+    path: str,
+    open_input: OpenInput | None = None,
+    note: Note | None = None,
 ) -> Snapshot:
     """Read the input once, check it and stage what later layers need.
 
@@ -183,6 +190,8 @@ def take_snapshot(
         Where to stage; holds raw values.
     open_input : callable or None
         Opens the input; None opens what the configuration names.
+    note : callable or None
+        What is to be noted of each batch of records in the same pass; None for nothing.
 
     Returns
     -------
@@ -204,10 +213,15 @@ def take_snapshot(
     opened = (open_input or engine.open_input)(configuration, hierarchies)
     require_fitting_ranges(opened.columns)
     tell("checking and staging records")
-    staged = opened.stage(path, PackRecords(), PACKED, configuration.execution.seed)
+    pack = PackRecords(note)
+    staged = opened.stage(path, pack, pack.schema, configuration.execution.seed)
     found = staged.found
     require_sound_values(found, opened.columns, configuration)
     records = Records(engine.staged([staged.path], PACKED), staged.schema)
+    notes = None
+    if note is not None:
+        columns = pa.schema([pack.schema.field(NOTES)])
+        notes = Notes(note, engine.staged([staged.path], columns), records)
     return Snapshot(
         records=records,
         rows_read=found["rows"],
@@ -219,6 +233,7 @@ def take_snapshot(
         origin=configuration.input_fingerprint(),
         fingerprint=staged.fingerprint,
         identified=opened.identified if configuration.identifiers else None,
+        notes=notes,
     )
 
 
