@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
@@ -15,8 +19,10 @@ from helpers import Outcome, command, metrics, summary, write_table
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, GuaranteeError, PublishingError
+from anonspark.pipeline import preparing
 from anonspark.pipeline import run as running
 from anonspark.pipeline.run import run
+from anonspark.utility import class_counts, learning, value_parts
 from anonspark.utility.evaluation import open_evaluation
 
 ATTRIBUTES: dict[str, Any] = {
@@ -129,6 +135,58 @@ def test_hierarchies_and_records_left_out(tmp_path: Path) -> None:
     assert found.summary["rows_left_out"]
     loss, own = told(tmp_path)
     assert (loss, own) == evaluated(tmp_path)
+
+
+def people_of_all_kinds() -> pa.Table:
+    """Return people, each kind of value among their attributes, with what means missing."""
+    table = people()
+    rows = np.arange(len(table))
+    found = {
+        **{name: table[name] for name in ("age", "job", "visits")},
+        "born": table["born"].cast(pa.date32()),
+        "weight": np.where(rows % 50 == 0, np.nan, table["weight"].to_numpy()),
+        "short": table["weight"].cast(pa.float32()),
+        "paid": pa.array([Decimal(int(one)) / 4 for one in rows % 90], pa.decimal128(9, 2)),
+        "seen": pa.array(rows % 400 * 3_600_000_000, pa.timestamp("us")),
+        "here": rows % 3 == 0,
+        "code": [f" {10_000 + 7 * int(one) % 900} " for one in rows],
+        "met": [str(date(2020, 1, 1) + timedelta(days=int(one) % 200)) for one in rows],
+        "ill": ["?" if one % 40 == 0 else own for one, own in enumerate(table["ill"].to_pylist())],
+    }
+    return pa.table(found)
+
+
+@pytest.mark.parametrize("most", [3, 1000])
+def test_what_staging_notes_is_what_the_snapshot_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    attributes = dict.fromkeys(
+        ("age", "job", "weight", "short", "paid", "seen", "here"), "quasi_identifier"
+    ) | {
+        "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
+        "met": {"role": "quasi_identifier", "hierarchy": {"calendar": ["month", "year"]}},
+        "born": {"role": "quasi_identifier", "hierarchy": {"calendar": ["year"]}},
+        "visits": {"role": "quasi_identifier", "hierarchy": {"intervals": [2, 4]}},
+        "ill": "sensitive",
+    }
+    document = document_at(tmp_path, people_of_all_kinds(), attributes=attributes)
+    document["input"]["missing_markers"] = ["?"]
+    for name in ("_MOST_IN_PART", "_FEW_RECORDS", "_MOST_TOGETHER"):
+        monkeypatch.setattr(value_parts, name, most)
+    with monkeypatch.context() as patch:
+
+        def read_again(*_: object) -> None:
+            raise AssertionError("the snapshot was read although its values were noted")
+
+        patch.setattr(class_counts._CountValues, "__call__", read_again)
+        patch.setattr(learning._CountLabels, "__call__", read_again)
+        run(LocalEngine(), parse_configuration(document))
+    found = told(tmp_path)
+    shutil.rmtree(tmp_path / "release")
+    monkeypatch.setattr(preparing, "note_classes", lambda _: None)
+    run(LocalEngine(), parse_configuration(document))
+    assert told(tmp_path) == found
+    assert all(before is not None for before, _ in found[1].values())
 
 
 def test_it_is_not_there_unless_asked_for(tmp_path: Path) -> None:
