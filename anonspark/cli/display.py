@@ -55,7 +55,7 @@ def show_records(console: Console, title: str, records: pa.Table) -> None:
     console.print(table)
 
 
-def _told(figure: Figure, summary: Mapping[str, Any]) -> object:
+def told(figure: Figure, summary: Mapping[str, Any]) -> object:
     """Return a figure as it is shown; a count that is withheld is one of few records."""
     value = summary[figure.name]
     if value is None:
@@ -68,7 +68,7 @@ def show_release(console: Console, release: Release) -> None:
     summary = release.summary
     hidden = _OF_SUPPRESSED if summary["rows_suppressed"] == 0 else ()
     lines: list[tuple[str, object]] = [
-        (figure.title.format(**summary), _told(figure, summary))
+        (figure.title.format(**summary), told(figure, summary))
         for figure in shown(SUMMARY)
         if figure.name not in hidden
         and (figure.needs is None or summary.get(figure.name) is not None)
@@ -111,12 +111,12 @@ def privacy_table(criteria: Sequence[Mapping[str, object]]) -> Table:
     names = [figure.name for figure in shown(PRIVACY)]
     rows = [
         ["" if row.get(name) is None else row[name] for name in names]
-        for row in map(_as_compared, criteria)
+        for row in map(as_compared, criteria)
     ]
     return titled_table("Privacy: required, and measured in the worst class", names, rows)
 
 
-def _as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
+def as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
     """Show of recursive diversity the figure that is measured, c, as what is required."""
     if row.get("c") is None:
         return row

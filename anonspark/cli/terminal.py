@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.table import Table
 
 from anonspark.redaction import redact
 
+# Wider than any table; rich makes no line of that length of its own accord.
+_ENDLESS = 10_000
+
 
 class Terminal(Console):
-    """A console of rich that redacts all texts, also those in tables."""
+    """A console of rich that redacts all texts, also those in tables.
+
+    What is no terminal has no width: in a file or a pipe no line is broken, unless ``COLUMNS`` says
+    so.
+    """
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """Columns and lines."""
+        if self.is_terminal or "COLUMNS" in os.environ:
+            return super().size
+        return ConsoleDimensions(_ENDLESS, super().size.height)
+
+    @size.setter
+    def size(self, wanted: tuple[int, int]) -> None:
+        self._width, self._height = wanted
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print as rich does; parameters are those of :meth:`rich.console.Console.print`."""

@@ -185,7 +185,7 @@ def test_nothing_to_warn_of(
         privacy={"l_diversity": {"attribute": "disease", "l": 2}},
     )
     monkeypatch.setenv(SEED_VARIABLE, str(SEED))
-    outcome = command(capsys, "check", path)
+    outcome = command(capsys, "check", path, "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     assert "configuration and data are fine" in outcome.out
     outcome = command(capsys, "run", path, "--quiet", "--report")

@@ -27,7 +27,8 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Anonymize generated people with an embedded Spark, and show the result."""
-    from anonspark.cli.display import show_records, show_release
+    from anonspark.cli.display import show_records
+    from anonspark.cli.verdict_display import show_verdict
 
     progress = LOG.get().follow(quiet=quiet)
 
@@ -47,7 +48,7 @@ def demo(
     path, release, before, after = work_with_spark(None, generate_and_anonymize)
     show_records(OUT, "Before: five of the invented people", before)
     show_records(OUT, "After: five published records, which share their class", after)
-    show_release(OUT, release)
+    show_verdict(OUT, release)
     OUT.print(
         f"Configuration: {path}\n"
         f"Release:       {release.path}/data (Parquet)\n"

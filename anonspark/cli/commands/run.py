@@ -33,6 +33,9 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
     report: Annotated[
         bool, typer.Option("--report", help="Write report.html into the release.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show all figures of the release, too.")
+    ] = False,
     mapping: Annotated[
         str | None,
         typer.Option(
@@ -88,11 +91,9 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         if not published:
             raise
         # A scheduler must not take a complete release for a run that failed without a trace.
-        _show_run(published[0], as_json=as_json)
+        _show_run(published[0], as_json=as_json, details=details)
         raise _without_report(published[0], error) from error
-    _show_run(published[0], as_json=as_json)
-    if report and not as_json:
-        OUT.print(f"Report: {published[0].path}/report.html")
+    _show_run(published[0], as_json=as_json, details=details, has_report=report)
 
 
 def _without_report(
@@ -105,9 +106,10 @@ def _without_report(
     return type(error)(f"report: {complete}: {error}")
 
 
-def _show_run(release: Release, *, as_json: bool) -> None:
+def _show_run(release: Release, *, as_json: bool, details: bool, has_report: bool = False) -> None:
     """Tell what was published."""
     from anonspark.cli.display import show_release
+    from anonspark.cli.verdict_display import say, show_verdict
 
     if as_json:
         print_json(
@@ -121,6 +123,12 @@ def _show_run(release: Release, *, as_json: bool) -> None:
                 "warnings": [one.as_dict() for one in release.warnings],
             }
         )
+        return
+    show_verdict(OUT, release)
+    say(OUT, "prove it", f"anonspark verify {release.path}")
+    if has_report:
+        say(OUT, "report", f"{release.path}/report.html")
     else:
+        say(OUT, "see it", f"anonspark report {release.path}")
+    if details:
         show_release(OUT, release)
-        OUT.print(f"Published at {release.path}; prove it with: anonspark verify {release.path}")

@@ -1,0 +1,82 @@
+"""The last lines of a run: one screen, the verdict first, and nothing cut in a pipe."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from anonspark.cli.terminal import Terminal
+from anonspark.cli.verdict_display import show_verdict
+from anonspark.pipeline.released import Release
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
+
+SUMMARY: dict[str, Any] = {
+    "run_id": "monday", "k": 5, "rows_published": 1000, "rows_dropped_missing": 12,
+    "rows_suppressed": 0, "rows_left_out": 0, "published_classes": 100,
+    "published_min_class_size": 6, "utility_score": 97.5,
+}  # fmt: skip
+ATTRIBUTES = [
+    {"attribute": f"column-{place}", "ncp": ncp}
+    for place, ncp in enumerate((0.01, 0.2, None, 0.05, 0.3))
+]
+RISK = [
+    {"round": 1, "attacker": "prosecutor", "highest": 0.9, "average": 0.8},
+    {"round": None, "attacker": "prosecutor", "highest": 0.2, "average": 0.125},
+]
+
+
+def criterion(name: str, measured: float | None) -> dict[str, Any]:
+    return {"criterion": name, "attribute": "ill", "required": 2.0, "measured": measured}
+
+
+def shown(summary: dict[str, Any] = SUMMARY, *, criteria: int = 0, warnings: int = 0) -> list[str]:
+    privacy = [{"criterion": "k", "required": 5.0, "measured": 6.0}]
+    privacy += [criterion(f"criterion {place}", 3.0) for place in range(criteria)]
+    told = [ReleaseWarning("rare_values", "text", "ill", {})] * warnings
+    release = Release("out/people", summary, [], ATTRIBUTES, privacy, RISK, {}, told)
+    console = Terminal(file=io.StringIO(), soft_wrap=True)
+    show_verdict(console, release)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_verdict_comes_first_and_all_is_told() -> None:
+    first, *others = shown(criteria=1, warnings=2)
+    assert first == "Release monday is published: each record is like 5 others at least (k = 5)"
+    text = "\n".join(others)
+    for words in (
+        "at         out/people",
+        "1,000 published; 12 dropped, for a quasi-identifier is missing",
+        "100, of 10.0 records on average, the smallest of 6",
+        "a chance of 20.0% at most, of 12.5% on average",
+        "criterion 0 of ill: 3 in the worst class, 2 required",
+        "very good (97.5 of 100)",
+        "column-4 (30.00% of its range), column-1 (20.00% of its range), column-3 (5.00%",
+        "2 warnings in the log and in the manifest",
+    ):
+        assert words in text
+
+
+def test_it_is_one_screen_whatever_was_required() -> None:
+    lines = shown(criteria=30, warnings=9)
+    assert len(lines) <= 16
+    assert any("26 more criteria: --details" in line for line in lines)
+
+
+def test_people_are_counted_where_they_count() -> None:
+    first, *_ = shown({**SUMMARY, "smallest_units": 7})
+    assert first.endswith("each class is about 7 people at least (k = 5)")
+
+
+def test_a_count_of_few_records_is_not_told() -> None:
+    lines = shown({**SUMMARY, "rows_left_out": None, "rows_suppressed": None})
+    assert any("fewer than 5 left out, for no class was found" in line for line in lines)
+
+
+def test_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert Terminal(file=io.StringIO()).width > 1000
+    assert Terminal(file=io.StringIO(), force_terminal=True).width <= 1000
+    monkeypatch.setenv("COLUMNS", "70")
+    assert Terminal(file=io.StringIO()).width == 70
