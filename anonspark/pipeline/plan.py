@@ -18,6 +18,7 @@ from anonspark.layers.publish.paths import require_replaceable_output, require_u
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.model import Model
 from anonspark.pipeline.mapping import apply_mapping
+from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
@@ -77,6 +78,9 @@ class Checked(Redacted):
         What can be known before a run; they are in the log, too.
     coding : Coding or None
         What the configuration follows.
+    repeats : list of Repeat
+        Columns of people who have several records, where k counts records.
+    k : int
     """
 
     rows: int
@@ -84,6 +88,8 @@ class Checked(Redacted):
     missing: dict[str, int]
     warnings: list[ReleaseWarning]
     coding: Coding | None
+    repeats: list[Repeat]
+    k: int
 
 
 def check_input(
@@ -113,7 +119,8 @@ def check_input(
     -----
     One or two passes over the input, one for each sensitive attribute of a criterion, and one with
     a shuffle of hashes that counts who is singled out by identifiers and by columns that are
-    published as they are; nothing is written.
+    published as they are; where no identifier repeats, one more pass over the columns that are not
+    listed and look like identifiers. Nothing is written.
     """
     progress = progress or Progress()
     inspection, _, _ = _look(engine, configuration, progress)
@@ -121,12 +128,15 @@ def check_input(
         progress.stage("count who is singled out", rows=inspection.rows),
         engine.reading(configuration.input.paths),
     ):
-        warnings = warn_of_input(
+        warnings, sizes = warn_of_input(
             inspection.kept,
             configuration,
             inspection.rows,
             sensitive_values(inspection.criteria),
         )
+        repeats = repeats_of_identifiers(sizes, configuration)
+        if not any(one.is_identifier for one in repeats):
+            repeats += repeats_of_others(engine, configuration, inspection.rows_read)
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,
@@ -134,6 +144,8 @@ def check_input(
         missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
         warnings=warnings,
         coding=configuration.agreed_coding,
+        repeats=repeats,
+        k=configuration.privacy.k,
     )
 
 

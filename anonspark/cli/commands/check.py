@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from anonspark.cli.logs import LOG
@@ -40,6 +41,7 @@ def check(
                 "rows_to_drop": checked.rows_dropped,
                 "missing": checked.missing,
                 "coding": coding and {"name": coding.name, "fingerprint": coding.fingerprint},
+                "repeats": [asdict(one) | {"remedy": one.remedy} for one in checked.repeats],
                 "warnings": [one.as_dict() for one in checked.warnings],
             }
         )
@@ -57,3 +59,6 @@ def check(
     for name, number in checked.missing.items():
         if number:
             OUT.print(f"attributes.{name}: {number:,} values are missing")
+    for repeat in checked.repeats:
+        text = repeat.describe(checked.k)
+        OUT.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)

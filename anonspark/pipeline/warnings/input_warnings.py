@@ -12,7 +12,7 @@ from anonspark.pipeline.warnings.published_values import published_value_warning
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
-from anonspark.pipeline.warnings.value_sizes import CountedColumn, count_value_sizes
+from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.verification.sensitive import SensitiveValues
 
 
@@ -21,7 +21,7 @@ def warn_of_input(
     configuration: Configuration,
     records: int,
     sensitive: Sequence[SensitiveValues],
-) -> list[ReleaseWarning]:
+) -> tuple[list[ReleaseWarning], dict[str, ValueSizes]]:
     """Return all warnings about a configuration and its input.
 
     Parameters
@@ -33,6 +33,13 @@ def warn_of_input(
         Their number.
     sensitive : sequence of SensitiveValues
         Of the attributes that criteria are about.
+
+    Returns
+    -------
+    warnings : list of ReleaseWarning
+    sizes : dict of str to ValueSizes
+        How many records share each value of the columns that were looked at: identifiers, and
+        attributes that are published as they are.
 
     Notes
     -----
@@ -47,9 +54,12 @@ def warn_of_input(
     carried = [one.name for one in columns.values()]
     table, identifiers = read_identifiers(kept, configuration, carried)
     sizes = count_value_sizes(table, {**columns, **identifiers}, records)
-    return [
+    # Whoever counts people knows that they have several records.
+    counted = {name: sizes[name] for name in identifiers if name not in configuration.privacy.unit}
+    warnings = [
         *seed_warnings(configuration),
-        *identifier_warnings({name: sizes[name] for name in identifiers}, configuration.privacy.k),
+        *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
     ]
+    return warnings, sizes

@@ -1,0 +1,99 @@
+"""``check`` says which column of people repeats, how often, and what k then means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import command, configuration_file, write_table
+
+from anonspark.pipeline.repeats import looks_like_identifier
+
+ROWS = 120
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, Any]:
+    """Return visits: 100 people, of whom one came 5 times and 16 twice, in one of 3 wards."""
+    random = np.random.default_rng(4)
+    people = [*range(100), *[0] * 4, *range(1, 17)]
+    return {
+        "visit_id": list(range(ROWS)),
+        "patient_nbr": [f"P{person:03}" for person in people],
+        "ward_id": [place % 2 for place in range(ROWS)],
+        "age": random.integers(20, 80, ROWS).tolist(),
+        "ill": random.choice(["yes", "no"], ROWS).tolist(),
+    }
+
+
+def checked(
+    folder: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str], **sections: Any
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return what ``check`` prints, and what it says of repeats in JSON."""
+    write_table(folder / "input.parquet", table)
+    roles = {"age": "quasi_identifier", "ill": "sensitive", **sections.pop("attributes", {})}
+    path = configuration_file(folder, attributes=roles, **sections)
+    printed = command(capsys, "check", path, "--quiet")
+    assert printed.code == 0, printed.err
+    assert "P000" not in printed.out + printed.err
+    told = json.loads(command(capsys, "check", path, "--quiet", "--json").out)
+    return printed.out, told["repeats"]
+
+
+def test_an_identifier_that_repeats(
+    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = {"patient_nbr": "identifier"}
+    printed, repeats = checked(tmp_path, table, capsys, attributes=roles, privacy={"k": 4})
+    assert printed.splitlines()[-1] == (
+        "patient_nbr repeats: 120 records of 100 people, at most 5 of one; k = 4 counts records, "
+        "so a class may hold fewer than 4 people: --set privacy.unit=patient_nbr"
+    )
+    assert repeats == [
+        {
+            "column": "patient_nbr", "records": 120, "people": 100, "most": 5,
+            "is_identifier": True, "exact": True, "remedy": "--set privacy.unit=patient_nbr",
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("roles", [{}, {"patient_nbr": "insensitive"}])
+def test_a_column_that_looks_like_an_identifier(
+    tmp_path: Path,
+    table: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    roles: dict[str, str],
+) -> None:
+    printed, repeats = checked(tmp_path, table, capsys, attributes=roles)
+    remedy = "--set attributes.patient_nbr=identifier --set privacy.unit=patient_nbr"
+    # Neither the number of the visit, which does not repeat, nor that of the ward of many people.
+    assert [(one["column"], one["remedy"]) for one in repeats] == [("patient_nbr", remedy)]
+    assert printed.splitlines()[-1].endswith(remedy)
+    # And what it says can be done.
+    done = {"attributes": {"patient_nbr": "identifier"}, "privacy": {"k": 3, "unit": "patient_nbr"}}
+    printed, repeats = checked(tmp_path, table, capsys, **done)
+    assert repeats == []
+    assert "repeats" not in printed
+
+
+def test_missing_identifiers_are_nobody(
+    tmp_path: Path, table: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = [*table["patient_nbr"][:100], *["?"] * 20]
+    other = {**table, "patient_nbr": some}
+    roles = {"patient_nbr": "identifier"}
+    given = {"missing_markers": ["?"]}
+    _, repeats = checked(tmp_path, other, capsys, attributes=roles, input=given)
+    assert repeats == []
+
+
+@pytest.mark.parametrize(
+    ("name", "looks"),
+    [("patient_nbr", True), ("customerId", True), ("SSN", True), ("ID", True), ("id", True),
+     ("encounter-id", True), ("idle", False), ("note", False), ("age", False), ("width", False)],
+)  # fmt: skip
+def test_names_of_identifiers(name: str, looks: bool) -> None:
+    assert looks_like_identifier(name) == looks
