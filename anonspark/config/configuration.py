@@ -242,11 +242,8 @@ class Configuration(Section):
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
-        """Return it with more options of the input."""
-        if not options:
-            return self
-        read = self.input.model_copy(update={"options": {**self.input.options, **options}})
-        return self.model_copy(update={"input": read})
+        """Return it with what was found of the input; nothing else is looked for."""
+        return self.model_copy(update={"input": self.input.settled(options)})
 
     def fingerprint(self) -> str:
         """Return what tells this configuration from every other one.

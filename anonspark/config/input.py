@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
 
 from anonspark.config.section import NonEmptyText, Section
 
@@ -54,6 +65,30 @@ def _trim(markers: list[str]) -> list[str]:
     return list(dict.fromkeys(marker.strip() for marker in markers))
 
 
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+    ".avro": "avro",
+    ".parquet": "parquet",
+}
+
+
+def format_of_name(path: str) -> str | None:
+    """Return the format that a file's name tells, compressed or not; None where it tells none."""
+    name = PurePosixPath(path.rstrip("/")).name.lower()
+    return _FORMATS.get(PurePosixPath(name.removesuffix(".gz").removesuffix(".bz2")).suffix)
+
+
+def format_of_names(paths: Iterable[str]) -> str | None:
+    """Return the format that all names tell; None where they tell several, or one tells none."""
+    told = {format_of_name(path) for path in paths}
+    return told.pop() if len(told) == 1 else None
+
+
 class InputOptions(Section):
     """Where the table comes from.
 
@@ -62,7 +97,7 @@ class InputOptions(Section):
     path : str or list of str
         One path or several; any Hadoop URI.
     format : str
-        Name of a Spark data source.
+        Name of a Spark data source; where none is given, the one that the names of the paths tell.
     options : dict
         Options of the data source.
     missing_markers : list of str
@@ -89,7 +124,10 @@ class InputOptions(Section):
     ] = Field(description="A path or a list of paths; any Hadoop URI.")
     format: NonEmptyText = Field(
         default="parquet",
-        description="Name of the Spark data source: parquet, csv, orc, json, ...",
+        description=(
+            "Name of the Spark data source: parquet, csv, orc, json, ...; left out, the names of "
+            "the files tell it."
+        ),
     )
     options: SourceOptions = Field(
         default={},
@@ -116,6 +154,40 @@ class InputOptions(Section):
             "error refuses the table, null reads missing values there."
         ),
     )
+
+    _is_settled: bool = PrivateAttr(default=False)
+
+    @model_validator(mode="after")
+    def _take_format_of_names(self) -> Self:
+        told = None if self.says_format else format_of_names(self.paths)
+        if told is not None:
+            # Past the freezing, and so that it does not count as given.
+            self.__dict__["format"] = told
+        return self
+
+    @property
+    def says_format(self) -> bool:
+        """Whether the format was given."""
+        return "format" in self.model_fields_set
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is to be looked up in the files any more."""
+        return self._is_settled
+
+    def settled(self, found: Mapping[str, str]) -> InputOptions:
+        """Return it with options that were found in its files, and with nothing else to be found.
+
+        Parameters
+        ----------
+        found : mapping of str to str
+            Options, and perhaps ``format``.
+        """
+        options = dict(found)
+        update = {"format": options.pop("format")} if "format" in options else {}
+        copied = self.model_copy(update={**update, "options": {**self.options, **options}})
+        copied._is_settled = True
+        return copied
 
     @property
     def paths(self) -> tuple[str, ...]:

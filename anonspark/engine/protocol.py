@@ -413,12 +413,16 @@ class Engine(Protocol):
         Returns
         -------
         mapping of str to str
-            For ``input.options``; empty where the format keeps no versions or they name one.
+            For :meth:`anonspark.config.Configuration.with_input`: the version of a format that
+            keeps versions, and what files tell of themselves where the configuration does not say
+            it (:func:`anonspark.engine.recognition.found_in_files`).
 
         Raises
         ------
         DataError
             If there is no table, or it cannot be read.
+        ConfigurationError
+            If a CSV file may have a header, and may have none.
         """
         ...
 

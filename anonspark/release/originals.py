@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 
+from anonspark.config.input import format_of_name
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.recognition import recognize
 from anonspark.release.manifest import Manifest
-
-_FORMATS = {".csv": "csv", ".json": "json", ".orc": "orc", ".avro": "avro", ".parquet": "parquet"}
 
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
 
@@ -38,16 +37,18 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     Lazy; CSV and JSON may take a job to infer their types.
     """
     described = manifest.input
-    told = _format_of_name(path)
+    told = format_of_name(path)
+    version = dict(manifest.input_version)
+    data_format = version.pop("format", described.get("format"))
     # A union says nothing of tables that it was not made of.
-    if "format" not in described or (told is not None and told != described["format"]):
+    if data_format is None or (told is not None and told != data_format):
         return open_by_suffix(engine, path, key)
     wanted = WantedColumns(
         {name: one.get("role") != "identifier" for name, one in manifest.attributes.items()},
         described.get("missing_columns", "error"),
     )
-    options = {**described.get("options", {}), **manifest.input_version}
-    return engine.open_table([path], described["format"], options, key=key, wanted=wanted)
+    options = {**described.get("options", {}), **version}
+    return engine.open_table([path], data_format, options, key=key, wanted=wanted)
 
 
 def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:
@@ -68,17 +69,18 @@ def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = (
     DataError, ConfigurationError
         As :meth:`anonspark.engine.protocol.Engine.open_table`.
     """
-    told = _format_of_name(path)
+    told = format_of_name(path)
     if told is None:
         inside = engine.files.matches(f"{path.rstrip('/')}/*")
-        told = next(filter(None, map(_format_of_name, inside)), "parquet")
+        told = next(filter(None, map(format_of_name, inside)), "parquet")
     if told != "csv":
         return engine.open_table([path], told, {}, key=key)
-    table = engine.open_table([path], told, _CSV_OPTIONS, key=key)
+    options = _CSV_OPTIONS | recognize(engine.files, [path], told, _CSV_OPTIONS).options
+    table = engine.open_table([path], told, options, key=key)
     if not texts:
         return table
     labels = [name for name in table.schema.names if _is_label(name, texts)]
-    return engine.open_table([path], told, _CSV_OPTIONS, key=key, texts=labels)
+    return engine.open_table([path], told, options, key=key, texts=labels)
 
 
 def _is_label(column: str, texts: Sequence[str]) -> bool:
@@ -86,9 +88,3 @@ def _is_label(column: str, texts: Sequence[str]) -> bool:
     return column in texts and not (
         column.endswith(("_min", "_max", "_missing")) and column.rpartition("_")[0] not in texts
     )
-
-
-def _format_of_name(path: str) -> str | None:
-    name = PurePosixPath(path.rstrip("/")).name.lower()
-    suffixes = PurePosixPath(name.removesuffix(".gz").removesuffix(".bz2")).suffixes
-    return _FORMATS.get(suffixes[-1]) if suffixes else None

@@ -215,9 +215,17 @@ def _without_inference(configuration: Configuration) -> Configuration:
             "them, or csv; write the table as parquet"
         )
     if own.format.lower() != "csv":
-        return configuration
+        # Nor does a file say of itself what it is.
+        return configuration.with_input({})
+    if "header" not in map(str.lower, own.options):
+        raise ConfigurationError(
+            "input.options.header: missing; expected true or false, for were it looked up in the "
+            "first line, one record would decide how all others are read; say which it is (sep and "
+            "encoding are a comma and UTF-8 unless they are said)"
+        )
     options = {name: one for name, one in own.options.items() if name.lower() != _INFER}
-    return configuration.model_copy(update={"input": own.model_copy(update={"options": options})})
+    copied = own.model_copy(update={"options": options})
+    return configuration.model_copy(update={"input": copied}).with_input({})
 
 
 def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from anonspark.engine.local.table import LocalTable
 from anonspark.engine.memory import available_memory
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
@@ -67,9 +68,9 @@ class LocalEngine:
         """Nothing but what every release lists."""
         return {}
 
-    def input_version(self, configuration: Configuration) -> dict[str, str]:  # noqa: ARG002 - the same everywhere
-        """Return no options: the formats of local files keep no versions."""
-        return {}
+    def input_version(self, configuration: Configuration) -> dict[str, str]:
+        """Return what the files tell of themselves; their formats keep no versions."""
+        return found_in_files(self.files, configuration)
 
     def open_source(
         self,
@@ -78,7 +79,7 @@ class LocalEngine:
         for_tasks: bool = False,  # noqa: ARG002 - all is read in tasks
     ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
-        options = configuration.input
+        options = settled(self.files, configuration).input
         wanted = WantedColumns(
             {name: one.role != "identifier" for name, one in configuration.attributes.items()},
             options.missing_columns,
@@ -100,6 +101,8 @@ class LocalEngine:
         given: Table | None = None,
     ) -> LocalInput:
         """Open a table of people."""
+        if given is None:
+            configuration = settled(self.files, configuration)
         table = self.open_source(configuration) if given is None else given
         return LocalInput.of(table, configuration, hierarchies)
 

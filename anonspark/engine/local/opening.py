@@ -175,7 +175,13 @@ _CSV_OPTIONS = (
     *("nullValue", "comment", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
     "enforceSchema",
 )
-_ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "iso-8859-1": "latin-1", "us-ascii": "ascii"}
+_ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "iso-8859-1": "latin-1",
+    "us-ascii": "ascii",
+    "windows-1252": "cp1252",
+}
 
 
 def _dialect(asked: _Asked, given: Mapping[str, str]) -> tuple[CsvDialect, bool, bool]:

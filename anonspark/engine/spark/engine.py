@@ -18,6 +18,7 @@ from anonspark.config import Configuration
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Model, Table
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.binary_files import open_own_parquet
 from anonspark.engine.spark.databases import HeldSnapshot
@@ -71,13 +72,16 @@ class SparkEngine:
         }
 
     def input_version(self, configuration: Configuration) -> dict[str, str]:
-        """Return options that read the input as it is now: of Delta Lake and Apache Iceberg."""
-        options = configuration.input
+        """Return what the files tell, and the version of Delta Lake and Apache Iceberg now."""
+        found = found_in_files(self.files, configuration)
+        options = configuration.with_input(found).input
         with opening_table(options.paths, options.format, "input.path", "input"):
-            return current_version(self.session, options.paths, options.format, options.options)
+            version = current_version(self.session, options.paths, options.format, options.options)
+        return {**found, **version}
 
     def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> SparkTable:
         """Open the table that a configuration names, as it lies there."""
+        configuration = settled(self.files, configuration)
         opened = self._opened(configuration)
         if not for_tasks:
             return self.wrap(opened.frame)
@@ -98,6 +102,7 @@ class SparkEngine:
     ) -> SparkInput:
         """Open a table of people."""
         if given is None:
+            configuration = settled(self.files, configuration)
             opened = self._opened(configuration)
             return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)

@@ -1,0 +1,174 @@
+"""What files tell of themselves, where a configuration does not say it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonspark.config import Configuration, parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.recognition import found_in_files, recognize
+from anonspark.errors import ConfigurationError
+
+ENGINE = LocalEngine()
+PEOPLE = [["age", "city", "job"], ["31", "Wien", "Bäcker"], ["44", "Graz", "Koch"]]
+
+
+def text_of(rows: list[list[str]], separator: str = ",") -> str:
+    return "".join(separator.join(row) + "\n" for row in rows)
+
+
+def configured(path: Path | str, *names: str, **own: object) -> Configuration:
+    first, *others = names or PEOPLE[0]
+    return parse_configuration(
+        {
+            "input": {"path": str(path), **own},
+            "attributes": {first: "quasi_identifier", **dict.fromkeys(others, "insensitive")},
+            "privacy": {"k": 2},
+            "output": {"path": "out"},
+        }
+    )
+
+
+def found(path: Path | str, *names: str, **own: object) -> dict[str, str]:
+    return found_in_files(ENGINE.files, configured(path, *names, **own))
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "codec", "expected"),
+    [
+        ("a.csv", ",", "utf-8", {}),
+        ("a.csv", ";", "utf-8", {"sep": ";"}),
+        ("a.tsv", "\t", "utf-8-sig", {"sep": "\t"}),
+        ("a.CSV", "|", "latin-1", {"sep": "|", "encoding": "ISO-8859-1"}),
+        ("a.csv.gz", "\t", "latin-1", {"sep": "\t", "encoding": "ISO-8859-1"}),
+        ("a.csv.bz2", ";", "utf-8", {"sep": ";"}),
+    ],
+)
+def test_a_csv_file_tells_how_it_is_written(
+    tmp_path: Path, name: str, separator: str, codec: str, expected: dict[str, str]
+) -> None:
+    content = text_of(PEOPLE, separator).encode(codec)
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get(name[-4:].lstrip("v"), bytes)
+    path = tmp_path / name
+    path.write_bytes(packed(content))
+    assert configured(path).input.format == "csv"
+    assert found(path) == {"header": "true", "inferSchema": "true"} | expected
+    table = ENGINE.open_source(configured(path))
+    assert table.schema.names == PEOPLE[0]
+    assert table.gather()["job"].to_pylist() == ["Bäcker", "Koch"]
+
+
+def test_windows_letters_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(text_of([["age", "price"], ["31", "5 €"]]).encode("cp1252"))
+    assert found(path, "age", "price")["encoding"] == "windows-1252"
+    assert (
+        ENGINE.open_source(configured(path, "age", "price")).gather()["price"][0].as_py() == "5 €"
+    )
+
+
+def test_what_is_said_wins(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text_of(PEOPLE, ";"))
+    said = {"HEADER": False, "delimiter": "|", "charset": "UTF-8", "inferSchema": False}
+    assert found(path, "_c0", options=said) == {}
+    assert configured(path, format="parquet").input.format == "parquet"
+    assert found(path, format="parquet") == {}
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_configuration_that_was_right_before_reads_the_same(
+    tmp_path: Path, separator: str
+) -> None:
+    """Commas separate wherever they could, and positions as names mean no header."""
+    path = tmp_path / "a.csv"
+    path.write_text(text_of([["1,2", "3,4"], ["5,6", "7,8"]], separator))
+    assert found(path, "_c0", "_c1", format="csv") == {}
+    path.write_text(text_of([["a", "b"], ["5", "7"]]))
+    assert found(path, "a", "b", format="csv", options={"header": True}) == {}
+    old = configured("people", format="parquet").fingerprint()
+    assert configured("people").fingerprint() == old
+
+
+def test_a_directory_is_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "b.csv").write_text(text_of(PEOPLE, ";"))
+    (tmp_path / "part" / "a.csv").write_text("")
+    (tmp_path / "part" / "_SUCCESS").write_text("")
+    assert found(tmp_path / "part")["format"] == "csv"
+    assert ENGINE.open_source(configured(tmp_path / "part")).count() == 2
+    pq.write_table(pa.table({"age": [1]}), tmp_path / "c.parquet")
+    (tmp_path / "part" / "b.csv").unlink()
+    (tmp_path / "part" / "a.csv").unlink()
+    assert found(tmp_path) == {}
+
+
+def test_a_column_of_folders_needs_no_place_in_the_header(tmp_path: Path) -> None:
+    folder = tmp_path / "year=2026"
+    folder.mkdir()
+    (folder / "a.csv").write_text("1,2\n3,4\n")
+    assert found(tmp_path, "_c0", "year", format="csv") == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "header"),
+    [
+        ("age,city\n31,Wien\n44,Graz\n", True),
+        ("31,Wien\n44,Graz\n", False),
+        ("country,2019,2020\nAT,1,2\nDE,3,4\n", False),
+        ("city,job\nWien,Koch\n", None),
+        ("", None),
+        ("a,b\n" + "x,y\nz,w\n" * 30, True),
+        ("x,y\n" + "x,y\nz,w\n" * 30, False),
+        ("day,place\n2026-01-31,Wien\n", True),
+    ],
+)
+def test_values_tell_a_header_or_nothing_is_said(
+    tmp_path: Path, content: str, header: bool | None
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    assert recognize(ENGINE.files, [str(path)]).header is header
+
+
+def test_what_cannot_be_told_is_asked_for_without_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("Wien,Koch\nGraz,Wirt\n")
+    with pytest.raises(ConfigurationError, match=r"input\.options\.header: missing") as raised:
+        found(path, "town", "work")
+    assert not any(word in str(raised.value) for word in ("Wien", "Koch", "Graz", "Wirt"))
+    path.write_text("a,b\n".encode("utf-16").decode("latin-1"), encoding="latin-1")
+    with pytest.raises(ConfigurationError, match="UTF-16"):
+        found(path, "a", "b")
+
+
+WORD = st.text("abcdefgh ", min_size=1, max_size=6).map(lambda one: f"x{one}y")
+
+
+@given(
+    names=st.lists(WORD, min_size=2, max_size=5, unique=True),
+    rows=st.integers(1, 5),
+    separator=st.sampled_from(",;\t|"),
+    draw=st.randoms(use_true_random=False),
+)
+def test_names_of_attributes_find_any_header(
+    tmp_path_factory: pytest.TempPathFactory,
+    names: list[str],
+    rows: int,
+    separator: str,
+    draw: random.Random,
+) -> None:
+    lines = [[str(draw.choice([1, "z", "?", 2.5])) for _ in names] for _ in range(rows)]
+    path = tmp_path_factory.getbasetemp() / "drawn.csv"
+    path.write_text(text_of([names, *lines], separator))
+    told = recognize(ENGINE.files, [str(path)], names=names)
+    assert (told.header, told.separator, list(told.columns)) == (True, separator, names)
