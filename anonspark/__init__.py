@@ -14,10 +14,12 @@ from anonspark._version import __version__
 if TYPE_CHECKING:
     from anonspark.api import (
         Distribution,
+        PublishedRelease,
         Release,
         Selection,
         anonymize,
         distribute,
+        read,
         select,
         union,
         verify,
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Distribution",
+    "PublishedRelease",
     "Release",
     "Selection",
     "__version__",
     "anonymize",
     "distribute",
+    "read",
     "select",
     "union",
     "verify",

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonspark.api.distribution import Distribution
+from anonspark.api.reading import read
 from anonspark.api.release import Frame, Release
 from anonspark.config import Configuration
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
 from anonspark.holders.union import Union
+from anonspark.reading.published import PublishedRelease
 from anonspark.selection.writing import Selection
 from anonspark.verification.claims import Roles
 from anonspark.verification.pair_relation import Statement
@@ -20,10 +22,12 @@ from anonspark.verification.result import Verification
 
 __all__ = [
     "Distribution",
+    "PublishedRelease",
     "Release",
     "Selection",
     "anonymize",
     "distribute",
+    "read",
     "select",
     "union",
     "verify",

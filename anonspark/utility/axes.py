@@ -145,7 +145,7 @@ class Axis:
         if len(columns) > 1 or published.rule or self.leaves or not is_text(columns[0].type):
             leaves = None if published.rule else self.leaves
             regions, numbers = read_regions(columns, published, leaves)
-            return spread_out([self._runs(region) for region in regions], whole=self.whole), numbers
+            return spread_out([self.runs(region) for region in regions], whole=self.whole), numbers
         return self._spread_labels(columns[0], published)
 
     def _spread_labels(
@@ -166,7 +166,7 @@ class Axis:
         number_of[is_plain] = np.arange(len(spread.low))
         number_of[~is_plain] = len(spread.low) + of_others
         if regions:
-            runs = [self._runs(region) for region in regions]
+            runs = [self.runs(region) for region in regions]
             spread = spread.followed_by(spread_out(runs, whole=self.whole))
         return spread, number_of[encoded.indices.to_numpy(zero_copy_only=False)]
 
@@ -175,7 +175,8 @@ class Axis:
             pa.types.is_nested(found) or pa.types.is_boolean(found)
         )
 
-    def _runs(self, region: OrderedRegion | CategoryRegion) -> Runs:
+    def runs(self, region: OrderedRegion | CategoryRegion) -> Runs:
+        """Return the positions that a region covers."""
         if isinstance(region, CategoryRegion):
             texts = region.values
             if texts is None and self.leaves is not None:

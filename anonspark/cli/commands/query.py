@@ -1,0 +1,58 @@
+"""The command ``anonspark query``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.options import AsJson, EngineOption, Master
+from anonspark.cli.printing import print_json
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import of_paths, work_with_engine
+
+if TYPE_CHECKING:
+    from anonspark.engine.protocol import Engine
+    from anonspark.reading.published import Answer
+
+
+def query(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="Directory of a release.")],
+    question: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUESTION",
+            help="As in SQL behind where: \"age between 30 and 40 and sex = 'f' by diagnosis\".",
+        ),
+    ] = "",
+    hierarchies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--hierarchy",
+            metavar="COLUMN=PATH",
+            help="File of a column's hierarchy, which tells what its labels stand for; may be "
+            "repeated.",
+        ),
+    ] = None,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Count the records of a release that meet a condition, with certain bounds."""
+    from anonspark.cli.query_display import show_answer
+    from anonspark.reading.published import open_published
+    from anonspark.reading.questions import parse_assignments, parse_question
+
+    files = parse_assignments(hierarchies or ())
+    # A mistake is told before anything is opened.
+    parse_question(question)
+
+    def ask(engine: Engine) -> Answer:
+        return open_published(release, files, lambda: nullcontext(engine)).answer(question)
+
+    answer = work_with_engine(*of_paths(engine_name, release), master, ask)
+    if as_json:
+        print_json(answer.as_dict())
+    else:
+        show_answer(OUT, answer)

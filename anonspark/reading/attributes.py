@@ -1,0 +1,310 @@
+"""What a release tells of one attribute: how conditions on it are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonspark.core.kinds import Kind
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_text
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.reading.questions import Operator, Token, asking_error
+from anonspark.reading.sets import (
+    FIRST,
+    FIRST_CODE,
+    LAST,
+    LAST_CODE,
+    CategorySet,
+    OrderedSet,
+    ValueSet,
+    ordered_set,
+)
+from anonspark.release.manifest import Manifest
+from anonspark.release.regions import (
+    Interval,
+    Leaves,
+    OrderedRegion,
+    PublishedAttribute,
+    UnreadableLabelError,
+    published_attributes,
+    read_day,
+    read_label,
+    read_moment,
+)
+
+
+@dataclass(frozen=True)
+class ReadAttribute:
+    """An attribute of a release.
+
+    Parameters
+    ----------
+    name : str
+    kind : Kind
+        What its values are.
+    columns : tuple of str
+        Published columns that tell of it.
+    published : PublishedAttribute or None
+        How it is generalized; None where it is published as it is.
+    leaves : mapping of str to collection of str, or None
+        What the labels of the hierarchy of a file stand for, where that file is at hand.
+    is_opaque : bool
+        Whether its labels are those of a hierarchy that is not at hand.
+    raw_type : pyarrow.DataType or None
+        Type of the raw column; None where the release does not tell it.
+    """
+
+    name: str
+    kind: Kind
+    columns: tuple[str, ...]
+    published: PublishedAttribute | None = None
+    leaves: Leaves | None = None
+    is_opaque: bool = False
+    raw_type: pa.DataType | None = None
+
+    @property
+    def is_category(self) -> bool:
+        """Whether its values are compared as texts, by ``=`` alone."""
+        if self.published is not None:
+            return self.published.is_category
+        return self.kind in ("category", "boolean")
+
+    @property
+    def is_code(self) -> bool:
+        """Whether its values are codes whose last characters a rule masks."""
+        return self.published is not None and self.published.rule == "prefix"
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are known to be whole numbers, days or microseconds."""
+        rule = None if self.published is None else self.published.rule
+        return self.kind in ("integer", "date", "timestamp") and rule != "prefix"
+
+    @property
+    def hides_regions(self) -> bool:
+        """Whether means are published, which say nothing of a single value."""
+        one = self.published
+        return one is not None and one.style == "mean" and not one.is_category and one.rule is None
+
+    def missing(self) -> ValueSet:
+        """Return the set of what is missing."""
+        return CategorySet(frozenset(), missing=True) if self.is_category else OrderedSet((), True)
+
+    def present(self) -> ValueSet:
+        """Return the set of all values but missing."""
+        if self.is_category:
+            return CategorySet(frozenset(), others=True)
+        return OrderedSet((FIRST_CODE, LAST_CODE) if self.is_code else (FIRST, LAST))
+
+    def compared(self, operator: Operator, token: Token) -> ValueSet:
+        """Return the values that compare with a literal in some way.
+
+        Raises
+        ------
+        ConfigurationError
+            If the attribute has no such values, or no order.
+        """
+        if operator == "=" or operator == "!=":
+            # The other one is its complement, which the caller takes.
+            return self._equal(token)
+        if self.is_category or self.is_code:
+            what = "codes" if self.is_code else "a category"
+            raise asking_error(
+                token.place, f"{operator} after {self.name!r}, which is {what}", "=, != or in"
+            )
+        interval = self._interval(token)
+        match operator:
+            case ">=":
+                cuts = (interval.low, 0), LAST
+            case ">":
+                cuts = (interval.high, 1), LAST
+            case "<=":
+                cuts = FIRST, (interval.high, 1)
+            case "<":
+                cuts = FIRST, (interval.low, 0)
+        return self._normalized(OrderedSet(cuts))
+
+    def _normalized(self, found: OrderedSet) -> OrderedSet:
+        intervals = (
+            Interval(low, high, not behind_low, bool(behind_high))
+            for (low, behind_low), (high, behind_high) in zip(
+                found.cuts[::2], found.cuts[1::2], strict=True
+            )
+        )
+        return ordered_set(intervals, whole=self.whole)
+
+    def _equal(self, token: Token) -> ValueSet:
+        if self.is_category:
+            return CategorySet(frozenset(self._texts(token)))
+        return ordered_set([self._interval(token)], whole=self.whole)
+
+    def _texts(self, token: Token) -> tuple[str, ...]:
+        if self.kind == "boolean":
+            if token.kind in ("true", "false"):
+                return (token.kind,)
+            if token.kind == "text" and token.text in ("true", "false"):
+                return (token.text,)
+            raise asking_error(token.place, f"a {token.kind}", "true or false")
+        if token.kind != "text":
+            raise asking_error(
+                token.place,
+                f"a {token.kind}",
+                f"a text in single quotes, for {self.name!r} is a category",
+            )
+        if self.leaves is not None and token.text in self.leaves:
+            return tuple(self.leaves[token.text])
+        return (token.text,)
+
+    def _interval(self, token: Token) -> Interval:
+        """Return what a literal stands for: one value, all times of a day, the codes of a mask."""
+        try:
+            if self.is_code:
+                return self._code(token)
+            if self.kind in ("date", "timestamp"):
+                if token.kind not in ("text", "date"):
+                    raise UnreadableLabelError
+                value = (read_day if self.kind == "date" else read_moment)(token.text)
+                return Interval(value, value)
+            if token.kind != "number":
+                raise UnreadableLabelError
+            number = self._number(token.text)
+            return Interval(number, number)
+        except UnreadableLabelError:
+            raise asking_error(
+                token.place,
+                f"a {token.kind}",
+                f"{_EXPECTED[self.kind]}, for such are the values of {self.name!r}",
+            ) from None
+
+    def _code(self, token: Token) -> Interval:
+        if token.kind != "text" or self.published is None:
+            raise UnreadableLabelError
+        region = read_label(token.text, self.published)
+        if not isinstance(region, OrderedRegion) or region.missing or not region.intervals:
+            raise UnreadableLabelError
+        return region.intervals[0]
+
+    def _number(self, text: str) -> int | float | Decimal:
+        if self.kind == "float":
+            single = self.raw_type == pa.float32()
+            return float(np.float32(text)) if single else float(text)
+        return Decimal(text)
+
+
+_EXPECTED: dict[Kind, str] = {
+    "integer": "a number",
+    "float": "a number",
+    "decimal": "a number",
+    "date": "a date as 2026-01-31",
+    "timestamp": "a time as '2026-01-31 12:30:00', in UTC",
+    "boolean": "true or false",
+    "category": "a code in single quotes, which may end in a mask, as '061**'",
+}
+
+
+def read_attributes(
+    manifest: Manifest, data: Table, hierarchies: Mapping[str, Leaves]
+) -> dict[str, ReadAttribute]:
+    """Return the attributes of a release that can be asked for, by name.
+
+    Parameters
+    ----------
+    manifest : Manifest
+    data : Table
+        The published records.
+    hierarchies : mapping of str to mapping
+        What the labels of hierarchies from files stand for, of those that are at hand.
+
+    Raises
+    ------
+    DataError
+        If the data lack columns of a quasi-identifier.
+    """
+    types = {field.name: field.type for field in data.schema}
+    found: dict[str, ReadAttribute] = {}
+    taken: set[str] = set()
+    described = {one["name"]: one for one in manifest.quasi_identifiers}
+    for one in published_attributes(manifest):
+        lacking = [column for column in one.columns if column not in types]
+        if lacking:
+            raise DataError(
+                f"release: lacks the columns {', '.join(map(repr, lacking))} of its manifest; "
+                "restore it, or publish it again"
+            )
+        taken.update(one.columns)
+        labelled = is_text(types[one.columns[0]])
+        from_file = bool(described[one.name].get("hierarchy")) and one.rule is None
+        leaves = hierarchies.get(one.name) if from_file else None
+        found[one.name] = ReadAttribute(
+            one.name,
+            one.kind,
+            one.columns,
+            one,
+            leaves,
+            from_file and labelled and leaves is None,
+            _raw_type(described[one.name], types, one),
+        )
+    for name, arrow_type in types.items():
+        kind = _kind_of(arrow_type)
+        if name not in taken and name not in found and kind is not None:
+            found[name] = ReadAttribute(name, kind, (name,), raw_type=arrow_type)
+    unknown = sorted(set(hierarchies) - {one for one in found if found[one].leaves is not None})
+    if unknown:
+        raise ConfigurationError(
+            f"hierarchies: found {', '.join(map(repr, unknown))}; expected quasi-identifiers of "
+            "the release with a hierarchy of a file; leave them out"
+        )
+    return found
+
+
+_PLAIN = {
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "date32[day]": pa.date32(),
+}  # fmt: skip
+
+
+def _raw_type(
+    described: Mapping[str, Any], types: Mapping[str, pa.DataType], one: PublishedAttribute
+) -> pa.DataType | None:
+    """Return the type of the raw column of an ordered attribute, where it is known."""
+    if one.is_category or one.rule == "prefix":
+        return None
+    if one.rule == "calendar":
+        return pa.date32()
+    if one.rule == "intervals":
+        return pa.float64()
+    if len(one.columns) > 1 and one.columns[0] != one.name:
+        return types[one.columns[0]]
+    told = str(described.get("type", ""))
+    if told in _PLAIN:
+        return _PLAIN[told]
+    if told.startswith("timestamp"):
+        zone = told.partition("tz=")[2].rstrip("]")
+        return pa.timestamp("us", zone or None)
+    if told.startswith("decimal128("):
+        digits, _, scale = told.removeprefix("decimal128(").rstrip(")").partition(",")
+        return pa.decimal128(int(digits), int(scale))
+    return {"integer": pa.int64(), "date": pa.date32()}.get(one.kind, pa.float64())
+
+
+def _kind_of(arrow_type: pa.DataType) -> Kind | None:
+    types = pa.types
+    if types.is_boolean(arrow_type):
+        return "boolean"
+    if types.is_integer(arrow_type):
+        return "integer"
+    if types.is_floating(arrow_type):
+        return "float"
+    if types.is_decimal(arrow_type):
+        return "decimal"
+    if types.is_date(arrow_type):
+        return "date"
+    if types.is_timestamp(arrow_type):
+        return "timestamp"
+    return "category" if is_text(arrow_type) else None

@@ -1,0 +1,310 @@
+"""Counts of records that meet a condition: certain bounds, and an estimate between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.protocol import Table
+from anonspark.errors import ConfigurationError
+from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.conditions import ALWAYS, NEVER, Formula, Has, every, known, tests_of
+from anonspark.reading.sets import CategorySet, ValueSet, both, combined, either, first_only
+from anonspark.reading.shares import Regions, regions_of
+from anonspark.release.regions import CategoryRegion
+
+Figures = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+_MOST_CASES = 2_000
+"""Cases that a condition may have: of attributes that are combined by ``or``, all combinations."""
+
+_MOST_GROUPS = 10_000
+
+_RECORDS = "records"
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many records of a release meet a condition.
+
+    Parameters
+    ----------
+    estimate : float
+        Records, if each class is spread evenly over what it covers, each attribute by itself.
+    lower, upper : int
+        Records that meet it for certain, and those that may.
+    records : int
+        Of the release, or of the group.
+    """
+
+    estimate: float
+    lower: int
+    upper: int
+    records: int
+
+    def __str__(self) -> str:
+        if self.lower == self.upper:
+            return f"{self.lower:,}"
+        return f"{self.estimate:,.1f} (certain: {self.lower:,} to {self.upper:,})"
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Return it as JSON has it."""
+        return {
+            "estimate": self.estimate,
+            "lower": self.lower,
+            "upper": self.upper,
+            "records": self.records,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows judged by a condition.
+
+    Parameters
+    ----------
+    share : float64 ndarray of shape (rows,)
+        Of each row's region, the part that meets it.
+    possible, certain : bool ndarray of shape (rows,)
+        Whether a value of the region meets it, and whether all do.
+    """
+
+    share: Figures
+    possible: Flags
+    certain: Flags
+
+    def count(self, records: Integers, rows: npt.NDArray[np.bool_] | None = None) -> Count:
+        """Count the records of rows, or of some of them."""
+        chosen = np.ones(len(records), bool) if rows is None else rows
+        # Exact sums do not depend on the order of rows.
+        estimate = math.fsum((self.share[chosen] * records[chosen]).tolist())
+        return Count(
+            estimate,
+            int(records[chosen & self.certain].sum()),
+            int(records[chosen & self.possible].sum()),
+            int(records[chosen].sum()),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRegions:
+    """The different rows of some attributes.
+
+    Parameters
+    ----------
+    regions : mapping of str to Regions
+        Of each attribute.
+    records : int64 ndarray of shape (rows,)
+        How many records each row stands for.
+    """
+
+    regions: Mapping[str, Regions]
+    records: Integers
+
+    def judge(self, formula: Formula) -> Judged:
+        """Judge the rows by a condition; see :func:`judge`."""
+        return judge(formula, self.regions, len(self.records))
+
+    def groups(self, formula: Formula, judged: Judged, by: ReadAttribute) -> dict[Any, Count]:
+        """Count the records of each value of a column.
+
+        Parameters
+        ----------
+        formula : Formula
+        judged : Judged
+            By it.
+        by : ReadAttribute
+            A category, or published as it is.
+
+        Returns
+        -------
+        dict
+            In the order of the values, None for missing last.
+
+        Raises
+        ------
+        ConfigurationError
+            If there are more than 10,000 values.
+        """
+        regions = self.regions[by.name]
+        if by.published is None:
+            values = _values(regions)
+            _require_few(by, len(values))
+            return {
+                value: judged.count(self.records, regions.numbers == place)
+                for place, value in values
+            }
+        members = _members(regions)
+        _require_few(by, len(members))
+        found: dict[Any, Count] = {}
+        for member in members:
+            own = by.missing() if member is None else CategorySet(frozenset([member]))
+            found[member] = self.judge(every([formula, Has(by.name, own)])).count(self.records)
+        return found
+
+
+def count_regions(data: Table, attributes: Sequence[ReadAttribute]) -> CountedRegions:
+    """Count the different rows of some attributes.
+
+    Parameters
+    ----------
+    data : Table
+        The published records.
+    attributes : sequence of ReadAttribute
+
+    Notes
+    -----
+    One job with one shuffle of the different rows, which are collected.
+    """
+    # Numbered, so that no published name clashes with ours.
+    numbered = {
+        f"column_{place}_{part}": name
+        for place, one in enumerate(attributes)
+        for part, name in enumerate(one.columns)
+    }
+    first = {"column": data.schema.names[0]}
+    table = data.select(numbered or first).add_up(list(numbered), count=_RECORDS).gather()
+    regions = {
+        one.name: regions_of(
+            one, [_array(table, f"column_{place}_{part}") for part in range(len(one.columns))]
+        )
+        for place, one in enumerate(attributes)
+    }
+    return CountedRegions(regions, table.column(_RECORDS).to_numpy().astype(np.int64))
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _values(regions: Regions) -> list[tuple[int, Any]]:
+    """Return the different values of a column that is published as it is, in order."""
+    present = [(value, place) for place, value in enumerate(regions.values) if value is not None]
+    missing = [place for place, value in enumerate(regions.values) if value is None]
+    return [(place, value) for value, place in sorted(present)] + [
+        (place, None) for place in missing
+    ]
+
+
+def _members(regions: Regions) -> list[str | None]:
+    """Return all values that sets of a category name, in order, None for missing."""
+    named: set[str] = set()
+    missing = False
+    for region in regions.regions:
+        if isinstance(region, CategoryRegion):
+            named.update(region.values or ())
+            missing |= region.missing
+    return [*sorted(named), *([None] if missing else [])]
+
+
+def _require_few(by: ReadAttribute, values: int) -> None:
+    if values > _MOST_GROUPS:
+        raise ConfigurationError(
+            f"by: {by.name!r} has {values:,} different values; expected at most {_MOST_GROUPS:,}; "
+            "choose a column with fewer"
+        )
+
+
+def judge(formula: Formula, regions: Mapping[str, Regions], rows: int) -> Judged:
+    """Judge rows by a condition.
+
+    Parameters
+    ----------
+    formula : Formula
+    regions : mapping of str to Regions
+        Of each attribute that it tests.
+    rows : int
+
+    Returns
+    -------
+    Judged
+        What is possible and certain is exact for regions that are boxes: that nothing is known of
+        how values of different attributes go together.
+
+    Raises
+    ------
+    ConfigurationError
+        If the condition has too many cases.
+
+    Notes
+    -----
+    One attribute after the other is cut into parts of which no test tells two values apart; of
+    each part it is judged what is left of the condition. A conjunction has one part an attribute.
+    """
+    found = _Judge(regions, rows).visit(formula)
+    certain = found.possible & ~found.refutable
+    share = np.clip(found.share, 0.0, 1.0)
+    share = np.where(certain, 1.0, np.where(found.possible, share, 0.0))
+    return Judged(share, found.possible, certain)
+
+
+@dataclass(frozen=True, eq=False)
+class _Truth:
+    share: Figures
+    possible: Flags
+    refutable: Flags
+
+
+class _Judge:
+    def __init__(self, regions: Mapping[str, Regions], rows: int) -> None:
+        self.regions = regions
+        yes, no = np.ones(rows, bool), np.zeros(rows, bool)
+        self.known: dict[Formula, _Truth] = {
+            ALWAYS: _Truth(np.ones(rows), yes, no),
+            NEVER: _Truth(np.zeros(rows), no, yes),
+        }
+        self.rows = rows
+        self.cases = 0
+
+    def visit(self, formula: Formula) -> _Truth:
+        if formula in self.known:
+            return self.known[formula]
+        share, possible = np.zeros(self.rows), np.zeros(self.rows, bool)
+        refutable = np.zeros(self.rows, bool)
+        name = next(tests_of(formula)).attribute
+        for values, rest in self._cases(formula, name):
+            self.cases += 1
+            if self.cases > _MOST_CASES:
+                raise ConfigurationError(
+                    f"query: the condition has more than {_MOST_CASES:,} cases to be looked at; "
+                    "combine fewer columns by or"
+                )
+            own, others = self.regions[name], self.visit(rest)
+            may = own.may_have(values)
+            possible |= may & others.possible
+            refutable |= may & others.refutable
+            if rest != NEVER:
+                share += own.shares(values) * others.share
+        truth = self.known[formula] = _Truth(share, possible, refutable)
+        return truth
+
+    def _cases(self, formula: Formula, name: str) -> Sequence[tuple[ValueSet, Formula]]:
+        """Return parts of an attribute's values, and what is left of the condition in each."""
+        attribute = self.regions[name].attribute
+        tests = dict.fromkeys(test.values for test in tests_of(formula) if test.attribute == name)
+        everything = combined(attribute.present(), attribute.missing(), either)
+        parts: list[tuple[ValueSet, frozenset[ValueSet]]] = [(everything, frozenset())]
+        for values in tests:
+            divided = []
+            for part, within in parts:
+                inside = combined(part, values, both)
+                outside = combined(part, values, first_only)
+                if not inside.is_empty:
+                    divided.append((inside, within | {values}))
+                if not outside.is_empty:
+                    divided.append((outside, within))
+            parts = divided
+        cases: dict[Formula, ValueSet] = {}
+        for part, within in parts:
+            rest = known(formula, name, within.__contains__)
+            cases[rest] = combined(cases[rest], part, either) if rest in cases else part
+        return [(values, rest) for rest, values in cases.items()]

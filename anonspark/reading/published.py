@@ -1,0 +1,304 @@
+"""A release, opened from its own files by who received it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from anonspark.engine.hierarchies import read_hierarchy_files
+from anonspark.engine.protocol import Engine, Table
+from anonspark.errors import ConfigurationError, EnvironmentProblem
+from anonspark.reading.attributes import ReadAttribute, read_attributes
+from anonspark.reading.conditions import tests_of
+from anonspark.reading.counting import Count, count_regions
+from anonspark.reading.questions import Question, Token, asking_error, parse_question
+from anonspark.reading.typed import with_typed_columns
+from anonspark.reading.understanding import attribute_of, formula_of
+from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.regions import Leaves, leaves_by_label
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+OpenEngine = Callable[[], AbstractContextManager[Engine]]
+"""Opens the engine for one question."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question found.
+
+    Parameters
+    ----------
+    question : str
+    count : Count
+        Of all records.
+    by : str or None
+        The column of the groups.
+    groups : dict or None
+        A count for each value, None for missing; None where no groups were asked for.
+    left_out : int or None
+        Records that were left out of the release and are not counted; None where their number is
+        not told.
+    """
+
+    question: str
+    count: Count
+    by: str | None
+    groups: dict[Any, Count] | None
+    left_out: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        told: dict[str, Any] = {"question": self.question, **self.count.as_dict()}
+        if self.groups is not None:
+            told["by"] = self.by
+            told["groups"] = [
+                {"value": value, **count.as_dict()} for value, count in self.groups.items()
+            ]
+        return {**told, "left_out": self.left_out}
+
+
+class PublishedRelease:
+    """A release as its recipient has it: its files, and nothing else.
+
+    Parameters
+    ----------
+    path : str
+        The directory.
+    manifest : dict
+        What the release is and how it was made.
+    hierarchies : mapping of str to mapping
+        What the labels of hierarchies from files stand for, of those that are at hand.
+    open_engine : callable
+    """
+
+    def __init__(
+        self,
+        path: str,
+        manifest: Manifest,
+        hierarchies: Mapping[str, Leaves],
+        open_engine: OpenEngine,
+    ) -> None:
+        self.path = path
+        self._manifest = manifest
+        self._hierarchies = hierarchies
+        self._open_engine = open_engine
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the release is and how it was made, as ``manifest.json`` has it."""
+        return self._manifest.document
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the published columns, in order."""
+        return list(self._manifest.published["columns"])
+
+    def __len__(self) -> int:
+        return int(self._manifest.published["rows"])
+
+    def __repr__(self) -> str:
+        manifest = self._manifest
+        return (
+            f"PublishedRelease({self.path!r}: {len(self):,} records, k = {manifest.k}, style "
+            f"{manifest.style}, columns {', '.join(self.columns)})"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the records as a table of Arrow, with typed columns beside the labels.
+
+        Returns
+        -------
+        pyarrow.Table
+            The published columns, and behind those of each quasi-identifier: ``<name>_min``,
+            ``<name>_max`` (of the type of the raw column) and ``<name>_mid`` of numbers, dates and
+            times; ``<name>_max_included`` where a hierarchy's intervals are half-open;
+            ``<name>_set``, a list of texts with null for missing, of categories;
+            ``<name>_missing``, whether the value may be missing. Null where nothing is told.
+
+        Raises
+        ------
+        DataError
+            If the data or their labels cannot be read.
+
+        Notes
+        -----
+        All records are read into memory. Of means (``output.style: mean``) nothing but the middle
+        is known, and of labels of a hierarchy of a file nothing but themselves.
+        """
+        with self._open_engine() as engine, self._reading(engine):
+            data = self._data(engine)
+            attributes = read_attributes(self._manifest, data, self._hierarchies)
+            table = data.gather().replace_schema_metadata(None)
+        return with_typed_columns(table, attributes, may_miss=not self._manifest.drops_missing)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return :meth:`to_arrow` as a DataFrame of pandas: dates are dates, decimals decimals.
+
+        Raises
+        ------
+        EnvironmentProblem
+            If pandas is not installed.
+        """
+        _require("pandas")
+        found: pandas.DataFrame = self.to_arrow().to_pandas(date_as_object=True)
+        return found
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return :meth:`to_arrow` as a DataFrame of polars.
+
+        Raises
+        ------
+        EnvironmentProblem
+            If polars is not installed.
+        """
+        found: polars.DataFrame = _require("polars").from_arrow(self.to_arrow())
+        return found
+
+    def count(self, question: str = "", by: str | None = None) -> Count | dict[Any, Count]:
+        """Count the records that meet a condition, with certain bounds.
+
+        Parameters
+        ----------
+        question : str
+            As in SQL behind ``where``: ``age between 30 and 40 and sex = 'f'``, with ``=``, ``!=``,
+            ``<``, ``<=``, ``>``, ``>=``, ``between``, ``in (...)``, ``is null``, ``and``, ``or``,
+            ``not`` and parentheses; names of columns in double quotes where they are not words. It
+            may end in ``by column``. An empty one counts all records.
+        by : str or None
+            A column: records are counted for each of its values.
+
+        Returns
+        -------
+        Count or dict
+            ``estimate`` with ``lower`` and ``upper``; with ``by`` one for each value, None for
+            missing.
+
+        Raises
+        ------
+        ConfigurationError
+            If the question is wrong, at which character.
+        DataError
+            If the data or their labels cannot be read.
+
+        Notes
+        -----
+        ``lower`` are the records of classes whose region lies wholly inside, ``upper`` those that
+        may lie inside: the number of the release's records that meet the condition is between them
+        for certain. The estimate spreads each class evenly over its region, each attribute by
+        itself. As in SQL a missing value meets no comparison and no negated one.
+
+        One job: the different rows of the columns that are asked for are counted and collected.
+        """
+        answer = self.answer(question, by)
+        return answer.count if answer.groups is None else answer.groups
+
+    def answer(self, question: str = "", by: str | None = None) -> Answer:
+        """Return what :meth:`count` counts, and what else there is to know of it."""
+        asked = parse_question(question)
+        if by is not None:
+            if asked.by is not None and asked.by.text != by:
+                raise ConfigurationError(
+                    f"by: found {by!r}, and {asked.by.text!r} in the query; leave one of them out"
+                )
+            asked = Question(asked.condition, Token("column", by, len(question) + 1))
+        with self._open_engine() as engine, self._reading(engine):
+            data = self._data(engine)
+            attributes = read_attributes(self._manifest, data, self._hierarchies)
+            formula = formula_of(asked.condition, attributes)
+            names = [test.attribute for test in tests_of(formula)]
+            group = None
+            if asked.by is not None:
+                group = attribute_of(asked.by, attributes)
+                _require_groups(group, asked.by)
+                names.append(group.name)
+            found = count_regions(data, [attributes[name] for name in dict.fromkeys(names)])
+        judged = found.judge(formula)
+        groups = None if group is None else found.groups(formula, judged, group)
+        return Answer(
+            question,
+            judged.count(found.records),
+            None if group is None else group.name,
+            groups,
+            self._left_out(),
+        )
+
+    def _left_out(self) -> int | None:
+        """Return the records that were left out, None where their number is not told."""
+        summary = self._manifest.summary
+        left_out = 0
+        for name in ("rows_dropped_missing", "rows_left_out"):
+            rows = summary.get(name)
+            if rows is None:
+                return None
+            left_out += int(rows)
+        return left_out
+
+    def _data(self, engine: Engine) -> Table:
+        return engine.published(f"{self.path}/data", self._manifest.data_format)
+
+    def _reading(self, engine: Engine) -> AbstractContextManager[None]:
+        return engine.reading((f"{self.path}/data",), key="")
+
+
+def open_published(
+    path: str, hierarchies: Mapping[str, str] | None, open_engine: OpenEngine
+) -> PublishedRelease:
+    """Open a release from its files.
+
+    Parameters
+    ----------
+    path : str
+        Its directory.
+    hierarchies : mapping of str to str or None
+        Files of hierarchies, by attribute.
+    open_engine : callable
+
+    Raises
+    ------
+    ConfigurationError
+        If a hierarchy cannot be read, or is of no quasi-identifier with one.
+    DataError
+        If there is no complete release.
+    GuaranteeError
+        If its manifest is damaged.
+    """
+    place = path.rstrip("/")
+    with open_engine() as engine:
+        manifest = read_manifest(engine.files, place)
+        keys = {name: f"hierarchies.{name}" for name in hierarchies or {}}
+        files = read_hierarchy_files(engine.files, hierarchies or {}, keys=keys)
+    leaves = {name: leaves_by_label(one) for name, one in files.items()}
+    return PublishedRelease(place, manifest, leaves, open_engine)
+
+
+def _require(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"{name} is not installed; install it (pip install {name}), or use to_arrow()"
+        ) from error
+
+
+def _require_groups(group: ReadAttribute, token: Token) -> None:
+    """Check that an attribute has values to count by.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if group.published is not None and (not group.is_category or group.is_opaque):
+        raise asking_error(
+            token.place,
+            f"by {group.name!r}, which is generalized to ranges or groups",
+            "a category, or a column that is published as it is; ask for one range at a time",
+        )

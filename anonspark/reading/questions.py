@@ -1,0 +1,315 @@
+"""Questions as text: ``age between 30 and 40 and sex = 'f' by diagnosis``, parsed.
+
+The words are those of SQL::
+
+    question    = [ any ] [ "by" column ]
+    any         = all { "or" all }
+    all         = one { "and" one }
+    one         = "not" one | "(" any ")" | column test
+    test        = ( "=" | "!=" | "<" | "<=" | ">" | ">=" ) literal
+                | [ "not" ] "between" literal "and" literal
+                | [ "not" ] "in" "(" literal { "," literal } ")"
+                | "is" [ "not" ] ( "null" | "missing" )
+    literal     = number | 'text' | date | "true" | "false"
+    column      = word | "any name in double quotes"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from anonspark.errors import ConfigurationError
+
+Operator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+_MOST_CHARACTERS = 10_000
+_DEEPEST = 100
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<date>\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?(?![\w.]))
+    | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?(?![\w.]))
+    | (?P<text>'(?:[^']|'')*')
+    | (?P<quoted>"(?:[^"]|"")+"|`(?:[^`]|``)+`)
+    | (?P<word>[^\W\d][\w.]*)
+    | (?P<sign><=|>=|<>|!=|==|[=<>(),])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = ("and", "or", "not", "between", "in", "is", "null", "missing", "by", "true", "false")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a question.
+
+    Parameters
+    ----------
+    kind : str
+        ``number``, ``date``, ``text``, ``column``, ``sign``, ``end``, or the word itself.
+    text : str
+        Without quotes.
+    place : int
+        Of its first character in the question, from 1.
+    """
+
+    kind: str
+    text: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``age >= 30``."""
+
+    column: Token
+    operator: Operator
+    value: Token
+
+
+@dataclass(frozen=True)
+class Among:
+    """``sex in ('f', 'm')``."""
+
+    column: Token
+    values: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class IsMissing:
+    """``sex is null``."""
+
+    column: Token
+
+
+@dataclass(frozen=True)
+class Not:
+    """``not`` a condition."""
+
+    part: Condition
+
+
+@dataclass(frozen=True)
+class All:
+    """Conditions with ``and`` between; none is true."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Any:
+    """Conditions with ``or`` between; none is false."""
+
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = Comparison | Among | IsMissing | Not | All | Any
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Parameters
+    ----------
+    condition : Condition
+    by : Token or None
+        The column of whose values each is counted by itself.
+    """
+
+    condition: Condition
+    by: Token | None
+
+
+def parse_question(text: str) -> Question:
+    """Parse a question.
+
+    Parameters
+    ----------
+    text : str
+        An empty one asks for all records.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is none: what was found where, and what was expected.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise ConfigurationError(
+            f"query: found {len(text):,} characters; expected at most {_MOST_CHARACTERS:,}"
+        )
+    return _Parser(text).question()
+
+
+def asking_error(place: int, found: str, expected: str) -> ConfigurationError:
+    """Return the error that a question is wrong at a character."""
+    return ConfigurationError(f"query: character {place}: found {found}; expected {expected}")
+
+
+def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
+    """Parse texts such as ``country=countries.csv``, the files of hierarchies.
+
+    Raises
+    ------
+    ConfigurationError
+        If one is none.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        column, sign, path = text.partition("=")
+        if not (column and sign and path):
+            raise ConfigurationError("--hierarchy: expected COLUMN=PATH, as country=countries.csv")
+        found[column] = path
+    return found
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        match = _TOKEN.match(text, place)
+        if match is None:
+            start = place + len(text[place:]) - len(text[place:].lstrip())
+            if text[start] in "'\"`":
+                raise asking_error(start + 1, "a quote", "another one that closes it")
+            raise asking_error(start + 1, f"{text[start]!r}", "a column, a value or a sign")
+        kind = str(match.lastgroup)
+        found = match[kind]
+        start, place = match.start(kind) + 1, match.end()
+        if kind in ("text", "quoted"):
+            quote = found[0]
+            own = found[1:-1].replace(quote * 2, quote)
+            yield Token("text" if kind == "text" else "column", own, start)
+        elif kind == "word":
+            lower = found.lower()
+            yield Token(lower if lower in _WORDS else "column", found, start)
+        else:
+            sign = {"<>": "!=", "==": "="}.get(found, found)
+            yield Token(kind, sign, start)
+    yield Token("end", "", end + 1)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.at]
+
+    def take(self) -> Token:
+        token = self.next
+        self.at += 1
+        return token
+
+    def takes(self, *kinds: str) -> bool:
+        if self.next.kind in kinds:
+            self.at += 1
+            return True
+        return False
+
+    def is_sign(self, *signs: str) -> bool:
+        return self.next.kind == "sign" and self.next.text in signs
+
+    def expect_sign(self, sign: str) -> None:
+        if not self.is_sign(sign):
+            self.fail(f"{sign!r}")
+        self.take()
+
+    def fail(self, expected: str) -> None:
+        token = self.next
+        match token.kind:
+            case "end":
+                found = "the end"
+            case "text" | "number" | "date":
+                found = f"a {token.kind}"
+            case _:
+                found = repr(token.text)
+        raise asking_error(token.place, found, expected)
+
+    def question(self) -> Question:
+        condition: Condition = All(())
+        if self.next.kind not in ("by", "end"):
+            condition = self.any()
+        by = None
+        if self.takes("by"):
+            by = self.column()
+        if self.next.kind != "end":
+            self.fail("the end" if by else "and, or, by, or the end")
+        return Question(condition, by)
+
+    def column(self) -> Token:
+        if self.next.kind != "column":
+            self.fail("the name of a column (in double quotes if it is a word of the query)")
+        return self.take()
+
+    def any(self) -> Condition:
+        return self.joined("or", self.all, Any)
+
+    def all(self) -> Condition:
+        return self.joined("and", self.one, All)
+
+    def joined(
+        self, word: str, part: Callable[[], Condition], kind: type[All] | type[Any]
+    ) -> Condition:
+        parts = [part()]
+        while self.takes(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+    def one(self) -> Condition:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"at most {_DEEPEST} conditions inside one another")
+        try:
+            if self.takes("not"):
+                return Not(self.one())
+            if self.is_sign("("):
+                self.take()
+                inner = self.any()
+                self.expect_sign(")")
+                return inner
+            return self.test(self.column())
+        finally:
+            self.depth -= 1
+
+    def test(self, column: Token) -> Condition:
+        if self.takes("is"):
+            negated = self.takes("not")
+            if not self.takes("null", "missing"):
+                self.fail("null")
+            return _negated(IsMissing(column), negated=negated)
+        if self.is_sign("=", "!=", "<", "<=", ">", ">="):
+            operator: Operator = self.take().text  # type: ignore[assignment]
+            return Comparison(column, operator, self.literal())
+        negated = self.takes("not")
+        if self.takes("between"):
+            low = self.literal()
+            if not self.takes("and"):
+                self.fail("and, with the upper end")
+            high = self.literal()
+            both = All((Comparison(column, ">=", low), Comparison(column, "<=", high)))
+            return _negated(both, negated=negated)
+        if self.takes("in"):
+            self.expect_sign("(")
+            values = [self.literal()]
+            while self.is_sign(","):
+                self.take()
+                values.append(self.literal())
+            self.expect_sign(")")
+            return _negated(Among(column, tuple(values)), negated=negated)
+        self.fail("between or in" if negated else "=, !=, <, <=, >, >=, between, in or is null")
+        raise AssertionError("fail raises")
+
+    def literal(self) -> Token:
+        if self.next.kind not in ("number", "text", "date", "true", "false"):
+            self.fail("a number, a date, true, false, or a text in single quotes")
+        return self.take()
+
+
+def _negated(condition: Condition, *, negated: bool) -> Condition:
+    return Not(condition) if negated else condition

@@ -1,0 +1,392 @@
+"""Published records as regions of one attribute: what may lie in a set, and how much of it does.
+
+Whether a value may lie in a set is judged exactly, by the values that labels tell. Shares spread a
+region evenly over what it covers, as :mod:`anonspark.utility.workload` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.core.queries import Domain
+from anonspark.core.spreads import Runs, Spread, spread_out
+from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.sets import CategorySet, Cut, ValueSet, may_have
+from anonspark.release.regions import (
+    CategoryRegion,
+    Interval,
+    OrderedRegion,
+    PublishedAttribute,
+    read_label,
+    read_regions,
+)
+from anonspark.utility.axes import Axis
+from anonspark.utility.values import Scale
+
+Figures = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+Region: TypeAlias = OrderedRegion | CategoryRegion
+
+_CODE_DIGITS = 10
+"""Values that a masked place of a code is taken to have, where all that are seen are digits."""
+_CODE_SIGNS = 36
+"""The same where letters are seen, too."""
+
+_OF_UNKNOWN = 0.5
+"""Share of an attribute of which nothing but ``*`` is published."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """What some rows leave possible of an attribute.
+
+    Parameters
+    ----------
+    attribute : ReadAttribute
+    regions : sequence of OrderedRegion or of CategoryRegion
+        The different ones.
+    numbers : int64 ndarray of shape (rows,)
+        The region of each row.
+    taken_for : sequence of OrderedRegion or None
+        What shares are made of, where that is less than what is possible: of means.
+    values : sequence
+        Where each region is one value that was published as it is, these.
+    """
+
+    attribute: ReadAttribute
+    regions: Sequence[Region]
+    numbers: Integers
+    taken_for: Sequence[OrderedRegion] | None = None
+    values: Sequence[Any] = ()
+
+    def may_have(self, wanted: ValueSet) -> Flags:
+        """Return for each row whether its value may be in a set; bool ndarray of shape (rows,)."""
+        whole = self.attribute.whole
+        own = self._opaque(wanted) if self.attribute.is_opaque else None
+        if own is None:
+            own = [may_have(region, wanted, whole=whole) for region in self.regions]
+        return np.array(own, bool)[self.numbers]
+
+    def _opaque(self, wanted: ValueSet) -> list[bool]:
+        """Labels of unknown groups: each may hold any value, but not others than its own."""
+        if not isinstance(wanted, CategorySet):
+            raise TypeError("a hierarchy of an ordered attribute")
+        return [
+            (region.missing and wanted.missing)
+            or not isinstance(region, CategoryRegion)
+            or (region.values is None and (wanted.others or bool(wanted.values)))
+            or any(
+                value not in wanted.values if wanted.others else bool(wanted.values)
+                for value in region.values or ()
+            )
+            for region in self.regions
+        ]
+
+    def shares(self, wanted: ValueSet) -> Figures:
+        """Return for each row how much of its region is in a set; float64 ndarray, 0 to 1."""
+        if self.attribute.published is None:
+            return self.may_have(wanted).astype(np.float64)
+        if self.attribute.is_opaque:
+            own = np.array([_labelled(region, wanted) for region in self.regions])
+            return own[self.numbers]
+        spread = self._spread
+        shares = spread.missing.copy() if wanted.missing else np.zeros(len(self.regions))
+        low, high = self._ranges(wanted)
+        if len(low):
+            shares += spread.shares(low, high).sum(axis=1)
+        if self._is_unknown.any():
+            present = replace(wanted, missing=False)
+            part = 0.0 if present.is_empty else _OF_UNKNOWN
+            whole = present == self.attribute.present()
+            shares[self._is_unknown] = 1.0 if whole else part
+        return np.clip(shares, 0.0, 1.0)[self.numbers]
+
+    def _ranges(self, wanted: ValueSet) -> tuple[Figures, Figures]:
+        """Return a set as ranges of positions, both ends included."""
+        if isinstance(wanted, CategorySet):
+            named = [place for place, text in enumerate(self._axis.texts) if wanted.has(text)]
+            places = np.array(named, np.float64)
+            return places, places
+        pairs = zip(wanted.cuts[::2], wanted.cuts[1::2], strict=True)
+        if self.attribute.is_code:
+            ends = [self._codes.ends(low, high) for low, high in pairs]
+        else:
+            ends = [_closed(low, high, whole=self._axis.whole) for low, high in pairs]
+        kept = [(low, high) for low, high in ends if low <= high]
+        return (
+            np.array([low for low, _ in kept], np.float64),
+            np.array([high for _, high in kept], np.float64),
+        )
+
+    @cached_property
+    def _spread(self) -> Spread:
+        regions = self.regions if self.taken_for is None else self.taken_for
+        if self.attribute.is_code:
+            return spread_out([self._codes.runs(region) for region in regions], whole=True)
+        return spread_out([self._axis.runs(region) for region in regions], whole=self._axis.whole)
+
+    @cached_property
+    def _is_unknown(self) -> Flags:
+        """Which regions are all values, where nothing is known of any."""
+        if self.attribute.is_code or len(self._axis.domain.values):
+            return np.zeros(len(self.regions), bool)
+        published = self.attribute.published
+        if published is not None and published.ends is not None:
+            return np.zeros(len(self.regions), bool)
+        return np.array([_is_everything(region) for region in self.regions], bool)
+
+    @cached_property
+    def _codes(self) -> _Codes:
+        return _Codes.of([one for one in self.regions if isinstance(one, OrderedRegion)])
+
+    @cached_property
+    def _axis(self) -> Axis:
+        attribute, published = self.attribute, self.attribute.published
+        texts: tuple[str, ...] = ()
+        ends: list[float] = []
+        scale: Scale = "text"
+        whole = True
+        if attribute.is_category:
+            named = {
+                value.strip(" ")
+                for region in self.regions
+                if isinstance(region, CategoryRegion)
+                for value in region.values or ()
+            }
+            named.update(
+                leaf.strip(" ") for own in (attribute.leaves or {}).values() for leaf in own
+            )
+            texts = tuple(sorted(named))
+            ends = [0.0, float(len(texts) - 1)] if texts else []
+        else:
+            scale = "number"
+            if attribute.kind == "date" or attribute.kind == "timestamp":
+                scale = attribute.kind
+            intervals = [
+                interval
+                for region in (*self.regions, *(self.taken_for or ()))
+                if isinstance(region, OrderedRegion)
+                for interval in region.intervals or ()
+            ]
+            values = [float(end) for one in intervals for end in (one.low, one.high)]
+            ends = [min(values), max(values)] if values else []
+            # Of numbers whose type is not told: as all that are seen.
+            rule = None if published is None else published.rule
+            whole = attribute.whole or (
+                rule == "intervals" and all(value.is_integer() for value in values)
+            )
+        if attribute.hides_regions:
+            # A mean of whole numbers is none.
+            whole = False
+        domain = Domain(np.array(ends), np.ones(len(ends)), evenly=True)
+        return Axis(
+            name=attribute.name,
+            scale=scale,
+            published=published,
+            leaves=attribute.leaves,
+            whole=whole,
+            texts=texts,
+            domain=domain,
+            frequent=np.empty(0),
+            missing=0,
+        )
+
+
+def _is_everything(region: Region) -> bool:
+    if isinstance(region, OrderedRegion):
+        return region.intervals is None
+    return region.values is None
+
+
+def _labelled(region: Region, wanted: ValueSet) -> float:
+    """Return 1 for labels that are asked for by their name."""
+    if not isinstance(region, CategoryRegion) or not isinstance(wanted, CategorySet):
+        raise TypeError("a hierarchy of an ordered attribute")
+    if not region.values:
+        return float(wanted.missing)
+    return float(all(wanted.has(value) for value in region.values))
+
+
+def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
+    """Return first and last position between two cuts, crossed where there is none."""
+    (first, behind_first), (last, behind_last) = low, high
+    if whole:
+        start = first if _infinite(first) else math.floor(first) + 1 if behind_first else (
+            math.ceil(first)
+        )  # fmt: skip
+        stop = last if _infinite(last) else math.floor(last) if behind_last else (
+            math.ceil(last) - 1
+        )  # fmt: skip
+        return float(start), float(stop)
+    start, stop = float(first), float(last)
+    if behind_first:
+        start = math.nextafter(start, math.inf)
+    if not behind_last:
+        stop = math.nextafter(stop, -math.inf) if math.isfinite(stop) else stop
+    return start, stop
+
+
+def _infinite(value: object) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """Codes as numbers, so that how many a mask covers can be told.
+
+    Parameters
+    ----------
+    base : int
+        Signs that a masked place may have.
+    lengths : tuple of int
+        Of the codes that are seen.
+    """
+
+    base: int
+    lengths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, regions: Sequence[OrderedRegion]) -> _Codes:
+        keys = {str(one.low) for region in regions for one in region.intervals or ()}
+        digits = all(key[6:].isdecimal() or not key[6:] for key in keys)
+        lengths = {int(key[:6]) for key in keys}
+        return cls(_CODE_DIGITS if digits else _CODE_SIGNS, tuple(sorted(lengths)) or (1,))
+
+    def ends(self, low: Cut, high: Cut) -> tuple[float, float]:
+        """Return the first and last number of the codes between two cuts."""
+        start = self._number(str(low[0]), last=False) + low[1] if low[0] else -math.inf
+        if str(high[0]).startswith("\U0010ffff"):
+            return start, math.inf
+        return start, self._number(str(high[0]), last=bool(high[1])) - 1 + high[1]
+
+    def runs(self, region: Region) -> Runs:
+        if not isinstance(region, OrderedRegion):
+            raise TypeError("codes are ordered")
+        if region.intervals is None:
+            first = self._number(f"{self.lengths[0]:06d}", last=False)
+            last = self._number(
+                f"{self.lengths[-1]:06d}" + "\U0010ffff" * self.lengths[-1], last=True
+            )
+            return Runs(((first, last),), region.missing)
+        ends = tuple(
+            (self._number(str(one.low), last=False), self._number(str(one.high), last=True))
+            for one in region.intervals
+        )
+        return Runs(ends, region.missing)
+
+    def _number(self, key: str, *, last: bool) -> float:
+        length, signs = int(key[:6]), key[6:]
+        number = 0
+        for place in range(length):
+            number *= self.base
+            if place < len(signs):
+                number += self._value(signs[place])
+            elif last:
+                number += self.base - 1
+        # Behind all shorter codes.
+        return float(number + sum(self.base**shorter for shorter in range(length)))
+
+    def _value(self, sign: str) -> int:
+        if sign == "\U0010ffff":
+            return self.base - 1
+        return min(int(sign, 36) if sign.isascii() and sign.isalnum() else 0, self.base - 1)
+
+
+def regions_of(attribute: ReadAttribute, columns: Sequence[pa.Array]) -> Regions:
+    """Read the columns of an attribute.
+
+    Parameters
+    ----------
+    attribute : ReadAttribute
+    columns : sequence of pyarrow.Array
+        ``attribute.columns``, one row a class or record.
+
+    Raises
+    ------
+    DataError
+        If labels cannot be read.
+    """
+    published = attribute.published
+    if published is None:
+        return _values(attribute, columns[0])
+    if attribute.hides_regions:
+        return _means(attribute, published, columns)
+    if attribute.is_opaque:
+        return _labels(attribute, columns[0])
+    regions, numbers = read_regions(columns, published, attribute.leaves)
+    return Regions(attribute, regions, numbers)
+
+
+def _encoded(column: pa.Array) -> tuple[pa.Array, Integers]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _values(attribute: ReadAttribute, column: pa.Array) -> Regions:
+    """Read a column that is published as it is: each row leaves one value possible."""
+    values, numbers = _encoded(column)
+    plain = values.to_pylist()
+    if attribute.is_category:
+        texts = values.cast(pa.string()).to_pylist()
+        regions: list[Region] = [
+            CategoryRegion((), True) if text is None else CategoryRegion((text,), False)
+            for text in texts
+        ]
+        return Regions(attribute, regions, numbers, values=plain)
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    points = [_point(value) for value in values.to_pylist()]
+    return Regions(attribute, points, numbers, values=plain)
+
+
+def _point(value: object, *, missing: bool = False) -> OrderedRegion:
+    if value is None:
+        return OrderedRegion((), True)
+    number: int | float = value  # type: ignore[assignment]
+    # As databases order them: behind all numbers.
+    if isinstance(number, float) and math.isnan(number):
+        number = math.inf
+    return OrderedRegion((Interval(number, number),), missing)
+
+
+def _means(
+    attribute: ReadAttribute, published: PublishedAttribute, columns: Sequence[pa.Array]
+) -> Regions:
+    """Read means: all values are possible, and the mean is taken for each."""
+    means, own = read_regions(columns[:1], replace(published, style="interval"))
+    with_missing = np.zeros(len(own), bool)
+    if len(columns) > 1:
+        with_missing = columns[1].fill_null(True).to_numpy(zero_copy_only=False).astype(bool)
+    pairs, numbers = np.unique(own * 2 + with_missing, return_inverse=True)
+    taken, regions = [], []
+    for pair in pairs.tolist():
+        mean = means[pair // 2]
+        if not isinstance(mean, OrderedRegion):
+            raise TypeError("means are ordered")
+        taken.append(OrderedRegion(mean.intervals, mean.missing))
+        possible = None if mean.intervals else ()
+        regions.append(OrderedRegion(possible, bool(pair % 2) or mean.missing))
+    return Regions(attribute, regions, numbers.reshape(-1).astype(np.int64), taken)
+
+
+def _labels(attribute: ReadAttribute, column: pa.Array) -> Regions:
+    """Read labels of a hierarchy that is not at hand: each is the name of a group or value."""
+    published = attribute.published
+    if published is None:
+        raise TypeError("published as it is")
+    labels, numbers = _encoded(column)
+    # With a hierarchy of nothing a label is read as the name that it is.
+    regions = [read_label(label, published, {}) for label in labels.to_pylist()]
+    return Regions(attribute, regions, numbers)

@@ -1,0 +1,143 @@
+"""Typed columns beside the labels of a release: ends, middle, sets, and whether values are missing.
+
+:mod:`anonspark.layers.publish.companions.views` makes the same columns in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.shares import Regions, regions_of
+from anonspark.release.regions import CategoryRegion, Interval, OrderedRegion
+from anonspark.release.typed_names import typed_names
+
+
+def with_typed_columns(
+    table: pa.Table, attributes: Mapping[str, ReadAttribute], *, may_miss: bool
+) -> pa.Table:
+    """Return published records with typed columns behind the labels of each quasi-identifier.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All published columns.
+    attributes : mapping of str to ReadAttribute
+    may_miss : bool
+        Whether quasi-identifiers may be missing.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``<name>_min``, ``<name>_max`` and ``<name>_mid`` of numbers, dates and times, with
+        ``<name>_max_included`` where intervals are half-open, ``<name>_set`` of categories and
+        ``<name>_missing``; those that are published already are not made again. Null where
+        nothing is known, as of suppressed records.
+    """
+    added: dict[str, list[tuple[str, pa.Array]]] = {}
+    for one in attributes.values():
+        if one.published is not None:
+            columns = [table.column(name).combine_chunks() for name in one.columns]
+            made = _typed(one, columns, table.column_names, may_miss=may_miss)
+            added[one.columns[-1]] = list(made.items())
+    names: list[str] = []
+    arrays: list[Any] = []
+    for name in table.column_names:
+        names.append(name)
+        arrays.append(table.column(name))
+        for new, column in added.get(name, ()):
+            names.append(new)
+            arrays.append(column)
+    return pa.table(arrays, names=names)
+
+
+def _typed(
+    attribute: ReadAttribute,
+    columns: Sequence[pa.Array],
+    taken: Collection[str],
+    *,
+    may_miss: bool,
+) -> dict[str, pa.Array]:
+    published = attribute.published
+    if published is None:
+        return {}
+    wanted = typed_names(published, taken, is_opaque=attribute.is_opaque, may_miss=may_miss)
+    if not wanted:
+        return {}
+    made: dict[str, pa.Array] = {}
+    if published.style == "mean" and attribute.hides_regions:
+        return {wanted["mid"]: columns[0]}
+    if "mid" in wanted and "min" not in wanted:
+        low, high = columns[0], columns[1]
+        return {wanted["mid"]: _middle(low, high)}
+    regions = regions_of(attribute, columns)
+    if "set" in wanted:
+        return {wanted["set"]: _sets(regions)}
+    raw = attribute.raw_type
+    ends = [_ends(region) for region in regions.regions]
+    numbers = pa.array(regions.numbers)
+    low = _as(raw, [one[0] for one in ends])
+    high = _as(raw, [one[1] for one in ends])
+    made[wanted["min"]], made[wanted["max"]] = low.take(numbers), high.take(numbers)
+    if "max_included" in wanted:
+        included = pa.array([one[2] for one in ends], pa.bool_())
+        made[wanted["max_included"]] = included.take(numbers)
+    made[wanted["mid"]] = _middle(low, high).take(numbers)
+    if "missing" in wanted:
+        own = pa.array([region.missing for region in regions.regions], pa.bool_())
+        made[wanted["missing"]] = own.take(numbers)
+    return made
+
+
+def _ends(region: object) -> tuple[Any, Any, bool | None]:
+    """Return smallest and largest value, and whether the largest is one of its values."""
+    if not isinstance(region, OrderedRegion) or not region.intervals:
+        return None, None, None
+    last: Interval = max(region.intervals, key=lambda one: (one.high, one.high_included))
+    return min(one.low for one in region.intervals), last.high, last.high_included
+
+
+def _as(arrow_type: pa.DataType | None, values: Sequence[Any]) -> pa.Array:
+    """Return values as an array: days and microseconds as dates and times."""
+    if arrow_type is None:
+        raise TypeError("a category has no ends")
+    if pa.types.is_date(arrow_type):
+        return pa.array(values, pa.int32()).cast(pa.date32()).cast(arrow_type)
+    if pa.types.is_timestamp(arrow_type):
+        return pa.array(values, pa.int64()).cast(arrow_type)
+    if pa.types.is_decimal(arrow_type):
+        return pa.array([None if one is None else Decimal(one) for one in values], arrow_type)
+    if pa.types.is_floating(arrow_type):
+        return pa.array([None if one is None else float(one) for one in values], arrow_type)
+    return pa.array(values, arrow_type)
+
+
+def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
+    """Return the middle: of dates and times rounded down, of numbers a float64."""
+    if pa.types.is_date(low.type) or pa.types.is_timestamp(low.type):
+        number = pa.int32() if pa.types.is_date32(low.type) else pa.int64()
+        first, last = (one.cast(number).cast(pa.int64()) for one in (low, high))
+        pairs = zip(first.to_pylist(), last.to_pylist(), strict=True)
+        middle = [
+            None if one is None or other is None else (one + other) // 2 for one, other in pairs
+        ]
+        return pa.array(middle, pa.int64()).cast(number).cast(low.type)
+    first, last = (one.cast(pa.float64()).to_numpy(zero_copy_only=False) for one in (low, high))
+    middle = pa.array(first / 2 + last / 2, pa.float64())
+    return pc.if_else(pc.is_null(low), pa.scalar(None, pa.float64()), middle)
+
+
+def _sets(regions: Regions) -> pa.Array:
+    """Return sets as lists of texts, with null for missing; null for all values."""
+    members: list[list[str | None] | None] = []
+    for region in regions.regions:
+        if not isinstance(region, CategoryRegion) or region.values is None:
+            members.append(None)
+        else:
+            members.append([*region.values, *([None] if region.missing else [])])
+    return pa.array(members, pa.list_(pa.string())).take(pa.array(regions.numbers))

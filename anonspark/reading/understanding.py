@@ -1,0 +1,112 @@
+"""Conditions as they were written become sets of values of a release's attributes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from anonspark.errors import ConfigurationError
+from anonspark.reading.attributes import ReadAttribute
+from anonspark.reading.conditions import NEVER, Formula, Has, every, some
+from anonspark.reading.questions import (
+    All,
+    Among,
+    Comparison,
+    Condition,
+    IsMissing,
+    Not,
+    Token,
+    asking_error,
+)
+from anonspark.reading.questions import Any as AnyOf
+from anonspark.reading.sets import ValueSet, combined, either, first_only
+
+
+def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) -> Formula:
+    """Return a condition as sets of values.
+
+    Parameters
+    ----------
+    condition : Condition
+    attributes : mapping of str to ReadAttribute
+        Of the release.
+
+    Returns
+    -------
+    Formula
+        As in SQL a missing value meets no comparison, and no negated one.
+
+    Raises
+    ------
+    ConfigurationError
+        If a column is none of these, or has no such values.
+    """
+    formula = _formula(condition, attributes, negated=False)
+    for name, times in Counter(_columns(condition)).items():
+        if times > 1 and name in attributes and attributes[name].is_opaque:
+            raise ConfigurationError(
+                f"query: found {name!r} in {times} conditions, but its labels are those of a "
+                "hierarchy that the release does not hold, so that they cannot be combined; give "
+                "the file of the hierarchy, or ask with one in (...)"
+            )
+    return formula
+
+
+def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> ReadAttribute:
+    """Return the attribute that a question names.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    found = attributes.get(column.text)
+    if found is None:
+        names = ", ".join(map(repr, attributes))
+        raise asking_error(
+            column.place, f"{column.text!r}", f"a column of the release: {names or 'it has none'}"
+        )
+    return found
+
+
+def _columns(condition: Condition) -> list[str]:
+    match condition:
+        case Not():
+            return _columns(condition.part)
+        case All() | AnyOf():
+            return [name for part in condition.parts for name in _columns(part)]
+        case _:
+            return [condition.column.text]
+
+
+def _formula(
+    condition: Condition, attributes: Mapping[str, ReadAttribute], *, negated: bool
+) -> Formula:
+    match condition:
+        case Not():
+            return _formula(condition.part, attributes, negated=not negated)
+        case All() | AnyOf():
+            parts = [_formula(part, attributes, negated=negated) for part in condition.parts]
+            return every(parts) if isinstance(condition, All) != negated else some(parts)
+        case IsMissing():
+            own = attribute_of(condition.column, attributes)
+            return _has(own, own.present() if negated else own.missing())
+        case Comparison():
+            own = attribute_of(condition.column, attributes)
+            values = own.compared(condition.operator, condition.value)
+            unequal = condition.operator == "!="
+            return _has(own, _other_values(own, values) if unequal != negated else values)
+        case Among():
+            own = attribute_of(condition.column, attributes)
+            values = own.compared("=", condition.values[0])
+            for token in condition.values[1:]:
+                values = combined(values, own.compared("=", token), either)
+            return _has(own, _other_values(own, values) if negated else values)
+
+
+def _other_values(attribute: ReadAttribute, values: ValueSet) -> ValueSet:
+    return combined(attribute.present(), values, first_only)
+
+
+def _has(attribute: ReadAttribute, values: ValueSet) -> Formula:
+    return NEVER if values.is_empty else Has(attribute.name, values)
