@@ -23,6 +23,7 @@ from anonspark.cli.commands.generate import generate
 from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.plan import plan
 from anonspark.cli.commands.query import query
+from anonspark.cli.commands.profile import profile
 from anonspark.cli.commands.report import report_release
 from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema
@@ -45,6 +46,7 @@ application = typer.Typer(
 
 # In the order of the help.
 _COMMANDS: dict[str, Callable[..., None]] = {
+    "profile": profile,
     "run": run,
     "check": check,
     "plan": plan,

@@ -1,0 +1,139 @@
+"""What the name of a column says of its values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Suggested = Literal["identifier", "quasi_identifier", "sensitive"]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a column's name says.
+
+    Parameters
+    ----------
+    kind : str
+        What its values are, as users call it.
+    role : str
+        That columns of this kind have as a rule.
+    word : str
+        The word in the name that says so.
+    rank : int
+        Place among all meanings; what is known of people most often comes first.
+    """
+
+    kind: str
+    role: Suggested
+    word: str
+    rank: int
+
+
+# Words of English, German, French, Spanish, Italian and Turkish. Those of up to three letters have
+# to stand for themselves, others may be the beginning of a longer word. The first that fits counts.
+_WORDS: tuple[tuple[str, Suggested, str], ...] = (
+    ("e-mail address", "identifier", "email mail eposta"),
+    ("phone number", "identifier", "phone telephone telefon tel mobile cellphone fax handy"),
+    ("IBAN", "identifier", "iban"),
+    ("payment card", "identifier", "creditcard cardnumber cardno pan"),
+    ("identity number", "identifier", "ssn nhs nino passport passeport pasaporte ausweis socialsec "
+     "sozialvers steuernummer taxid dni nif nie pesel bsn cpf tckn kimlik aadhaar mrn insuranceno "
+     "versichertennummer licenseno licence licenseplate numberplate kennzeichen"),
+    ("street address", "identifier", "address adress adresse street strasse straße direccion "
+     "indirizzo calle housenumber hausnummer"),
+    ("network address", "identifier", "ip ipaddress macaddress imei deviceid"),
+    ("name of a person", "identifier", "fullname firstname lastname surname forename givenname "
+     "familyname middlename nachname vorname familienname prenom nombre apellido cognome soyad "
+     "username nickname"),
+    ("coordinates", "identifier", "latitude longitude lat lon lng coordinates gps"),
+    ("date of birth", "quasi_identifier", "birth dob born geburt naissance nacimiento nascita "
+     "dogum"),
+    ("age", "quasi_identifier", "age alter edad eta yas agegroup agerange ageyears"),
+    ("sex", "quasi_identifier", "sex gender geschlecht sexe sexo sesso cinsiyet"),
+    ("postal code", "quasi_identifier", "zip postal postcode postleit plz codigopostal "
+     "postakodu"),
+    ("diagnosis", "sensitive", "diag diagnos disease illness icd condition symptom krankheit "
+     "maladie enfermedad hastalik comorbid injury verletzung cause treatment therap medication "
+     "drug prescription procedure hiv cancer tumor tumour outcome mortality labresult"),
+    ("income", "sensitive", "income salar wage gehalt einkommen lohn revenu sueldo ingreso maas "
+     "gelir debt loan balance creditscore rating"),
+    ("race", "quasi_identifier", "race ethnic hispanic ethnie raza rasse"),
+    ("city", "quasi_identifier", "city town village municipal gemeinde stadt wohnort ville commune "
+     "ciudad comune sehir ort place residence"),
+    ("region", "quasi_identifier", "county state region province provinz district landkreis canton "
+     "kanton bundesland departement il ilce"),
+    ("country", "quasi_identifier", "country nation citizen nativecountry pays pais paese "
+     "ulke staat"),
+    ("education", "quasi_identifier", "education degree school bildung schule abschluss diplome "
+     "educacion egitim"),
+    ("occupation", "quasi_identifier", "occupation job profession beruf metier ocupacion meslek "
+     "position"),
+    ("marital status", "quasi_identifier", "marital civilstatus familienstand married "
+     "estadocivil medeni"),
+    ("language", "quasi_identifier", "language sprache langue idioma lingua dil"),
+    ("employer", "quasi_identifier", "employer workclass industry arbeitgeber branche"),
+    ("household", "quasi_identifier", "relationship household children haushalt kinder"),
+    ("death", "quasi_identifier", "death died deceased todes sterbe"),
+    ("religion", "sensitive", "religio faith konfession"),
+    ("sexual orientation", "sensitive", "orientation sexuality"),
+    ("political opinion", "sensitive", "politic party vote partei"),
+    ("criminal record", "sensitive", "crime criminal offence offense convict arrest"),
+    ("free text", "identifier", "comment remark note notes freetext bemerkung kommentar message"),
+    ("target", "sensitive", "class label target readmit churn default fraud score grade"),
+)  # fmt: skip
+
+_PARTS = re.compile(r"[A-Z]?[a-zß-öø-ÿ]+|[A-Z]+(?![a-z])|[^\W\d_]+")
+_KEY_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "nbr", "nr", "no", "num", "number",
+              "code", "identifier", "kennung", "nummer", "numero", "hash", "token", "account",
+              "konto"}  # fmt: skip
+_NAMES = {"name", "names", "nom", "isim", "nome"}
+# A number of diagnoses is no diagnosis.
+_COUNTED = {"num", "number", "n", "count", "total", "time", "days", "sum", "avg", "mean"}
+_LONGEST_EXACT = 3
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a column's name, in small letters: of ``birthDate_2`` birth and date."""
+    return [part.lower() for part in _PARTS.findall(name)]
+
+
+def meaning_of(name: str) -> Meaning | None:
+    """Return what the name of a column says of its values; None where it says nothing."""
+    words = words_of(name)
+    if words and words[0] in _COUNTED:
+        return None
+    # Of capital-gain and of birthDate the whole is looked up, too.
+    joined = ["".join(words[at : at + 2]) for at in range(len(words) - 1)]
+    for rank, (kind, role, known) in enumerate(_WORDS):
+        for word in known.split():
+            if any(_says(own, word) for own in (*words, *joined)):
+                return Meaning(kind, role, word, rank)
+    if words and words[-1] in _NAMES and _is_of_person(words):
+        return Meaning("name of a person", "identifier", words[-1], len(_WORDS))
+    return None
+
+
+def _says(own: str, word: str) -> bool:
+    """Return whether a word says another one: is it, or, if that is long enough, begins with it."""
+    if own == word:
+        return True
+    # Coded columns of censuses begin with an i: isex, iage.
+    if own.startswith("i") and own[1:] == word:
+        return True
+    if len(word) <= _LONGEST_EXACT:
+        return False
+    return own.startswith(word) or (own.startswith("i") and own[1:].startswith(word))
+
+
+def _is_of_person(words: list[str]) -> bool:
+    others = {"file", "host", "product", "item", "company", "column", "table", "class", "brand",
+              "event", "type", "category", "group", "species", "model", "drug", "test"}  # fmt: skip
+    return not others.intersection(words)
+
+
+def is_key_name(name: str) -> bool:
+    """Return whether a name says that values number something: ends with id, number, code or so."""
+    words = words_of(name)
+    return bool(words) and words[-1] in _KEY_WORDS

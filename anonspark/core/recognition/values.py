@@ -1,0 +1,173 @@
+"""What the values of a column look like, by their form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from anonspark.core.recognition.checksums import NATIONAL_NUMBERS, is_iban, is_payment_card
+
+ENOUGH = 0.8
+"""Share of a column's different values that have to have a form."""
+
+FEWEST = 5
+"""Different values below which nothing is told by them."""
+
+_SEPARATORS = str.maketrans("", "", " -./")
+_E_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]{2,}")
+_UUID = re.compile(r"\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?", re.IGNORECASE)
+_HASH = re.compile(r"(?=.*[a-f])(?=.*[0-9])(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})", re.I)
+_WEB = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+_PART = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_NETWORK = re.compile(
+    rf"(?:{_PART}\.){{3}}{_PART}|(?:[0-9a-f]{{2}}[:-]){{5}}[0-9a-f]{{2}}"
+    r"|(?=.*::|(?:[^:]*:){7})[0-9a-f:]{3,39}",
+    re.IGNORECASE,
+)
+_AMERICAN = re.compile(r"(?!000|666|9)[0-9]{3}-(?!00)[0-9]{2}-(?!0000)[0-9]{4}")
+_PHONE = re.compile(r"(?:\+|00|\(|0)?[0-9][0-9 ()./-]{5,20}[0-9]")
+_DATE = re.compile(r"[0-9]{1,4}[-./ ][0-9]{1,2}[-./ ][0-9]{1,4}(?:[ T].*)?")
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[ T].*)?")
+_STREETS = (
+    r"street|st|road|rd|avenue|ave|av|lane|ln|drive|dr|boulevard|blvd|court|ct|square|"
+    r"gasse|platz|allee|weg|ufer|damm|rue|quai|calle|carrer|plaza|paseo|avenida|via|viale|piazza|"
+    r"corso|rua|sokak|sok|cadde|caddesi|cad|mahallesi|mah"
+)
+_STREET = re.compile(
+    rf"\b(?:{_STREETS})\b|(?:stra(?:ß|ss)e|str\.|weg|platz|gasse|allee|straat|laan)\b", re.I
+)
+_POSTAL_CODE = re.compile(
+    r"[A-Z]{1,2}[0-9][A-Z0-9]? [0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} ?[A-Z]{2}"
+    r"|[0-9]{5}-[0-9]{4}"
+)
+_PLACE = re.compile(r"\(?-?[0-9]{1,2}\.[0-9]{3,}[,; ]+-?[0-9]{1,3}\.[0-9]{3,}\)?")
+_NAME = r"[^\W\d_][\w'\u2019.-]*"
+_PERSON = re.compile(rf"(?:(?:Dr|Prof|Mr|Mrs|Ms|Herr|Frau)\.? )?{_NAME},?(?: {_NAME}){{1,3}}")
+_DISEASE = re.compile(r"[A-TV-Z][0-9][0-9AB](?:\.[0-9A-Z]{1,4})?")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that values have.
+
+    Parameters
+    ----------
+    kind : str
+        What values of this form are, as users call it.
+    share : float
+        Of the different values, those that have it, 0 to 1.
+    """
+
+    kind: str
+    share: float
+
+
+def _is_address(text: str) -> bool:
+    return any(one.isdigit() for one in text) and bool(_STREET.search(text))
+
+
+def _is_person(text: str) -> bool:
+    if not _PERSON.fullmatch(text):
+        return False
+    words = text.replace(",", " ").split()
+    return all(word[0].isupper() or word in ("de", "van", "von", "der", "da") for word in words)
+
+
+def _is_phone(text: str) -> bool:
+    digits = sum(one.isdigit() for one in text)
+    return (
+        7 <= digits <= 15
+        and bool(_PHONE.fullmatch(text.removeprefix("+")))
+        # A number without any sign is any number.
+        and not text.isdigit()
+        and not _DATE.fullmatch(text)
+        and (text[0] in "+(0" or sum(one in " -/." for one in text) >= 2)
+        # A number with a point is none of a telephone.
+        and not re.fullmatch(r"[0-9]+\.[0-9]+", text)
+    )
+
+
+def is_free_text(text: str) -> bool:
+    """Return whether a value is written language: at least five words."""
+    return len(_WORD.findall(text)) >= 5
+
+
+def _bare(test: Callable[[str], bool], text: str) -> bool:
+    return test(text.translate(_SEPARATORS).upper())
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.fullmatch(text) is not None
+
+
+# In the order in which they are asked for: what is more certain comes first.
+_FORMS: dict[str, Callable[[str], bool]] = {
+    "e-mail address": partial(_matches, _E_MAIL),
+    "IBAN": partial(_bare, is_iban),
+    "payment card": partial(_bare, is_payment_card),
+    "UUID": partial(_matches, _UUID),
+    "hash": partial(_matches, _HASH),
+    "web address": partial(_matches, _WEB),
+    "network address": partial(_matches, _NETWORK),
+    **{
+        f"identity number ({country})": partial(_bare, test)
+        for country, test in NATIONAL_NUMBERS.items()
+    },
+    "identity number (United States)": partial(_matches, _AMERICAN),
+    "coordinates": partial(_matches, _PLACE),
+    "postal code": partial(_matches, _POSTAL_CODE),
+    "phone number": _is_phone,
+    "street address": _is_address,
+    "free text": is_free_text,
+    "ICD code": partial(_matches, _DISEASE),
+    "name of a person": _is_person,
+}
+
+KINDS = tuple(_FORMS)
+"""All kinds that are told by values."""
+
+
+def recognize_values(texts: Sequence[str]) -> Form | None:
+    """Tell what most of the values of a column look like.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Different values, as many of them as are to be looked at; in any order.
+
+    Returns
+    -------
+    Form or None
+        The first form of :data:`KINDS` that a share of at least :data:`ENOUGH` has. None of fewer
+        than :data:`FEWEST` values.
+    """
+    values = [text.strip() for text in texts]
+    if len(values) < FEWEST:
+        return None
+    most = (1 - ENOUGH) * len(values)
+    for kind, test in _FORMS.items():
+        others = 0
+        for text in values:
+            others += not test(text)
+            if others > most:
+                break
+        else:
+            return Form(kind, 1 - others / len(values))
+    return None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text reads as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_other_date(text: str) -> bool:
+    """Return whether a text is a day that is not written as 2026-01-31."""
+    return bool(_DATE.fullmatch(text.strip())) and not _ISO_DATE.fullmatch(text.strip())

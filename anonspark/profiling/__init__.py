@@ -1,0 +1,1 @@
+"""Profiles: what a table has that tells people apart, before anything is configured."""

@@ -1,0 +1,291 @@
+"""Facts about each column, counted over all rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.engine.columns.hashing import xxhash64
+from anonspark.engine.columns.texts import parse
+from anonspark.engine.columns.values import read_values
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import Reading, is_plain, is_text
+from anonspark.engine.tasks import Batches
+from anonspark.profiling.sampling import record_hashes
+from anonspark.staged.records import together
+
+Integers = npt.NDArray[np.int64]
+
+PART_BYTES = 2**25
+"""Of so many bytes of records of a task together it is counted at once."""
+
+_NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+_PADDED = r"^\s*0[0-9]+\s*$"
+_DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*$"
+_MOMENT = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}[ T][0-9]{1,2}:.*$"
+_OTHER_DAY = (
+    r"^\s*(?:[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}|[0-9]{4}[./][0-9]{1,2}[./][0-9]{1,2})\b"
+)
+
+# What is counted of a column beside its values, by the numbers in the column `fact`.
+_FACTS = ("missing", "numbers", "whole", "padded", "days", "moments", "other_days", "infinite")
+_OF_VALUES = ("distinct", "unique", "few")
+
+# Values have the number of their column as place, facts that of the column and this.
+_FACT = 1_000_000
+_ROWS, _RECORD = -1, -2
+
+_COUNTS = pa.schema([("place", pa.int32()), ("value", pa.int64()), ("records", pa.int64())])
+_RECORDS = pa.schema([("value", pa.int64()), ("records", pa.int64())])
+_TOTALS = pa.schema(
+    [("place", pa.int32()), ("fact", pa.int64()), ("number", pa.int64()), ("largest", pa.int64())]
+)
+
+
+@dataclass(frozen=True)
+class ColumnCounts:
+    """What was counted of a column, over all rows.
+
+    Parameters
+    ----------
+    distinct : int
+        Different values; missing is none.
+    missing : int
+        Rows in which it is missing.
+    unique : int
+        Rows whose value no other row has.
+    few : int
+        Rows whose value fewer than k rows have, the unique ones among them.
+    largest : int
+        Rows of the most frequent value.
+    numbers, whole, padded : int
+        Rows with a text that is a number, a whole one, one with a leading zero.
+    days, moments, other_days : int
+        Rows with a text that is a day, a point in time, a day in another form than 2026-01-31.
+    infinite : int
+        Rows with a number that is infinite.
+    """
+
+    distinct: int = 0
+    missing: int = 0
+    unique: int = 0
+    few: int = 0
+    largest: int = 0
+    numbers: int = 0
+    whole: int = 0
+    padded: int = 0
+    days: int = 0
+    moments: int = 0
+    other_days: int = 0
+    infinite: int = 0
+
+
+def readings_of(schema: pa.Schema, markers: Sequence[str]) -> list[Reading]:
+    """Return how the columns of a table are read whose values can be compared."""
+    return [
+        Reading(field.name, field.name, None, tuple(markers))
+        for field in schema
+        if is_plain(field.type)
+    ]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one pass over a table counted; it is released when it is done with.
+
+    Parameters
+    ----------
+    rows : int
+    columns : list of ColumnCounts
+        Of each reading. Values are told apart by hashes of 64 bits: of ten million different ones
+        two have the same with a probability below one in 300,000.
+    records : Table
+        Columns ``value``, the hash of a record's content, and ``records``, how many have it.
+    """
+
+    rows: int
+    columns: list[ColumnCounts]
+    records: Table
+
+
+@contextmanager
+def counted_columns(
+    table: Table, readings: Sequence[Reading], k: int, seed: int
+) -> Iterator[Counted]:
+    """Count the rows of a table, facts about each of its columns, and records that are alike.
+
+    Parameters
+    ----------
+    table : Table
+    readings : sequence of Reading
+        Of the columns to look at, by :func:`readings_of`.
+    k : int
+        What few records are fewer than.
+    seed : int
+        Key of the hashes of records.
+
+    Yields
+    ------
+    Counted
+
+    Notes
+    -----
+    One pass over the table, with a shuffle of the different values and records of each task (their
+    hashes and how often they occur), which are kept meanwhile; and a second shuffle of a few
+    numbers of each task, which are collected.
+    """
+    columns = [reading.column for reading in readings]
+    counted = (
+        table.select(columns)
+        .map_batches(_Count(tuple(readings), seed), _COUNTS)
+        .add_up(["place", "value"], sums=["records"])
+        .keep()
+    )
+    try:
+        totals = (
+            counted.map_batches(_Totals(k), _TOTALS)
+            .add_up(["place", "fact"], sums=["number"], most=["largest"])
+            .gather()
+        )
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for place, fact, number, largest in zip(
+            *(totals[name].to_pylist() for name in _TOTALS.names), strict=True
+        ):
+            found[place, fact] = int(number), int(largest)
+        rows = found.get((_ROWS, 0), (0, 0))[0]
+        records = counted.map_batches(_Records(), _RECORDS)
+        yield Counted(rows, [_counts_of(found, place) for place in range(len(readings))], records)
+    finally:
+        counted.release()
+
+
+def _counts_of(found: Mapping[tuple[int, int], tuple[int, int]], place: int) -> ColumnCounts:
+    of_values = {name: found.get((place, fact), (0, 0))[0] for fact, name in enumerate(_OF_VALUES)}
+    facts = {name: found.get((place + _FACT, fact), (0, 0))[0] for fact, name in enumerate(_FACTS)}
+    largest = found.get((place, 0), (0, 0))[1]
+    return ColumnCounts(**of_values, **facts, largest=largest)
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Counts a task's records of each value, of each fact, and those that are alike."""
+
+    readings: tuple[Reading, ...]
+    seed: int
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        for records in together(batches, PART_BYTES):
+            yield _counts([_ROWS], [0], [len(records)])
+            hashes, copies = np.unique(record_hashes(records, self.seed), return_counts=True)
+            yield _counts(np.full(len(hashes), _RECORD), hashes, copies)
+            for place, reading in enumerate(self.readings):
+                yield from _count_column(place, reading, records.column(reading.column))
+
+
+def _count_column(
+    place: int, reading: Reading, column: pa.ChunkedArray
+) -> Iterator[pa.RecordBatch]:
+    coded = coded_values(column)
+    values, missing = read_values(reading, coded.dictionary)
+    # A column of floats has each NaN but once.
+    codes = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
+    records = np.bincount(codes, minlength=len(values) + 1)
+    of_values, of_nulls = records[:-1].astype(np.int64), int(records[-1])
+    absent = np.asarray(missing)
+    present = ~absent & (of_values > 0)
+    facts = [int(of_values[absent].sum()) + of_nulls]
+    facts += [int(of_values[flags & ~absent].sum()) for flags in _facts_of(values)]
+    yield _counts([place + _FACT] * len(facts), range(len(facts)), facts)
+    hashes = xxhash64([values.filter(pa.array(present))])
+    yield _counts(np.full(len(hashes), place), hashes, of_values[present])
+
+
+def _counts(places: object, values: object, records: object) -> pa.RecordBatch:
+    columns = [
+        pa.array(own, field.type)
+        for own, field in zip((places, values, records), _COUNTS, strict=True)
+    ]
+    return pa.record_batch(columns, schema=_COUNTS)
+
+
+def coded_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as one dictionary of different values."""
+    whole = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
+    array = whole.combine_chunks()
+    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+
+
+def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
+    """Return of each value whether each of the facts beside "missing" holds."""
+    none = np.zeros(len(values), bool)
+    if is_text(values.type):
+        whole = _matching(values, _WHOLE)
+        numbers = _matching(values, _NUMBER)
+        padded = _matching(values, _PADDED)
+        days = _matching(values, _DAY)
+        if days.any():
+            days &= _flags(parse(pc.utf8_trim(values, " "), pa.date32()).is_valid())
+        return [numbers, whole, padded, days, _matching(values, _MOMENT),
+                _matching(values, _OTHER_DAY), none]  # fmt: skip
+    infinite = _flags(pc.is_inf(values)) if pa.types.is_floating(values.type) else none
+    return [none] * 6 + [infinite]
+
+
+def _matching(values: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:
+    return _flags(pc.match_substring_regex(values, pattern))
+
+
+def _flags(booleans: pa.Array) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = pc.fill_null(booleans, False).to_numpy(zero_copy_only=False)
+    return found.astype(bool)
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """Adds up a task's values of each column."""
+
+    k: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            places = batch.column("place").to_numpy()
+            records = batch.column("records").cast(pa.int64()).to_numpy()
+            is_value = (places >= 0) & (places < _FACT)
+            others = (places == _ROWS) | (places >= _FACT)
+            yield _totals(
+                places[others],
+                batch.column("value").to_numpy()[others],
+                records[others],
+                records[others],
+            )
+            for place in np.unique(places[is_value]):
+                own = records[places == place]
+                numbers = [len(own), int((own == 1).sum()), int(own[own < self.k].sum())]
+                size = len(numbers)
+                yield _totals([place] * size, range(size), numbers, [int(own.max())] * size)
+
+
+@dataclass(frozen=True)
+class _Records:
+    """Leaves of what was counted the records alone."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            own = batch.filter(pc.equal(batch.column("place"), _RECORD))
+            columns = [own.column("value"), own.column("records").cast(pa.int64())]
+            yield pa.record_batch(columns, schema=_RECORDS)
+
+
+def _totals(*columns: object) -> pa.RecordBatch:
+    arrays = [pa.array(own, field.type) for own, field in zip(columns, _TOTALS, strict=True)]
+    return pa.record_batch(arrays, schema=_TOTALS)

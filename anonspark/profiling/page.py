@@ -1,0 +1,142 @@
+"""A profile as one page of HTML."""
+
+from __future__ import annotations
+
+from anonspark._version import __version__
+from anonspark.engine.files import Files
+from anonspark.errors import PublishingError
+from anonspark.page.bars import Bars, Series, bar_chart
+from anonspark.page.blocks import Block, Section, Table, Text
+from anonspark.page.document import render
+from anonspark.profiling.profile import Profile
+from anonspark.profiling.wording import (
+    ROLES,
+    SHOWN,
+    dependency_texts,
+    measured_text,
+    set_cells,
+    set_columns,
+    share_text,
+    unique_text,
+    unit_text,
+)
+
+
+def write_page(files: Files, path: str, profile: Profile) -> None:
+    """Write the page to a file; one that is there is replaced.
+
+    Raises
+    ------
+    PublishingError
+        If it cannot be written.
+    """
+    try:
+        files.write_text(path, profile_page(profile))
+    except OSError as error:
+        raise PublishingError(
+            f"--html: nothing can be written to {path}; check the path, permissions and free space"
+        ) from error
+
+
+def profile_page(profile: Profile) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    profile : Profile
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and runs no script; with values only if the profile has them.
+    """
+    sections = [
+        Section("columns", "Columns", [_columns(profile), _chart(profile), *_examples(profile)]),
+        Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
+        Section("sets", "Columns together", _sets(profile)),
+        Section("dependencies", "What gives other columns away", _dependencies(profile)),
+    ]
+    return render(
+        title="Profile",
+        subtitle=(
+            f"{profile.source.path}: {profile.rows:,} rows, {len(profile.columns):,} columns"
+        ),
+        sections=sections,
+        footer=f"Made by anonspark {__version__}, before anything was anonymized.",
+    )
+
+
+def _columns(profile: Profile) -> Table:
+    rows, k = profile.rows, profile.k
+    return Table(
+        "What each column has, counted over all rows",
+        ["column", "kind", "different values", "missing", "unique", f"shared by fewer than {k}",
+         "looks like"],
+        [
+            [
+                one.name,
+                one.kind,
+                f"{one.counts.distinct:,}",
+                share_text(one.counts.missing, rows),
+                share_text(one.counts.unique, rows),
+                share_text(one.counts.few, rows),
+                f"{one.looks_like} (by {one.told_by})" if one.looks_like else "",
+            ]
+            for one in profile.columns
+        ],
+    )  # fmt: skip
+
+
+def _chart(profile: Profile) -> Block:
+    names = [one.name for one in profile.columns]
+    shares = [one.counts.few / profile.rows for one in profile.columns]
+    title = f"Records whose value fewer than {profile.k} share"
+    figures = Table(
+        title,
+        ["column", "share of records"],
+        [[name, f"{share:.4f}"] for name, share in zip(names, shares, strict=True)],
+    )
+    chart = Bars(title, names, [Series("records", shares)], "share of records", "columns", limit=1)
+    return bar_chart("few", chart, "A bar for each column: " + title.lower(), figures)
+
+
+def _examples(profile: Profile) -> list[Block]:
+    some = [[one.name, " · ".join(one.examples)] for one in profile.columns if one.examples]
+    return [Table("Most frequent values", ["column", "examples"], some)] if some else []
+
+
+def _roles(profile: Profile) -> Table:
+    return Table(
+        "What anonspark init would write; correct it",
+        ["column", "role", "because"],
+        [[one.name, ROLES[one.role], one.reason] for one in profile.columns],
+    )
+
+
+def _unit(profile: Profile) -> list[Block]:
+    said = unit_text(profile)
+    return [Text(said)] if said else []
+
+
+def _sets(profile: Profile) -> list[Block]:
+    sets = profile.uniqueness
+    blocks: list[Block] = [Text(measured_text(profile)), *map(Text, unique_text(profile))]
+    for size, name in ((1, "Single columns"), (2, "Pairs"), (3, "Triples")):
+        some = [set_cells(one, profile) for one in sets.of_size(size)[:SHOWN]]
+        if some:
+            blocks.append(Table(f"{name} that tell most", set_columns(profile), some))
+    causing = [
+        [" + ".join(one.columns), share_text(one.minimal_unique, profile.sample_rows)]
+        for one in sets.causing(SHOWN)
+    ]
+    if causing:
+        caption = "What makes records unique, and would not with a column less"
+        blocks.append(Table(caption, ["columns", "records"], causing))
+    return blocks
+
+
+def _dependencies(profile: Profile) -> list[Block]:
+    texts = dependency_texts(profile)
+    return [Text(one) for one in texts] or [
+        Text("No proposed quasi-identifier gives another column away.")
+    ]

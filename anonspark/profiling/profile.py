@@ -1,0 +1,411 @@
+"""``anonspark profile``: what a table has that tells people apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonspark.core.recognition.names import meaning_of
+from anonspark.core.recognition.values import Form, recognize_values
+from anonspark.engine.columns.values import read_values
+from anonspark.engine.protocol import Engine
+from anonspark.engine.raw_columns import Reading, is_number, type_name
+from anonspark.errors import DataError
+from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
+from anonspark.profiling.dependencies import Dependency, find_dependencies
+from anonspark.profiling.presidio import recognize_with_presidio
+from anonspark.profiling.roles import Described, Proposal, propose_roles, unit_of
+from anonspark.profiling.sampling import all_records, draw_sample
+from anonspark.profiling.source import Source
+from anonspark.profiling.uniqueness import Uniqueness, measure_sets
+from anonspark.progress import Progress
+from anonspark.redaction import Redacted
+
+SAMPLE_ROWS = 200_000
+"""Records of the sample by which sets of columns are measured, if nobody says otherwise."""
+
+MISSING_MARKERS = ("", "?")
+"""Texts that mean missing, as in a configuration that says nothing else."""
+
+_MOST_COLUMNS = 12
+# Different values of a column of which it is asked what they look like.
+_LOOKED_AT = 2_000
+_EXAMPLES = 3
+_SHOWN = 10
+_NEARLY_ALL = 0.95
+
+# Kinds of values that may have a form: what is measured or counted in time has none.
+_WRITTEN = {"text", "code", "mixed", "whole number"}
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What a column has.
+
+    Parameters
+    ----------
+    name : str
+    type : str
+        As the table has it, in the words of SQL.
+    kind : str
+        What its values are: ``whole number``, ``number``, ``date``, ``timestamp``, ``boolean``,
+        ``text``, ``code`` (digits with leading zeros), ``mixed`` (numbers among other texts),
+        ``other date`` (days that are not written as 2026-01-31), ``nested`` or ``empty``.
+    counts : ColumnCounts
+        Over all rows.
+    looks_like : str or None
+        What its values are, as far as they can identify somebody.
+    told_by : str or None
+        ``values`` or ``name``: what says so.
+    role : str or None
+        That is proposed; None is not published.
+    reason : str
+        Of the proposal.
+    examples : tuple of str
+        Values, if they were asked for.
+    """
+
+    name: str
+    type: str
+    kind: str
+    counts: ColumnCounts
+    looks_like: str | None
+    told_by: str | None
+    role: str | None
+    reason: str
+    examples: tuple[str, ...] = field(default=(), repr=False)
+
+    def as_dict(self, rows: int) -> dict[str, Any]:
+        """Return it as JSON has it; shares are of all rows."""
+        told = {
+            "name": self.name,
+            "type": self.type,
+            "kind": self.kind,
+            "distinct": self.counts.distinct,
+            "missing": self.counts.missing,
+            "unique": self.counts.unique,
+            "unique_share": self.counts.unique / rows,
+            "few": self.counts.few,
+            "few_share": self.counts.few / rows,
+            "looks_like": self.looks_like,
+            "told_by": self.told_by,
+            "role": self.role,
+            "reason": self.reason,
+        }
+        return told | ({"examples": list(self.examples)} if self.examples else {})
+
+
+@dataclass(frozen=True, repr=False)
+class Profile(Redacted):
+    """What a table has that tells people apart.
+
+    Parameters
+    ----------
+    source : Source
+        Where it lies, and how it was read.
+    rows : int
+    k : int
+        What few records are fewer than.
+    sample_rows : int
+        Records by which sets of columns, forms of values and dependencies were judged.
+    seed : int
+        Key by which they were drawn.
+    columns : list of ColumnProfile
+        In the table's order.
+    measured : list of str
+        Columns of the sets.
+    uniqueness : Uniqueness
+        Of the sample.
+    dependencies : list of Dependency
+        Of the sample: what proposed quasi-identifiers give away.
+    unit : str or None
+        Column that tells people apart who have several records.
+    """
+
+    source: Source
+    rows: int
+    k: int
+    sample_rows: int
+    seed: int
+    columns: list[ColumnProfile]
+    measured: list[str]
+    uniqueness: Uniqueness
+    dependencies: list[Dependency]
+    unit: str | None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the sample is a part of the table only."""
+        return self.sample_rows < self.rows
+
+    def with_role(self, role: str | None) -> list[ColumnProfile]:
+        """Return the columns for which a role is proposed."""
+        return [one for one in self.columns if one.role == role]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; without values, unless they were asked for."""
+        sets = self.uniqueness
+        return {
+            "path": self.source.path,
+            "format": self.source.format,
+            "options": dict(self.source.options),
+            "rows": self.rows,
+            "k": self.k,
+            "sample": {"rows": self.sample_rows, "seed": self.seed},
+            "columns": [one.as_dict(self.rows) for one in self.columns],
+            "sets": {
+                "columns": self.measured,
+                "singles": [one.as_dict() for one in sets.of_size(1)],
+                "pairs": [one.as_dict() for one in sets.of_size(2)],
+                "triples": [one.as_dict() for one in sets.of_size(3)],
+                "unique_by_size": list(sets.unique_by_size),
+            },
+            "minimal_unique_sets": [one.as_dict() for one in sets.causing(_SHOWN)],
+            "dependencies": [one.as_dict() for one in self.dependencies],
+            "unit": self.unit,
+        }
+
+
+def profile_table(
+    engine: Engine,
+    source: Source,
+    progress: Progress,
+    *,
+    k: int = 5,
+    sample: int = SAMPLE_ROWS,
+    seed: int = 0,
+    show_values: bool = False,
+) -> Profile:
+    """Profile a table.
+
+    Parameters
+    ----------
+    engine : Engine
+    source : Source
+        Of :func:`anonspark.profiling.source.find_source`.
+    progress : Progress
+    k : int
+        What few records are fewer than; at least 2.
+    sample : int
+        Records at most by which sets of columns are measured; all, if there are no more.
+    seed : int
+        Key of the hashes by which they are drawn.
+    show_values : bool
+        Whether the profile holds examples of values.
+
+    Returns
+    -------
+    Profile
+        The same by both engines, in whatever order and files the rows are.
+
+    Raises
+    ------
+    DataError
+        If there is no table, it cannot be read, or it is empty.
+    ConfigurationError
+        If the format is not known or refuses its options.
+
+    Notes
+    -----
+    Two passes over the table: one that counts, with a shuffle of the different values of each
+    column, and one that draws the sample, which is collected. Sets of columns are then measured in
+    this process: see :func:`anonspark.profiling.uniqueness.measure_sets`.
+    """
+    with engine.reading((source.path,), "DATA: "):
+        with progress.stage("open"):
+            table = source.open(engine)
+        readings = readings_of(table.schema, MISSING_MARKERS)
+        names = [reading.name for reading in readings]
+        with ExitStack() as stack:
+            with progress.stage("count values of each column"):
+                counted = stack.enter_context(counted_columns(table, readings, k, seed))
+            rows = counted.rows
+            if rows == 0:
+                raise DataError(f"DATA: the table at {source.path} is empty; expected rows")
+            with progress.stage("draw a sample"):
+                if rows <= sample:
+                    drawn = all_records(table, names, seed)
+                else:
+                    drawn = draw_sample(table, names, counted.records, rows, sample, seed)
+    with progress.stage("measure sets of columns"):
+        by_name = {
+            reading.name: own for reading, own in zip(readings, counted.columns, strict=True)
+        }
+        return _profile(source, table.schema, by_name, rows, drawn, readings, k, seed, show_values)
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """A column of the sample."""
+
+    codes: Integers
+    values: pa.Array
+    separation: float
+
+    def texts(self, most: int) -> list[str]:
+        """Return some different values as texts, in the order of the records' hashes."""
+        return [str(one) for one in self.values[:most].to_pylist()]
+
+    def frequent(self, most: int) -> tuple[str, ...]:
+        """Return the most frequent values as texts."""
+        sizes = np.bincount(self.codes, minlength=len(self.values))[: len(self.values)]
+        order = np.argsort(-sizes, kind="stable")[:most]
+        return tuple(str(one) for one in self.values.take(pa.array(order)).to_pylist())
+
+
+def _sampled(reading: Reading, column: pa.ChunkedArray) -> _Sampled:
+    values, _ = read_values(reading, column)
+    coded = values.dictionary_encode()
+    codes = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy().astype(np.int64)
+    separation = measure_sets([reading.name], [codes], 2).sets[0].separation
+    return _Sampled(codes, coded.dictionary, separation)
+
+
+def _profile(  # noqa: PLR0913 - what was found meanwhile
+    source: Source,
+    schema: pa.Schema,
+    counts: dict[str, ColumnCounts],
+    rows: int,
+    drawn: pa.Table,
+    readings: Sequence[Reading],
+    k: int,
+    seed: int,
+    show_values: bool,
+) -> Profile:
+    sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
+    fields = {column.name: column.type for column in schema}
+    forms = {
+        name: _form_of(own.texts(_LOOKED_AT))
+        for name, own in sampled.items()
+        if _kind(fields[name], counts[name], rows) in _WRITTEN
+    }
+    described = [
+        _described(name, own, counts, rows, sampled, forms) for name, own in fields.items()
+    ]
+    first = propose_roles(described)
+    codes = {name: own.codes for name, own in sampled.items()}
+    proposed = [name for name, one in first.items() if one.role == "quasi_identifier"]
+    found = find_dependencies(list(codes), list(codes.values()), proposed)
+    roles = propose_roles(described, found)
+    final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
+    telling = _most_telling(described, roles)
+    return Profile(
+        source=source,
+        rows=rows,
+        k=k,
+        sample_rows=len(drawn),
+        seed=seed,
+        columns=[
+            _column(one, fields[one.name], counts, roles, sampled, show_values) for one in described
+        ],
+        measured=telling,
+        uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
+        dependencies=[one for one in found if one.column in final],
+        unit=unit_of(described, roles),
+    )
+
+
+def _form_of(texts: Sequence[str]) -> Form | None:
+    return recognize_values(texts) or recognize_with_presidio(texts)
+
+
+def _described(
+    name: str,
+    data_type: pa.DataType,
+    counts: dict[str, ColumnCounts],
+    rows: int,
+    sampled: dict[str, _Sampled],
+    forms: dict[str, Form | None],
+) -> Described:
+    own = counts.get(name, ColumnCounts())
+    form = forms.get(name)
+    return Described(
+        name=name,
+        kind=_kind(data_type, own, rows) if name in counts else "nested",
+        meaning=meaning_of(name),
+        form=form.kind if form else None,
+        rows=rows,
+        missing=own.missing,
+        distinct=own.distinct,
+        unique=own.unique,
+        largest=own.largest,
+        infinite=own.infinite,
+        separation=sampled[name].separation if name in sampled else 0.0,
+    )
+
+
+def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
+    """Return what the values of a column are."""
+    present = rows - counts.missing
+    if present == 0:
+        return "empty"
+    if is_number(data_type):
+        return "whole number" if pa.types.is_integer(data_type) else "number"
+    if pa.types.is_date(data_type):
+        return "date"
+    if pa.types.is_timestamp(data_type):
+        return "timestamp"
+    if pa.types.is_boolean(data_type):
+        return "boolean"
+    if counts.numbers == present:
+        if counts.padded:
+            return "code"
+        return "whole number" if counts.whole == present else "number"
+    if counts.days == present:
+        return "date"
+    if counts.days + counts.moments == present:
+        return "timestamp"
+    if counts.days + counts.other_days >= _NEARLY_ALL * present:
+        return "other date"
+    return "mixed" if 2 * counts.numbers >= present else "text"
+
+
+def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) -> list[str]:
+    """Return the columns whose sets are measured, in the table's order.
+
+    Keys are left out, for each set with one of them would be unique in all records.
+    """
+    some = [
+        one
+        for one in described
+        if one.kind not in ("nested", "empty")
+        and one.distinct > 1
+        and one.unique < _NEARLY_ALL * one.present
+        and (roles[one.name].role != "identifier")
+    ]
+    some.sort(key=lambda one: (roles[one.name].role != "quasi_identifier", -one.separation))
+    wanted = {one.name for one in some[:_MOST_COLUMNS]}
+    return [one.name for one in described if one.name in wanted]
+
+
+def _column(
+    one: Described,
+    data_type: pa.DataType,
+    counts: dict[str, ColumnCounts],
+    roles: dict[str, Proposal],
+    sampled: dict[str, _Sampled],
+    show_values: bool,
+) -> ColumnProfile:
+    by_name = one.meaning.kind if one.meaning else None
+    proposal = roles[one.name]
+    shown = show_values and one.name in sampled
+    return ColumnProfile(
+        name=one.name,
+        type=type_name(data_type),
+        kind=one.kind,
+        counts=counts.get(one.name, ColumnCounts()),
+        looks_like=one.form or by_name,
+        told_by="values" if one.form else "name" if by_name else None,
+        role=proposal.role,
+        reason=proposal.reason,
+        examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
+    )

@@ -1,0 +1,267 @@
+"""Which role each column should have, and why: a proposal that a person corrects.
+
+Where nothing tells what a column is it is not published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from anonspark.core.recognition.names import Meaning, is_key_name
+from anonspark.profiling.dependencies import Dependency
+
+Role = Literal["identifier", "quasi_identifier", "sensitive"]
+
+MOST_QUASI_IDENTIFIERS = 8
+MOST_SENSITIVE = 4
+
+_FEWEST_QUASI_IDENTIFIERS = 2
+_FILLED_UP_TO = 4
+
+_NEARLY_ALL = 0.95
+_MOSTLY_MISSING = 0.5
+_MOST_CATEGORIES = 100_000
+# Of criteria; see anonspark.core.criteria.
+_MOST_SENSITIVE_VALUES = 50_000
+_SURE = 0.99
+
+_PERSONAL = {
+    "e-mail address", "IBAN", "payment card", "UUID", "hash", "phone number", "street address",
+    "coordinates", "name of a person", "network address",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The role that is proposed for a column.
+
+    Parameters
+    ----------
+    role : str or None
+        None is not published.
+    reason : str
+        For a person; no value of the data.
+    """
+
+    role: Role | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Described:
+    """What roles are proposed by.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        See :class:`anonspark.profiling.profile.ColumnProfile`.
+    meaning : Meaning or None
+        What the name says.
+    form : str or None
+        What the values look like.
+    rows, missing, distinct, unique, largest, infinite : int
+        See :class:`anonspark.profiling.counting.ColumnCounts`.
+    separation : float
+        Share of all pairs of records of the sample that differ in it.
+    """
+
+    name: str
+    kind: str
+    meaning: Meaning | None
+    form: str | None
+    rows: int
+    missing: int
+    distinct: int
+    unique: int
+    largest: int
+    infinite: int
+    separation: float
+
+    @property
+    def present(self) -> int:
+        """Rows in which it is not missing."""
+        return self.rows - self.missing
+
+
+def propose_roles(
+    columns: Sequence[Described], dependencies: Sequence[Dependency] = ()
+) -> dict[str, Proposal]:
+    """Propose a role for each column.
+
+    Parameters
+    ----------
+    columns : sequence of Described
+    dependencies : sequence of Dependency
+        A quasi-identifier that another one gives away is not published.
+
+    Returns
+    -------
+    dict of str to Proposal
+        In the order of the columns.
+    """
+    found = {one.name: _alone(one) for one in columns}
+    by_name = {one.name: one for one in columns}
+    named = sorted(
+        (one for one in columns if found[one.name].role == "quasi_identifier"),
+        key=lambda one: one.meaning.rank if one.meaning else 0,
+    )
+    chosen = _chosen(named, found, dependencies)
+    if len(chosen) < _FEWEST_QUASI_IDENTIFIERS:
+        _fill_up(chosen, columns, found, dependencies)
+    sensitive = [name for name, one in found.items() if one.role == "sensitive"]
+    for name in sensitive[MOST_SENSITIVE:]:
+        found[name] = Proposal(
+            None, f"{found[name].reason}; criteria of more than {MOST_SENSITIVE} columns cost much"
+        )
+    return {name: found[name] for name in by_name}
+
+
+def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
+    """Return the column that tells people apart who have several records, if there is one."""
+    for one in columns:
+        repeats = 0 < one.distinct < _NEARLY_ALL * one.present
+        if (
+            roles[one.name].role == "identifier"
+            and repeats
+            and not one.missing
+            and is_key_name(one.name)
+        ):
+            return one.name
+    return None
+
+
+def _alone(one: Described) -> Proposal:
+    """Propose a role by what a column itself tells."""
+    for judge in (_unusable, _identifier, _named):
+        proposal = judge(one)
+        if proposal is not None:
+            return proposal
+    return Proposal(None, "nothing tells what it is")
+
+
+def _unusable(one: Described) -> Proposal | None:
+    if one.kind == "nested":
+        return Proposal(None, "values are nested or binary: nothing judges them")
+    if one.present == 0:
+        return Proposal(None, "it has no values")
+    if one.distinct == 1:
+        return Proposal(None, "all records have the same value")
+    return None
+
+
+def _identifier(one: Described) -> Proposal | None:
+    is_measure = one.kind in ("number", "date", "timestamp", "boolean")
+    meaning = one.meaning
+    if one.form == "free text":
+        return Proposal(None, "free text, which may name people")
+    if one.form is not None and (one.form in _PERSONAL or one.form.startswith("identity number")):
+        means_other = meaning is not None and meaning.role != "identifier"
+        if not (one.form == "name of a person" and (means_other or 5 * one.distinct < one.present)):
+            return Proposal("identifier", f"values look like: {one.form}")
+    if meaning is not None and meaning.role == "identifier":
+        if one.distinct <= 5 < one.present:
+            return Proposal(None, f"the name says {meaning.kind}, of which it has few values")
+        if meaning.kind == "free text":
+            return Proposal(None, "the name says free text, which may name people")
+        return Proposal("identifier", f"the name says: {meaning.kind}")
+    if meaning is not None and meaning.role == "quasi_identifier":
+        return None
+    if is_key_name(one.name) and 5 * one.distinct >= one.present and one.kind != "number":
+        return Proposal("identifier", "name and number of values are those of a key")
+    enough = _SURE if one.kind == "whole number" else _NEARLY_ALL
+    if not is_measure and one.unique >= enough * one.present:
+        return Proposal(
+            "identifier", f"{one.unique / one.present:.0%} of its records have a value of their own"
+        )
+    return None
+
+
+def _named(one: Described) -> Proposal | None:
+    if one.meaning is None:
+        return None
+    said = f"the name says: {one.meaning.kind}"
+    if one.kind == "other date":
+        return Proposal(None, f"{said}, but days are not written as 2026-01-31: convert them")
+    if one.meaning.role == "sensitive":
+        if one.distinct > _MOST_SENSITIVE_VALUES and one.kind not in ("number", "whole number"):
+            return Proposal(None, f"{said}, but has more values than criteria take")
+        if one.largest > _NEARLY_ALL * one.rows:
+            share = one.largest / one.rows
+            return Proposal(None, f"{said}, but {share:.1%} of all records have one value")
+        return Proposal("sensitive", said)
+    if one.missing > _MOSTLY_MISSING * one.rows:
+        return Proposal(None, f"{said}, but {one.missing / one.rows:.0%} of it is missing")
+    obstacle = _obstacle(one)
+    if obstacle is not None:
+        return Proposal(None, f"{said}, but {obstacle}")
+    return Proposal("quasi_identifier", said)
+
+
+def _obstacle(one: Described) -> str | None:
+    """Return why a column cannot be a quasi-identifier, if it cannot."""
+    if one.infinite:
+        return "some numbers are infinite"
+    if one.kind in ("text", "code", "mixed") and one.distinct > _MOST_CATEGORIES:
+        return f"has {one.distinct:,} different texts"
+    return None
+
+
+def _chosen(
+    named: Sequence[Described], found: dict[str, Proposal], dependencies: Sequence[Dependency]
+) -> list[str]:
+    """Leave out what others give away, and what is too much."""
+    chosen: list[str] = []
+    has_birth = any(one.meaning and one.meaning.kind == "date of birth" for one in named)
+    for one in named:
+        giving = _given_away(one.name, chosen, dependencies)
+        if giving is not None:
+            found[one.name] = Proposal(None, f"{giving} gives it away")
+        elif has_birth and one.meaning is not None and one.meaning.kind == "age":
+            found[one.name] = Proposal(None, "the date of birth gives it away")
+        elif len(chosen) >= MOST_QUASI_IDENTIFIERS:
+            found[one.name] = Proposal(
+                None,
+                f"{found[one.name].reason}; each of more than {MOST_QUASI_IDENTIFIERS} "
+                "quasi-identifiers makes all others coarser",
+            )
+        else:
+            chosen.append(one.name)
+    return chosen
+
+
+def _given_away(name: str, chosen: Sequence[str], dependencies: Sequence[Dependency]) -> str | None:
+    for one in dependencies:
+        if one.determines == name and one.column in chosen and one.holds >= _SURE:
+            return one.column
+    return None
+
+
+def _fill_up(
+    chosen: list[str],
+    columns: Sequence[Described],
+    found: dict[str, Proposal],
+    dependencies: Sequence[Dependency],
+) -> None:
+    """Take what tells most records apart where names say too little."""
+    others = [
+        one
+        for one in columns
+        if found[one.name].role is None
+        and one.meaning is None
+        and one.form is None
+        and one.kind not in ("nested", "other date", "mixed")
+        and one.distinct > 1
+        and one.missing <= (1 - _NEARLY_ALL) * one.rows
+        and _obstacle(one) is None
+    ]
+    for one in sorted(others, key=lambda one: -one.separation):
+        if len(chosen) == _FILLED_UP_TO:
+            return
+        if _given_away(one.name, chosen, dependencies) is None:
+            chosen.append(one.name)
+            found[one.name] = Proposal(
+                "quasi_identifier", f"tells {one.separation:.0%} of all pairs of records apart"
+            )

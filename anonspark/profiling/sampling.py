@@ -1,0 +1,148 @@
+"""A sample of a table that depends on nothing but its records and a key.
+
+Whether a record is drawn is decided by the hash of its content, and, of records that are alike, by
+that of their number: so each is drawn as if by lot, whatever the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.protocol import Table
+from anonspark.engine.tasks import Batches
+
+Integers = npt.NDArray[np.int64]
+Unsigned = npt.NDArray[np.uint64]
+
+HASH = "sampled by"
+"""Column with the hash of a record; no column of a table has a name like it by accident."""
+
+_PRIORITY = "priority"
+_DRAWN = pa.schema([(HASH, pa.int64()), (_PRIORITY, pa.int64())])
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def record_hashes(records: pa.Table | pa.RecordBatch, seed: int) -> Integers:
+    """Return the hash of each record's content, by which it is drawn."""
+    return content_hash(records.columns, seed, rows=len(records))
+
+
+def all_records(table: Table, columns: Sequence[str], seed: int) -> pa.Table:
+    """Return all records of a small table, in the order of their hashes.
+
+    Notes
+    -----
+    One pass over the columns, which are collected.
+    """
+    found = table.select(columns).gather()
+    order = np.argsort(record_hashes(found, seed), kind="stable")
+    return found.take(pa.array(order))
+
+
+def draw_sample(
+    table: Table, columns: Sequence[str], counted: Table, rows: int, most: int, seed: int
+) -> pa.Table:
+    """Draw records of a table.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of str
+        That are drawn.
+    counted : Table
+        Columns ``value``, the hash of a record by :func:`record_hashes`, and ``records``, how many
+        records have it.
+    rows : int
+        Of the table.
+    most : int
+        Records at most.
+    seed : int
+        Key of the hashes.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of ``most`` records, or very few less, in the order of their hashes.
+
+    Notes
+    -----
+    One pass over ``counted`` and one over the columns; hashes and records of the sample are
+    collected.
+    """
+    # A few more than are wanted, so that there are enough; the last are left out.
+    share = min(1.0, (most + ceil(4 * sqrt(most))) / rows)
+    lots = counted.map_batches(_Draw(share), _DRAWN).gather()
+    hashes = lots[HASH].to_numpy()
+    first = np.lexsort((hashes, lots[_PRIORITY].to_numpy()))[:most]
+    wanted, copies = np.unique(hashes[first], return_counts=True)
+    schema = pa.schema([*(table.schema.field(name) for name in columns), (HASH, pa.int64())])
+    found = table.select(columns).map_batches(_Take(seed, wanted), schema).gather()
+    # Equal records were found by several tasks.
+    _, places = np.unique(found[HASH].to_numpy(), return_index=True)
+    return found.select(columns).take(pa.array(np.repeat(places, copies)))
+
+
+def _priorities(hashes: Unsigned, numbers: Unsigned) -> Integers:
+    """Mix hashes and numbers of records (SplitMix64, Steele et al. 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = hashes + (numbers + np.uint64(1)) * _GOLDEN
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    # 63 bits, for engines have no numbers without sign.
+    found: Integers = (mixed >> np.uint64(1)).astype(np.int64)
+    return found
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """Draws a task's records, of which hashes are told and how many records have each."""
+
+    share: float
+
+    def __call__(self, batches: Batches) -> Batches:
+        limit = min(int(self.share * 2**63), 2**63 - 1)
+        for batch in batches:
+            hashes = batch.column("value").to_numpy()
+            copies = batch.column("records").cast(pa.int64()).to_numpy()
+            each = np.repeat(hashes, copies)
+            starts = np.repeat(np.cumsum(copies) - copies, copies)
+            numbers = (np.arange(len(each)) - starts).astype(np.uint64)
+            priorities = _priorities(each.view(np.uint64), numbers)
+            drawn = priorities <= limit
+            columns = [pa.array(each[drawn]), pa.array(priorities[drawn])]
+            yield pa.record_batch(columns, schema=_DRAWN)
+
+
+@dataclass(frozen=True)
+class _Take:
+    """Takes the records of a task that are wanted, of equal ones in a batch but one."""
+
+    seed: int
+    wanted: Integers
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            hashes, places = np.unique(record_hashes(batch, self.seed), return_index=True)
+            # The wanted ones are sorted; the last place is one behind them.
+            at = np.searchsorted(self.wanted, hashes).clip(max=len(self.wanted) - 1)
+            kept = self.wanted[at] == hashes
+            rows = pa.array(np.sort(places[kept]))
+            columns = [_plain(column.take(rows)) for column in batch.columns]
+            columns.append(pa.array(record_hashes(batch.take(rows), self.seed)))
+            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, HASH])
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -1,0 +1,173 @@
+"""What sets of columns tell of single records: how many they single out, and by what.
+
+Records are given as codes: in each column equal numbers stand for equal values, and missing is a
+value like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+LARGEST_SET = 3
+"""Columns of a set at most."""
+
+
+@dataclass(frozen=True)
+class ColumnSet:
+    """What some columns together tell of the records of a sample.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    distinct : int
+        Different combinations of values.
+    distinction : float
+        These, divided by the records: 1 if all differ.
+    separation : float
+        Share of all pairs of records that differ in at least one of the columns.
+    unique : int
+        Records whose combination no other record has.
+    few : int
+        Records whose combination fewer than k records have, the unique ones among them.
+    minimal_unique : int
+        Records that are unique in these columns, but in none of them left out: the columns are a
+        minimal sample unique of theirs, as SUDA (Elliot et al. 2002) calls it.
+    """
+
+    columns: tuple[str, ...]
+    distinct: int
+    distinction: float
+    separation: float
+    unique: int
+    few: int
+    minimal_unique: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {**self.__dict__, "columns": list(self.columns)}
+
+
+@dataclass(frozen=True)
+class Uniqueness:
+    """What all sets of up to three columns tell.
+
+    Parameters
+    ----------
+    sets : list of ColumnSet
+        Single columns, then pairs, then triples, each in the order of the columns.
+    unique_by_size : tuple of int
+        Records that are unique in at least one set of at most 1, 2 and 3 columns.
+    """
+
+    sets: list[ColumnSet]
+    unique_by_size: tuple[int, ...]
+
+    def of_size(self, size: int) -> list[ColumnSet]:
+        """Return the sets of some number of columns, those that tell most of records first."""
+        some = [one for one in self.sets if len(one.columns) == size]
+        return sorted(some, key=lambda one: (-one.separation, -one.unique, one.columns))
+
+    def causing(self, most: int) -> list[ColumnSet]:
+        """Return the sets with the most minimal sample uniques, of those that have any."""
+        some = [one for one in self.sets if one.minimal_unique]
+        return sorted(some, key=lambda one: (-one.minimal_unique, one.columns))[:most]
+
+
+def measure_sets(names: Sequence[str], codes: Sequence[Integers], k: int) -> Uniqueness:
+    """Measure all sets of up to three columns.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of c columns.
+    codes : sequence of int64 ndarray of shape (n,)
+        Of each, from 0 up to below n.
+    k : int
+        What few records are fewer than.
+
+    Returns
+    -------
+    Uniqueness
+
+    Notes
+    -----
+    Time grows with n and with the cube of c: of 200,000 records and 12 columns there are 298 sets,
+    which takes a few seconds.
+    """
+    records = len(codes[0]) if codes else 0
+    unique: dict[tuple[int, ...], Flags] = {(): np.zeros(records, bool)}
+    sets: list[ColumnSet] = []
+    so_far = np.zeros(records, bool)
+    by_size: list[int] = []
+    joint: dict[tuple[int, ...], Integers] = {}
+    for size in range(1, min(LARGEST_SET, len(names)) + 1):
+        for places in combinations(range(len(names)), size):
+            if size == 1:
+                groups = codes[places[0]]
+            else:
+                groups = _joined(joint[places[:-1]], codes[places[-1]])
+            sizes = np.bincount(groups)
+            if size < LARGEST_SET:
+                joint[places] = groups
+            of_records = sizes[groups]
+            unique[places] = of_records == 1
+            below = np.logical_or.reduce([unique[own] for own in combinations(places, size - 1)])
+            sets.append(
+                _measured(
+                    tuple(names[place] for place in places),
+                    sizes,
+                    int((unique[places] & ~below).sum()),
+                    k,
+                )
+            )
+            so_far |= unique[places]
+            if size == LARGEST_SET:
+                del unique[places]
+        by_size.append(int(so_far.sum()))
+    return Uniqueness(sets, tuple(by_size))
+
+
+def _joined(groups: Integers, codes: Integers) -> Integers:
+    """Return codes of the pairs of two columns."""
+    # Below n * n, which 64 bits hold.
+    pairs = groups * (np.int64(codes.max(initial=0)) + 1) + codes
+    return dense_codes(pairs)[0]
+
+
+def dense_codes(numbers: Integers) -> tuple[Integers, Integers]:
+    """Return codes of numbers, from 0 on, and the number of each code."""
+    coded = pa.array(numbers).dictionary_encode()
+    codes: Integers = coded.indices.to_numpy().astype(np.int64)
+    return codes, coded.dictionary.to_numpy()
+
+
+def _measured(columns: tuple[str, ...], sizes: Integers, minimal: int, k: int) -> ColumnSet:
+    records = int(sizes.sum())
+    distinct = int((sizes > 0).sum())
+    # In whole numbers of Python, for squares of many records are large.
+    alike = sum(int(size) * (int(size) - 1) * int(number) for size, number in _histogram(sizes))
+    pairs = records * (records - 1)
+    return ColumnSet(
+        columns=columns,
+        distinct=distinct,
+        distinction=distinct / records if records else 0.0,
+        separation=1 - alike / pairs if pairs else 0.0,
+        unique=int((sizes == 1).sum()),
+        few=int(sizes[sizes < k].sum()),
+        minimal_unique=minimal,
+    )
+
+
+def _histogram(sizes: Integers) -> Iterator[tuple[int, int]]:
+    values, numbers = np.unique(sizes, return_counts=True)
+    return zip(values.tolist(), numbers.tolist(), strict=True)

@@ -1,0 +1,109 @@
+"""Figures of a profile in words, the same on the terminal and on a page."""
+
+from __future__ import annotations
+
+from anonspark.profiling.profile import Profile
+from anonspark.profiling.uniqueness import ColumnSet
+
+ROLES = {
+    "identifier": "identifier",
+    "quasi_identifier": "quasi-identifier",
+    "sensitive": "sensitive",
+    None: "not published",
+}
+
+SHOWN = 5
+"""Sets of each size that are told."""
+
+
+def share_text(part: int, whole: int) -> str:
+    """Return a share in percent; one that is neither none nor all does not look like it."""
+    if part in (0, whole):
+        return "0%" if part == 0 else "100%"
+    percent = 100 * part / whole
+    if percent < 0.1:
+        return "<0.1%"
+    return f"{percent:.1f}%" if percent < 99.95 else ">99.9%"
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a number between 0 and 1 with four decimals, 1 only if it is 1."""
+    return f"{ratio:.4f}" if ratio == 1 or ratio < 0.99995 else ">0.9999"
+
+
+def sample_text(profile: Profile) -> str:
+    """Say of which records sets of columns were measured."""
+    if profile.is_sampled:
+        return (
+            f"a sample of {profile.sample_rows:,} of the {profile.rows:,} rows, drawn by the seed "
+            f"{profile.seed}: in a sample more records are unique than in the table"
+        )
+    return f"all {profile.rows:,} rows"
+
+
+def measured_text(profile: Profile) -> str:
+    """Say which columns are in the sets."""
+    names = ", ".join(profile.measured)
+    return f"Sets of {len(profile.measured)} columns, measured in {sample_text(profile)}: {names}"
+
+
+def unique_text(profile: Profile) -> list[str]:
+    """Say how many records are unique in some set of columns."""
+    said = (
+        "one of these columns",
+        "at most two of them together",
+        "at most three of them together",
+    )
+    return [
+        f"{share_text(number, profile.sample_rows)} of the records are unique by {which}"
+        for number, which in zip(profile.uniqueness.unique_by_size, said, strict=False)
+    ]
+
+
+def set_columns(profile: Profile) -> list[str]:
+    """Return the headings of a table of sets."""
+    return ["columns", "distinction", "separation", "unique", f"fewer than {profile.k}"]
+
+
+def set_cells(one: ColumnSet, profile: Profile) -> list[str]:
+    """Return the cells of a set."""
+    return [
+        " + ".join(one.columns),
+        ratio_text(one.distinction),
+        ratio_text(one.separation),
+        share_text(one.unique, profile.sample_rows),
+        share_text(one.few, profile.sample_rows),
+    ]
+
+
+def dependency_texts(profile: Profile) -> list[str]:
+    """Say which proposed quasi-identifiers give other columns away."""
+    return [
+        f"{one.column} gives {one.determines} away"
+        + (" in all records" if one.exact else f" in {_percent(one.holds)} of the records")
+        for one in profile.dependencies
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%" if share < 0.9995 else ">99.9%"
+
+
+def roles_texts(profile: Profile) -> list[str]:
+    """Say which roles are proposed."""
+    named = {
+        said: ", ".join(one.name for one in profile.columns if one.role == role)
+        for role, said in ROLES.items()
+    }
+    return [f"Proposed, {said}: {names}" for said, names in named.items() if names]
+
+
+def unit_text(profile: Profile) -> str | None:
+    """Say that people have several records, if it looks like that."""
+    if profile.unit is None:
+        return None
+    own = next(one for one in profile.columns if one.name == profile.unit)
+    return (
+        f"{profile.unit} repeats: {own.counts.distinct:,} values in {profile.rows:,} rows. If it "
+        f"is a person, count people: privacy.unit: {profile.unit}"
+    )

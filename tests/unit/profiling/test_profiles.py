@@ -1,0 +1,213 @@
+"""Profiles of small tables, beside what was counted by hand; on the engine without Java."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.profiling.counting import counted_columns, readings_of
+from anonspark.profiling.profile import MISSING_MARKERS, Profile, profile_table
+from anonspark.profiling.source import find_source
+from anonspark.progress import Progress
+
+K = 3
+
+
+def profile_of(path: Path, **options: Any) -> Profile:
+    return profile_table(LocalEngine(), find_source(str(path)), Progress(), k=K, **options)
+
+
+def write_csv(path: Path, rows: list[list[str]], delimiter: str = ",") -> Path:
+    with path.open("w", newline="", encoding="utf-8") as opened:
+        csv.writer(opened, delimiter=delimiter).writerows(rows)
+    return path
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["", "?", " ? ", "a", "b", "007", "7", "1.5", "2026-01-31", "2026-02-30"]
+            ),
+            st.one_of(st.none(), st.integers(-3, 3)),
+            st.one_of(st.none(), st.sampled_from([0.0, -0.0, 1.5, float("inf"), float("nan")])),
+        ),
+        max_size=40,
+    )
+)
+@settings(max_examples=60)
+def test_columns_are_counted_as_defined(rows: list[tuple[str, int | None, float | None]]) -> None:
+    types = (pa.string(), pa.int64(), pa.float64())
+    columns = [pa.array([row[at] for row in rows], own) for at, own in enumerate(types)]
+    engine = LocalEngine()
+    table = engine.wrap(pa.table(columns, ["text", "whole", "float"]))
+    with counted_columns(table, readings_of(table.schema, MISSING_MARKERS), K, 0) as counted:
+        found = counted.columns
+        copies = counted.records.gather()["records"].to_pylist()
+    assert counted.rows == sum(copies) == len(rows)
+    texts = [row[0] for row in rows if row[0].strip() not in ("", "?")]
+    wholes = [row[1] for row in rows if row[1] is not None]
+    floats = [row[2] for row in rows if row[2] is not None and row[2] == row[2]]
+    for one, values in zip(found, (texts, wholes, floats), strict=True):
+        counts: Counter[Any] = Counter(values)
+        assert one.missing == len(rows) - len(values)
+        assert one.distinct == len(counts)
+        assert one.unique == sum(number == 1 for number in counts.values())
+        assert one.few == sum(number for number in counts.values() if number < K)
+        assert one.largest == max(counts.values(), default=0)
+    assert found[0].numbers == sum(text in ("007", "7", "1.5") for text in texts)
+    assert found[0].whole == sum(text in ("007", "7") for text in texts)
+    assert found[0].padded == texts.count("007")
+    assert found[0].days == texts.count("2026-01-31")
+    assert found[2].infinite == floats.count(float("inf"))
+
+
+def people(rows: int) -> list[list[str]]:
+    draw = np.random.default_rng(5)
+    return [
+        [
+            f"P{number:05}",
+            f"person{number}@example.org",
+            str(draw.integers(18, 90)),
+            f"{draw.integers(100):05}",
+            draw.choice(["f", "m", "?"]),
+            draw.choice(["flu", "cold", "cough"]),
+            f"{draw.integers(1, 29):02}.{draw.integers(1, 13):02}.19{draw.integers(10, 99)}",
+        ]
+        for number in range(rows)
+    ]
+
+
+HEADER = ["person_id", "contact", "age", "zip", "sex", "diagnosis", "birth_date"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_csv(tmp_path_factory.mktemp("profile") / "people.csv", [HEADER, *people(3000)])
+
+
+def test_a_table_is_described(table: Path) -> None:
+    found = profile_of(table)
+    assert (found.rows, found.sample_rows, found.is_sampled) == (3000, 3000, False)
+    assert [one.name for one in found.columns] == HEADER
+    assert [one.kind for one in found.columns] == [
+        "text", "text", "whole number", "code", "text", "text", "other date",
+    ]  # fmt: skip
+    assert [one.role for one in found.columns] == [
+        "identifier", "identifier", "quasi_identifier", "quasi_identifier", "quasi_identifier",
+        "sensitive", None,
+    ]  # fmt: skip
+    assert found.columns[1].looks_like == "e-mail address"
+    assert found.columns[1].told_by == "values"
+    assert "2026-01-31" in found.columns[6].reason
+    assert found.measured == ["age", "zip", "sex", "diagnosis", "birth_date"]
+    assert found.unit is None
+    assert all(one.examples == () for one in found.columns)
+
+
+def test_values_are_shown_only_if_asked_for(table: Path) -> None:
+    shown = profile_of(table, show_values=True)
+    assert set(shown.columns[5].examples) == {"flu", "cold", "cough"}
+    assert "flu" in str(shown.as_dict())
+    told = str(profile_of(table).as_dict())
+    assert "example.org" not in told
+    assert "flu" not in told
+    assert "example.org" not in repr(shown)
+
+
+def test_order_and_files_change_nothing(table: Path, tmp_path: Path) -> None:
+    with table.open(encoding="utf-8", newline="") as opened:
+        header, *rows = list(csv.reader(opened))
+    rows = [rows[place] for place in np.random.default_rng(1).permutation(len(rows))]
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in range(3):
+        write_csv(folder / f"part{part}.csv", [header, *rows[part::3]])
+    for sample in (200_000, 1000):
+        first, second = (profile_of(one, sample=sample).as_dict() for one in (table, folder))
+        assert first | {"path": ""} == second | {"path": ""}
+
+
+def test_a_sample_is_drawn_by_its_seed(table: Path) -> None:
+    first, again, other = (profile_of(table, sample=1000, seed=seed) for seed in (0, 0, 1))
+    assert first.sample_rows == again.sample_rows == 1000
+    assert first.is_sampled
+    assert first.as_dict() == again.as_dict()
+    assert first.uniqueness != other.uniqueness
+    # What is counted over all rows is the same.
+    assert [one.counts for one in first.columns] == [one.counts for one in other.columns]
+
+
+def test_records_that_are_alike_are_drawn_each_by_itself(tmp_path: Path) -> None:
+    # Nine records of ten are one and the same.
+    rows = [["x", "0"]] * 9000 + [["y", str(n)] for n in range(1000)]
+    path = write_csv(tmp_path / "alike.csv", [["kind", "size"], *rows])
+    found = profile_of(path, sample=2000)
+    assert found.sample_rows == 2000
+    kind = next(one for one in found.uniqueness.sets if one.columns == ("kind",))
+    assert abs(kind.separation - 0.18) < 0.03
+
+
+def test_people_with_several_records(tmp_path: Path) -> None:
+    rows = [[str(n // 3 + 1000), str(n % 50), "flu"] for n in range(900)]
+    path = write_csv(tmp_path / "visits.csv", [["patient_id", "age", "disease"], *rows])
+    assert profile_of(path).unit == "patient_id"
+
+
+def test_what_is_nested_is_said_and_passed_over(tmp_path: Path) -> None:
+    table = pa.table({"age": [1, 2, 2], "places": [[1], [2], None], "raw": [b"a", b"b", b"c"]})
+    pq.write_table(table, tmp_path / "nested.parquet")
+    found = profile_of(tmp_path / "nested.parquet")
+    assert [one.kind for one in found.columns] == ["whole number", "nested", "nested"]
+    assert [one.role for one in found.columns] == ["quasi_identifier", None, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter", "options"),
+    [
+        ("t.csv", ";", {"sep": ";", "header": "true"}),
+        ("t.tsv", "\t", {"sep": "\t", "header": "true"}),
+        ("t.txt", "|", {"sep": "|", "header": "true"}),
+    ],
+)
+def test_the_form_of_csv_is_recognized(
+    tmp_path: Path, name: str, delimiter: str, options: dict[str, str]
+) -> None:
+    path = write_csv(tmp_path / name, [["a", "b, c"], ["1", "2"], ["3", "4"]], delimiter)
+    assert find_source(str(path)).options == options
+
+
+def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "bare.csv", [["a", "1"], ["b", "2"]])
+    assert find_source(str(path)).options == {"header": "false"}
+    (tmp_path / "old.csv").write_bytes("größe,x\n1,2\n".encode("latin-1"))
+    found = find_source(str(tmp_path / "old.csv")).options
+    assert found == {"encoding": "ISO-8859-1", "header": "true"}
+    with gzip.open(tmp_path / "packed.csv.gz", "wt") as opened:
+        opened.write('a;b\n"say ""x""";2\n')
+    found = find_source(str(tmp_path / "packed.csv.gz")).options
+    assert found == {"sep": ";", "escape": '"', "header": "true"}
+
+
+def test_what_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="DATA: no file is at"):
+        find_source(str(tmp_path / "nowhere.csv"))
+    with pytest.raises(ConfigurationError, match=r"DATA: .*--format"):
+        find_source("hdfs:///people")
+    with pytest.raises(DataError, match="is empty; expected rows"):
+        profile_of(write_csv(tmp_path / "empty.csv", [["a", "b"]]))
+    (tmp_path / "bad.csv.gz").write_bytes(b"no gzip at all")
+    with pytest.raises(DataError, match="is damaged"):
+        find_source(str(tmp_path / "bad.csv.gz"))
