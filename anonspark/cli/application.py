@@ -22,8 +22,8 @@ from anonspark.cli.commands.fetch import fetch
 from anonspark.cli.commands.generate import generate
 from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.plan import plan
-from anonspark.cli.commands.query import query
 from anonspark.cli.commands.profile import profile
+from anonspark.cli.commands.query import query
 from anonspark.cli.commands.report import report_release
 from anonspark.cli.commands.run import run
 from anonspark.cli.commands.schema import schema
