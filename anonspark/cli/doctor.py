@@ -199,6 +199,7 @@ def _check_numba() -> tuple[str, str]:
         import numba
     except ImportError as error:
         return f"cannot be imported ({error})", "pip install numba"
+    importlib.import_module("anonspark.kernels.machine_code").keep_machine_code()
     remedy = "set NUMBA_CACHE_DIR to a folder that you may write to"
     try:
         # Cached like our kernels, next to their modules or in the cache folder of the user.

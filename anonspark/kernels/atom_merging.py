@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, group_satisfies
 from anonspark.kernels.separation import without_noise
+from anonspark.kernels.signatures import boolean, float64, int64
 
 # Clusters that are looked at together.
 _MOST_TOGETHER = 4096

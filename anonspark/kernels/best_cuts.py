@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64, int64, types
 from anonspark.kernels.sorting import sort_stably
 
 # Smaller part of a cut, as a share of the groups that there will be: bounds the depth of the tree.

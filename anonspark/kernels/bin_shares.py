@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64, int64, void
 
 
 @kernel(

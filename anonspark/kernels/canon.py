@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, uint64, void
 
 from anonspark.kernels.canonical_order import sort_groups
 from anonspark.kernels.compiling import kernel
@@ -11,6 +10,7 @@ from anonspark.kernels.criteria import REQUIREMENTS, both_sides_satisfy
 from anonspark.kernels.drawing import draw
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
+from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 from anonspark.kernels.vantage_points import distance_key, order_by_spread, widest_spread
 
 CANDIDATES = 30

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int64, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, int64, void
 
 
 @kernel(boolean(int64[:, ::1], int64[::1], int64, int64))

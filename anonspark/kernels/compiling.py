@@ -9,9 +9,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit, typeof
+from anonspark.kernels.signatures import Deferred
 
 _KERNELS: list[Kernel] = []
+
+# It imports Numba.
+_MACHINE_CODE = "anonspark.kernels.machine_code"
 
 # Numba itself compiles one function at a time; it is not asked for one twice.
 _TURN = threading.RLock()
@@ -21,16 +24,17 @@ class Kernel:
     """A function whose machine code is loaded, or made, when it is called for the first time.
 
     A process loads what it calls only: the machine code of all kernels takes more than a second of
-    processor time to load. Kernels call each other by their names as usual.
+    processor time to load, and Numba itself a quarter of one. Kernels call each other by their
+    names as usual.
 
     Parameters
     ----------
     function : callable
-    signature : numba signature
+    signature : Deferred
         Of the arguments and the result; no other is ever compiled.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Deferred) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._signature = signature
@@ -42,8 +46,9 @@ class Kernel:
         if self._compiled is None:
             with _TURN:
                 if self._compiled is None:
+                    importlib.import_module(_MACHINE_CODE).keep_machine_code()
                     # Without the lock of Python, so that threads run kernels side by side.
-                    declare = njit(self._signature, cache=True, nogil=True)
+                    declare = _numba().njit(self._signature.made, cache=True, nogil=True)
                     self._compiled = declare(self._function)
         return self._compiled
 
@@ -54,16 +59,20 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         # What Numba asks where another kernel calls this one.
-        return typeof(self.compiled())
+        return _numba().typeof(self.compiled())
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
+def _numba() -> Any:
+    return importlib.import_module("numba")
+
+
+def kernel(signature: Deferred) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel.
 
     Parameters
     ----------
-    signature : numba signature
-        Of the arguments and the result.
+    signature : Deferred
+        Of the arguments and the result, in the types of :mod:`anonspark.kernels.signatures`.
     """
     return lambda function: Kernel(function, signature)
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import boolean, float64, int64, types, void
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.people import BY_PEOPLE, judge_people, judge_ranges, match_values
+from anonspark.kernels.signatures import boolean, float64, int64, types, void
 
 DISTINCT, ENTROPY, RECURSIVE, LARGEST_SHARE = 0, 1, 2, 3
 EQUAL_DISTANCE, ORDERED_DISTANCE, HIERARCHICAL_DISTANCE = 4, 5, 6

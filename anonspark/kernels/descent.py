@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, uint64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import priority
+from anonspark.kernels.signatures import boolean, float64, int32, int64, types, uint64
 from anonspark.kernels.vantage_points import distance_key
 
 DISTANCE = -2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64, uint64
 
 from anonspark.kernels.canonical_order import comes_before
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import priority
+from anonspark.kernels.signatures import int64, uint64
 
 _LARGEST_PRIORITY = np.uint64(2**64 - 1)
 

@@ -6,9 +6,9 @@ The sum over all groups is ``gcp_total``, but for hierarchies, whose places stan
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64, int64
 
 
 @kernel(float64[:, ::1](float64[:, ::1], int64[::1]))

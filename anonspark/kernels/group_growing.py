@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, void
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.group_costs import group_cost
 from anonspark.kernels.selection import select_float
+from anonspark.kernels.signatures import float64, int64, void
 
 # A group that grows takes this share of k at once, so that huge k stay linear.
 _STEPS_A_GROUP = 128

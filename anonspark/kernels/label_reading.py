@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, uint8, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, float64, int32, int64, types, uint8, void
 
 # So many digits are a whole number that float64 has exactly, and so is the power of ten.
 _MOST_DIGITS = 15

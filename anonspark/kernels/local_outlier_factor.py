@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, void
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.nearest_neighbors import (
@@ -12,6 +11,7 @@ from anonspark.kernels.nearest_neighbors import (
     points_within,
 )
 from anonspark.kernels.selection import select_float
+from anonspark.kernels.signatures import float64, int64, void
 
 # Up to here comparing all pairs is faster than a tree; so it is where a good share of all points
 # are neighbours.

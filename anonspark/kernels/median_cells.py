@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, uint64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.paths import child_path
+from anonspark.kernels.signatures import boolean, float64, int64, types, uint64
 from anonspark.kernels.sorting import sort_stably
 
 # How far a varied tree strays from medians and true widths, so that no two trees have the same

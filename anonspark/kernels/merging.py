@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, uint64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
@@ -13,6 +12,7 @@ from anonspark.kernels.criteria import (
     first_unsatisfied,
 )
 from anonspark.kernels.paths import child_path
+from anonspark.kernels.signatures import float64, int64, uint64
 
 # Sides 0 and 1 name children, 2 and 3 salt draws.
 _FIRST_GROUP_SIDE = 4

@@ -8,7 +8,6 @@ and all searching is done inside cells of bounded size.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, uint64, void
 
 from anonspark.kernels.best_cuts import cut_where_best
 from anonspark.kernels.canonical_order import sort_groups
@@ -20,6 +19,7 @@ from anonspark.kernels.median_cells import cut_cells
 from anonspark.kernels.merging import total_penalty
 from anonspark.kernels.order_cutting import cut_curve
 from anonspark.kernels.paths import child_path
+from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 
 # Records of a cell in which groups are grown: more is better and slower.
 _CELL_RECORDS = 4096

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types, uint64, void
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
@@ -15,6 +14,7 @@ from anonspark.kernels.criteria import (
 )
 from anonspark.kernels.paths import child_path
 from anonspark.kernels.selection import select
+from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 
 # Where balanced cuts look for boundaries beyond those of the median. More parts gain next to
 # nothing, and on the cluster each boundary is a request of one pass.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.selection import select_float
+from anonspark.kernels.signatures import float64, int64, types
 
 _LEAF_POINTS = 16
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64, int64, types
 from anonspark.kernels.space_filling_curve import hilbert_keys
 
 # Bits of a place on the curve, of which each axis has at most so many.

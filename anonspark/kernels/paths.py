@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import int64, uint64
-
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import int64, uint64
 
 
 @kernel(uint64(uint64))

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import boolean, float64, int64, types
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import REQUIREMENTS, clear_counts, count_values, judge
 from anonspark.kernels.separation import distinct_points, nearest_to_reference, without_noise
+from anonspark.kernels.signatures import boolean, float64, int64, types
 
 # What a class holds of an attribute whose missing values widen it to the whole range: with some of
 # them, or where it spans the range without, any value more costs nothing.

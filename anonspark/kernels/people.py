@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, float64, int64, types
 
 BY_PEOPLE = 16
 """What is added to the constant of a criterion where it counts people instead of records."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64
 
 # What a step over all records counts, beside 1 for a step over the whole range: with more of it
 # counts are estimated better and the certainty penalty grows.

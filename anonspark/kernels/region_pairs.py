@@ -7,10 +7,10 @@ list of runs, so that their codes agree.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, types
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.region_search import _regions_of
+from anonspark.kernels.signatures import boolean, int32, int64, types
 
 _CODES = int32[:, ::1]
 

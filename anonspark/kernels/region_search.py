@@ -10,9 +10,9 @@ points as its class has records.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int32, int64, types, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, float64, int32, int64, types, void
 
 _LEAF_REGIONS = 8
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numba import float64, int64
-
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import float64, int64
 
 # Slices up to here are sorted by insertion.
 _FEW_VALUES = 12

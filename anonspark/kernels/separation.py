@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
@@ -19,6 +18,7 @@ from anonspark.kernels.nearest_neighbors import (
     neighbor_distances,
     points_within,
 )
+from anonspark.kernels.signatures import boolean, float64, int64
 
 
 @kernel(float64(float64))

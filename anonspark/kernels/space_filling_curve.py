@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int64
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import int64
 
 
 @kernel(int64[::1](int64[:, ::1], int64))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, float64, int64, types
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, float64, int64, types
 
 _NUMBERS = types.Array(float64, 1, "C", readonly=True)
 

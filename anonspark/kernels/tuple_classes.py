@@ -10,7 +10,6 @@ are runs of rows, and nothing is ever sorted or hashed.
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, types, uint64, void
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.criteria import (
@@ -19,6 +18,7 @@ from anonspark.kernels.criteria import (
     clear_counts,
     first_unsatisfied,
 )
+from anonspark.kernels.signatures import boolean, int32, int64, types, uint64, void
 
 
 @kernel(boolean(int32[:, ::1], int64, int64, int64, int64))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, types
 
 from anonspark.kernels.compiling import kernel
 from anonspark.kernels.selection import select_float
+from anonspark.kernels.signatures import float64, int64, types
 
 UNITS = 2.0**44
 """Units of a distance key in a distance of 1.

@@ -6,9 +6,9 @@ The hash of what comes first is the seed of what comes next, and a null leaves t
 from __future__ import annotations
 
 import numpy as np
-from numba import boolean, int32, int64, types, uint8, uint64, void
 
 from anonspark.kernels.compiling import kernel
+from anonspark.kernels.signatures import boolean, int32, int64, types, uint8, uint64, void
 
 # What Arrow's buffers are.
 _INT32 = types.Array(int32, 1, "C", readonly=True)

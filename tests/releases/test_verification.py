@@ -99,7 +99,7 @@ def test_the_anonymizer_is_not_trusted() -> None:
     ).stdout.split()
     anonymizing = ("layers", "models", "pipeline", "staged", "kernels")
     needed = {
-        f"anonspark.kernels{name}" for name in ("", ".compiling", ".machine_code", ".region_search")
+        f"anonspark.kernels{name}" for name in ("", ".compiling", ".region_search", ".signatures")
     }
     found = [name for name in loaded if name.split(".")[1] in anonymizing]
     assert set(found) <= needed

@@ -1,0 +1,80 @@
+"""Declaring a kernel loads nothing; calling it loads Numba and its machine code, once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+from anonspark.kernels import machine_code
+from anonspark.kernels.compiling import Kernel, kernel
+from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
+
+
+def test_numba_is_loaded_by_the_first_call_alone() -> None:
+    code = """if True:
+        import importlib, pkgutil, sys
+        import anonspark.api, anonspark.cli.application, anonspark.kernels, anonspark.pipeline.run
+        for module in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels."):
+            if module.name != "anonspark.kernels.machine_code":
+                importlib.import_module(module.name)
+        assert not {"numba", "llvmlite", "pyspark"} & set(sys.modules)
+        import numpy
+        from anonspark.kernels.selection import select
+        assert select(numpy.array([30, 10, 20]), 0, 3, 1) == 20
+        assert "numba" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (int64, numba.int64),
+        (float64[:, ::1], numba.float64[:, ::1]),
+        (types.Tuple((int64, boolean)), numba.types.Tuple((numba.int64, numba.boolean))),
+        (
+            types.Array(int64, 1, "C", readonly=True),
+            numba.types.Array(numba.int64, 1, "C", readonly=True),
+        ),
+        (void(int64[::1], uint64), numba.void(numba.int64[::1], numba.uint64)),
+    ],
+)
+def test_a_deferred_type_is_that_of_numba(declared: object, expected: object) -> None:
+    assert declared.made == expected  # type: ignore[attr-defined]
+
+
+def _twice(number: int) -> int:
+    return uint64(number) * uint64(2)  # type: ignore[return-value,operator]
+
+
+def _four_times(number: int) -> int:
+    return _TWICE(_TWICE(number))
+
+
+_TWICE = Kernel(_twice, uint64(int64))
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
+    machine_code._writable_folder.cache_clear()
+    yield tmp_path
+    machine_code._writable_folder.cache_clear()
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_threads_that_call_first_compile_once() -> None:
+    four_times = kernel(uint64(uint64))(_four_times)
+    with ThreadPoolExecutor(8) as pool:
+        compiled = list(pool.map(lambda _: four_times.compiled(), range(16)))
+    assert len({id(one) for one in compiled}) == 1
+    # A kernel calls another one, and a type in its body converts.
+    assert four_times(np.uint64(3)) == 12
+    assert four_times.__name__ == "_four_times"
