@@ -10,6 +10,10 @@ PACKAGE := dist/anonspark-$(VERSION).zip
 ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
 SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
 
+# Byte code is kept, whatever the shell says: without it every Python that the tests start compiles
+# every source anew, tests too.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The ends of the range of pyproject.toml; `make smoke` runs on both.
 ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
