@@ -19,7 +19,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
+.PHONY: help setup demo quick test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
   up submit submit-hdfs releases down image-proof docker-engine check-schedules airflow-nights
 
 help:  ## list the targets
@@ -43,6 +43,10 @@ setup: $(READY)  ## create .venv with the locked dependencies and a Java runtime
 
 demo: $(RUNS)  ## anonymize generated people with an embedded Spark and show the result
 	$(RUN)/anonspark demo
+
+BASE ?= main
+quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what differs from BASE=main
+	@$(RUN)/python tools/quick.py --base $(BASE)
 
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests but those of systems

@@ -35,6 +35,8 @@ time.tzset()
 # machines look for new ones. How long one takes is no matter of a test: the machine may be busy.
 settings.register_profile("new-examples", deadline=None)
 settings.register_profile("same-examples", deadline=None, derandomize=True)
+# For `make quick`; a test that says itself how many it draws goes on doing so.
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "new-examples")
 
 # The light compiler alone and one thread for garbage halve the time that starting and warming up
