@@ -146,6 +146,7 @@ def open_wanted(
         If a column is missing, or of a type that cannot be read as declared.
     """
     names = [*settings.candidates, settings.selection.target]
+    _require_used(settings, names)
     keys = {name: f"selection.domains.{name}.hierarchy" for name in settings.selection.domains}
     hierarchies = read_hierarchy_files(engine.files, _hierarchy_paths(settings, names), keys=keys)
     declared = {
@@ -194,6 +195,25 @@ def open_wanted(
             "larger epsilon, fewer candidates, or fewer rows_per_person; correct them"
         )
     return table, wanted
+
+
+def _require_used(settings: SelectionSettings, names: Sequence[str]) -> None:
+    """Check that each declared domain is of an attribute that is looked at.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    unused = [name for name in settings.selection.domains if name not in names]
+    if unused:
+        raise ConfigurationError(
+            *(
+                f"selection.domains.{name}: found a domain of what is neither a candidate nor the "
+                f"target; expected one of {', '.join(map(repr, names))}; correct the name, or "
+                "remove it"
+                for name in unused
+            )
+        )
 
 
 def _without_inference(configuration: Configuration) -> Configuration:

@@ -442,6 +442,7 @@ def test_a_table_of_nobody_looks_like_any_other(tmp_path: Path) -> None:
         ({"domains": {"ill": {"values": ["no", " "]}}}, "selection.domains.ill.values"),
         ({"domains": {"ill": {"values": ["no", " no"]}}}, "selection.domains.ill.values"),
         ({"domains": {"ill": {"values": ["yes"]}}}, "selection.target: found 1 declared class"),
+        ({"domains": {"agee": {"bins": [3]}}}, "selection.domains.agee: found a domain of what is"),
         ({"domains": {"age": {"bins": [3, 2]}}}, "selection.domains.age.bins"),
         ({"domains": {"age": {"bins": [2, 2]}}}, "selection.domains.age.bins"),
         ({"domains": {"age": {"bins": [1, float("inf")]}}}, "selection.domains.age.bins"),
