@@ -140,7 +140,7 @@ def unite(
     parts = read_parts(engine.files, paths)
     form = form_of(parts, holder_column)
     with (
-        open_staging(engine.files, out, run_id) as staging,
+        open_staging(engine.files, out, run_id, key="--out") as staging,
         engine.running(run_id, progress),
     ):
         with progress.stage("verify parts"):

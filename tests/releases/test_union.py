@@ -38,6 +38,7 @@ from anonspark.errors import (
     GuaranteeError,
     PublishingError,
 )
+from anonspark.holders import union as holders_union
 from anonspark.holders.union import Union, unite
 from anonspark.verification.audit import audit_release
 
@@ -606,6 +607,26 @@ def test_nothing_stays_of_a_union_that_fails_at_the_end(
     with pytest.raises(PublishingError):
         union(parts, out="new/union")
     assert contents(parts) == before
+
+
+@pytest.mark.parametrize("when", ["before", "while"])
+def test_a_place_that_cannot_be_written_is_named_as_the_user_did(
+    parts: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    if when == "before":
+        (parts / "file").write_text("no directory")
+        with pytest.raises(PublishingError, match=r"^--out: "):
+            union(parts, out="file/union")
+        return
+    proving = holders_union.prove_union
+
+    def come_between(*arguments: Any) -> Any:
+        (parts / "union").mkdir()
+        return proving(*arguments)
+
+    monkeypatch.setattr(holders_union, "prove_union", come_between)
+    with pytest.raises(PublishingError, match=r"^--out: .* appeared while .* another path$"):
+        union(parts)
 
 
 def test_figures_as_json_and_in_python(parts: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,12 +56,15 @@ class Place:
         Directory beside the output.
     private : str
         Directory of raw records and state; the same one without ``execution.staging_path``.
+    key : str
+        What named the output, for messages.
     """
 
     output: str
     run_id: str
     root: str
     private: str
+    key: str = "output.path"
 
     @property
     def state(self) -> str:
@@ -383,6 +386,7 @@ def open_staging(
     *,
     staging_path: str | None = None,
     resume: bool = False,
+    key: str = "output.path",
 ) -> Iterator[Staging]:
     """Create a run's staging directory, and remove it at the end, however the run ends.
 
@@ -398,6 +402,8 @@ def open_staging(
     resume : bool
         Whether to continue a run that left its staging directory; and to leave it, with the rounds
         that are finished, should this run fail in a way that another attempt may not.
+    key : str
+        What named the output path, for messages.
 
     Yields
     ------
@@ -409,12 +415,12 @@ def open_staging(
         If a directory cannot be created, is there already and the run is not resumed, or belongs
         to a run that goes on.
     """
-    place = place_of(files, output, run_id, staging_path)
+    place = replace(place_of(files, output, run_id, staging_path), key=key)
     if not resume:
         for path in (place.root, place.private):
             if files.exists(path):
                 raise PublishingError(
-                    f"output.path: {path} is there already: a run of this id is going on, or was "
+                    f"{key}: {path} is there already: a run of this id is going on, or was "
                     "killed and left raw records; continue it with --resume, or see to it that "
                     f"none is going on and remove it with anonspark clean --run-id {run_id}"
                 )
@@ -456,7 +462,7 @@ def _open(files: Files, place: Place) -> RunState:
     except AnonsparkError:
         raise
     except Exception as error:
-        key = "output.path" if directory == place.root else "execution.staging_path"
+        key = place.key if directory == place.root else "execution.staging_path"
         raise PublishingError(
             f"{key}: cannot create the staging directory {directory}, or make it private; check "
             "that its parent can be written and has room, and that nobody else has made it"
