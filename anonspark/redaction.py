@@ -53,6 +53,25 @@ _WITHOUT_PORTS = ("s3", "s3a", "s3n")
 _ORACLE = re.compile(r"(jdbc:oracle:\w+:)[^\s@/]+/[^\s@]*@", re.IGNORECASE)
 
 
+_SHORTEST_HIDDEN = 4
+_hidden: dict[str, str] = {}
+
+
+def hide(secret: str, shown: str) -> None:
+    """Let nothing show a secret that is known to be one, wherever it stands.
+
+    Parameters
+    ----------
+    secret : str
+        Such as the value of a variable with a telling name. One of less than four signs would
+        take single letters out of messages, and is left.
+    shown : str
+        What stands in its place.
+    """
+    if len(secret) >= _SHORTEST_HIDDEN:
+        _hidden[secret] = shown
+
+
 def is_secret_option(name: str) -> bool:
     """Tell whether an option of a data source holds a secret, by its name."""
     return _SECRET_OPTION.search(name) is not None
@@ -72,6 +91,8 @@ def redact(text: str) -> str:
         Without user and password of addresses (a user alone is no secret), and without the values
         of parameters such as ``password``, ``sig`` and ``fs.s3a.secret.key``.
     """
+    for secret, shown in _hidden.items():
+        text = text.replace(secret, shown)
     folded = text.lower()
     if ":/" in folded or "%3a%2f" in folded:
         text = _without_user_information(text)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from typing import Annotated
 
 import typer
@@ -32,7 +35,9 @@ from anonspark.cli.commands.union import union
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR
+from anonspark.cli.usage import usage_problem
 from anonspark.cli.working import SIGNALS, EndedError, end
+from anonspark.config.variables import RUN_DATE_VARIABLE
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
 application = typer.Typer(
@@ -89,6 +94,15 @@ def _version(
             help="Write messages as JSON, one object a line, with any command.",
         ),
     ] = "plain",
+    _run_date: Annotated[
+        str,
+        typer.Option(
+            "--run-date",
+            metavar="DAY",
+            help="What ${run_date} in a configuration stands for, as 2026-01-31, with any command; "
+            "today in UTC without it.",
+        ),
+    ] = "",
 ) -> None:
     if version:
         typer.echo(__version__)
@@ -117,29 +131,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     LOG.set(log)
     try:
         log.format, given = _take_log_format(given)
+        day, given = _take_run_date(given)
     except ConfigurationError as error:
         return log.fail(error.exit_code, str(error), debug=debug)
     previous = {number: signal.signal(number, end) for number in SIGNALS}
     try:
-        with log.opened():
+        with log.opened(), _day_of_run(day):
             return _run_command(given, log)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
 
 
-def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
-    """Return the format of the log, and the arguments without it."""
+def _take(given: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:
+    """Return the value of an option, empty where it has none, and the arguments without it."""
     rest: list[str] = []
-    found: str | None = "plain"
+    found = default
     arguments = iter(given)
     for argument in arguments:
-        if argument == "--log-format":
-            found = next(arguments, None)
-        elif argument.startswith("--log-format="):
+        if argument == option:
+            found = next(arguments, "")
+        elif argument.startswith(f"{option}="):
             found = argument.partition("=")[2]
         else:
             rest.append(argument)
+    return found, rest
+
+
+def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
+    """Return the format of the log, and the arguments without it."""
+    found, rest = _take(given, "--log-format", "plain")
     match found:
         case "plain" | "json":
             return found, rest
@@ -148,6 +169,34 @@ def _take_log_format(given: Sequence[str]) -> tuple[LogFormat, list[str]]:
                 f"--log-format: found {found or 'nothing'!r}; expected one of "
                 f"{', '.join(LOG_FORMATS)}"
             )
+
+
+def _take_run_date(given: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the day of the run, and the arguments without it."""
+    today = datetime.now(UTC).date().isoformat()
+    found, rest = _take(given, "--run-date", os.environ.get(RUN_DATE_VARIABLE) or today)
+    try:
+        date.fromisoformat(found)
+    except ValueError:
+        raise ConfigurationError(
+            f"--run-date, {RUN_DATE_VARIABLE}: found {found or 'nothing'!r}; expected a day as "
+            "2026-01-31"
+        ) from None
+    return found, rest
+
+
+@contextmanager
+def _day_of_run(day: str) -> Iterator[None]:
+    """Let all that is read have one day, also where midnight passes meanwhile."""
+    before = os.environ.get(RUN_DATE_VARIABLE)
+    os.environ[RUN_DATE_VARIABLE] = day
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[RUN_DATE_VARIABLE]
+        else:
+            os.environ[RUN_DATE_VARIABLE] = before
 
 
 def _run_command(given: Sequence[str], log: CommandLog) -> int:
@@ -163,7 +212,7 @@ def _run_command(given: Sequence[str], log: CommandLog) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, which must not show data
         usage = getattr(error, "format_message", None)
         if usage is not None and getattr(error, "exit_code", None) == 2:
-            return log.fail(2, f"{usage().rstrip('.')}; see anonspark --help", debug=False)
+            return log.fail(2, usage_problem(error, given, [*_COMMANDS, "ledger"]), debug=False)
         if "pyspark" in sys.modules:
             from anonspark.engine.spark.errors import environment_problem
 

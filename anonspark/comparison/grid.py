@@ -20,6 +20,7 @@ from anonspark.comparison.evaluation import (
 )
 from anonspark.comparison.ranking import METRICS
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
 from anonspark.config.overrides import written_overrides
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
@@ -199,8 +200,19 @@ def load_grid(
         With all problems of the file and of all cells, each once.
     """
     expected = "a mapping with 'base', 'axes' and 'output'"
-    document, problems = read_document(path, "a grid", expected, read)
-    document = dict(document)
+    written, problems = read_document(path, "a grid", expected, read, variables=True)
+    with written.telling(is_whole=False):
+        return _grid(written, problems, path, overrides, read)
+
+
+def _grid(
+    written: Document,
+    problems: list[str],
+    path: str | Path,
+    overrides: Sequence[str],
+    read: TextReader,
+) -> Grid:
+    document = dict(written)
     if isinstance(document.get("axes"), Mapping):
         document["axes"] = [document["axes"]]
     try:
@@ -221,6 +233,7 @@ def load_grid(
                 "a configuration",
                 "a mapping with 'input', 'attributes', 'privacy' and 'output'",
                 read,
+                variables=True,
             )
             problems += found_twice
         except SparkNeededError:
@@ -228,7 +241,7 @@ def load_grid(
         except ConfigurationError as error:
             problems += [f"base: {problem}" for problem in error.problems]
     else:
-        base = file.base
+        base = written.with_content(file.base)
     if problems:
         raise ConfigurationError(*problems)
     shared = [*written_overrides(file.settings), *overrides]

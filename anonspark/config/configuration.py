@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
@@ -26,6 +26,7 @@ from anonspark.config.combinations import (
     unusable_pseudonyms,
     unusable_unit,
 )
+from anonspark.config.documents import FromVariable
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
 from anonspark.config.gates import Gate, unusable_gates
@@ -74,6 +75,27 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     if output.get("pseudonyms") == {}:
         del output["pseudonyms"]
     return document
+
+
+# Texts that reading a release takes: words of the configuration, names of columns, and values of
+# the data, which are told of by rules of their own.
+_TOLD = {
+    *("role", "type", "format", "name", "style", "mode", "missing", "kind", "distance", "unit"),
+    *("attribute", "missing_markers", "missing_columns", "order", "range", "pseudonyms"),
+}
+
+
+def _with_names(value: Any, key: str, variables: Mapping[str, str]) -> Any:
+    """Return what a manifest shows, with the names of variables in the place of their values."""
+    if not variables or key in _TOLD:
+        return value
+    if isinstance(value, str):
+        return variables.get(value, value)
+    if isinstance(value, dict):
+        return {name: _with_names(one, name, variables) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_names(one, key, variables) for one in value]
+    return value
 
 
 def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> None:
@@ -166,6 +188,7 @@ class Configuration(Section):
     )
 
     _coding: Coding | None = PrivateAttr(default=None)
+    _variables: dict[str, str] = PrivateAttr(default={})
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -239,6 +262,12 @@ class Configuration(Section):
         """Return it with the coding that it names, as it was read."""
         copied = self.model_copy()
         copied._coding = coding
+        return copied
+
+    def with_variables(self, variables: Sequence[FromVariable]) -> Configuration:
+        """Return it with what was made of variables, whose values are shown nowhere."""
+        copied = self.model_copy()
+        copied._variables = {str(one.value): one.shown for one in variables}
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
@@ -347,7 +376,7 @@ class Configuration(Section):
         for name, attribute in document["attributes"].items():
             if "order" in attribute:
                 public["attributes"][name]["order"] = attribute["order"]
-        return public
+        return {key: _with_names(value, key, self._variables) for key, value in public.items()}
 
     def _seed_hash(self) -> str:
         return _sha256(f"anonspark-seed:{self.execution.seed}")

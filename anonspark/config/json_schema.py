@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from anonspark.config.attributes import Role
 from anonspark.config.configuration import Configuration
 from anonspark.config.models import DEFAULT_MODEL, options_classes
+from anonspark.config.short_forms import BOUNDS, ROLE_LISTS
 
 JsonObject = dict[str, Any]
 
@@ -85,6 +86,9 @@ _ATTRIBUTE_RULES: list[JsonObject] = [
 ]
 
 
+_BOUND: JsonObject = {"type": "number"}
+
+
 class _Sections:
     """The definitions of all sections, as pydantic makes them, to be completed in place."""
 
@@ -122,7 +126,12 @@ def json_schema() -> JsonObject:
     root = sections.of(Configuration)
     _allow_each_model(root["properties"]["model"], sections)
     _allow_a_coding(root)
+    _allow_role_lists(root)
     _allow_one_for_a_list(sections.definitions["PrivacyOptions"]["properties"])
+    for section in sections.definitions.values():
+        # Where one attribute is sensitive, a criterion need not name it.
+        if "attribute" in section.get("required", ()):
+            section["required"] = [key for key in section["required"] if key != "attribute"]
     sections.definitions["HierarchyRule"]["allOf"] = _HIERARCHY_RULES
     _allow_short_attributes(root["properties"]["attributes"], sections.definitions["Attribute"])
     for section in sections.definitions.values():
@@ -156,7 +165,7 @@ def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
     description = model["description"]
     model.clear()
     model |= {
-        "anyOf": alternatives,
+        "anyOf": [*alternatives, {"type": "string", "enum": list(options_classes())}],
         "default": default.model_dump(mode="json"),
         "description": description,
     }
@@ -165,19 +174,34 @@ def _allow_each_model(model: JsonObject, sections: _Sections) -> None:
 def _allow_a_coding(root: JsonObject) -> None:
     """Let a path be short for a coding, which stands for what is required otherwise."""
     root["properties"]["coding"]["anyOf"].insert(0, {"type": "string", "minLength": 1})
-    given = [key for key in root["required"] if key in ("attributes", "privacy")]
-    root["required"] = [key for key in root["required"] if key not in given]
+    root["required"] = [key for key in root["required"] if key not in ("attributes", "privacy")]
     coding = {"required": ["coding"], "properties": {"coding": {"type": ["string", "object"]}}}
-    root["if"], root["else"] = coding, {"required": given}
+    attributes = [{"required": [key]} for key in ("attributes", "quasi_identifiers")]
+    root["if"], root["else"] = coding, {"required": ["privacy"], "anyOf": attributes}
+
+
+def _allow_role_lists(root: JsonObject) -> None:
+    """Let lists of columns stand beside the attributes."""
+    name = {"type": "string", "minLength": 1}
+    for key, role in ROLE_LISTS.items():
+        root["properties"][key] = {
+            "anyOf": [name, {"type": "array", "items": name}, {"type": "null"}],
+            "description": f"Columns with the role {role}, in the place of attributes.",
+        }
 
 
 def _allow_one_for_a_list(criteria: JsonObject) -> None:
-    """Let one mapping be short for a list of one."""
+    """Let one mapping be short for a list of one, and bounds for criteria."""
     for name, section in criteria.items():
         if section.get("type") == "array":
             items = section["items"]
+            bounds = [{"type": "number"}, {"type": "object", "additionalProperties": _BOUND}]
             criteria[name] = {
-                "anyOf": [items, {"type": "array", "items": items}],
+                "anyOf": [
+                    items,
+                    {"type": "array", "items": items},
+                    *(bounds if name in BOUNDS else ()),
+                ],
                 "default": [],
                 "description": section["description"],
             }

@@ -10,9 +10,11 @@ from anonspark.config.checking import check_document
 from anonspark.config.coding_merging import merge_coding
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
+from anonspark.config.documents import Document
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
+from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
@@ -57,10 +59,13 @@ def load_configuration(
     assignments = parse_overrides(overrides, problems)
     expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
     try:
-        document, found_twice = read_document(path, "a configuration", expected, read)
+        document, wrong = read_document(path, "a configuration", expected, read, variables=True)
     except ConfigurationError as error:
         raise ConfigurationError(*error.problems, *problems) from None
-    return _build(document, assignments, [*found_twice, *problems], read, needs_seed=needs_seed)
+    with document.telling([one.keys for one in assignments]):
+        wrong += problems
+        built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
+    return built.with_variables(document.variables)
 
 
 def parse_configuration(
@@ -93,7 +98,12 @@ def parse_configuration(
     """
     problems: list[str] = []
     assignments = parse_overrides(overrides, problems)
-    return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
+    if not isinstance(mapping, Document):
+        return _build(mapping, assignments, problems, read, needs_seed=needs_seed)
+    # What was made of it since need not stand where it stood.
+    with mapping.with_content({}).telling():
+        built = _build(mapping, assignments, problems, read, needs_seed=needs_seed)
+    return built.with_variables(mapping.variables)
 
 
 def _build(
@@ -131,6 +141,7 @@ def _build(
         problem = assign(document, keys, copy_document(value, keys, problems))
         if problem is not None:
             problems.append(f"--set {shown_override(override)}: {problem}")
+    write_out(document, problems)
     coding = None
     if document.get("coding") is not None:
         coding = merge_coding(document, read, problems)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from anonspark.config.key_paths import places_of
 from anonspark.redaction import is_secret_option, redact
 
 Location = tuple[str | int, ...]
@@ -225,7 +226,10 @@ def explain(
             known = _keys_at(schema, location[:-1], document)
             name = str(location[-1])
             near = nearest(name, known)
-            if near is None:
+            elsewhere = places_of(name, schema, [str(step) for step in location[:-1]])
+            if near is None and elsewhere:
+                remedy = f"did you mean {one_of(elsewhere)}?"
+            elif near is None:
                 remedy = f"expected {one_of(known)}; remove it"
             else:
                 remedy = f"did you mean {near!r}?"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from anonspark.config.problems import Finding, Location, found
+from anonspark.config.documents import Document, FromVariable
+from anonspark.config.problems import Finding, Location, found, key_path
 from anonspark.config.reading import TextReader, read_local_text
+from anonspark.config.variables import fill_in, has_variables
 from anonspark.errors import ConfigurationError
+from anonspark.redaction import hide, is_secret_option
 
+_QUOTES = " (inside of { } and [ ] a text with ${...} has to be in quotes)"
 _COUNTS = {2: "two", 3: "three", 4: "four"}
 
 
@@ -39,12 +44,35 @@ Loader.yaml_implicit_resolvers = {
 
 
 class UnreadableError(Exception):
-    """Text that is not YAML; the message says why and where."""
+    """Text that is not YAML; the message says why and where.
+
+    Parameters
+    ----------
+    reason : str
+    line, column : int or None
+        From 1 on, where they are known.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        self.reason, self.line, self.column = reason, line, column
+        told = "" if line is None else f" on line {line}"
+        told += "" if column is None else f", column {column}"
+        super().__init__(f"not valid YAML{told}: {reason}; correct it")
+
+    def at(self, path: str) -> str:
+        """Return the message of a file."""
+        place = ":".join(str(one) for one in (path, self.line, self.column) if one is not None)
+        return f"{place}: not valid YAML: {self.reason}; correct it"
 
 
 def read_document(
-    path: str | Path, what: str, expected: str, read: TextReader = read_local_text
-) -> tuple[Mapping[str, Any], list[str]]:
+    path: str | Path,
+    what: str,
+    expected: str,
+    read: TextReader = read_local_text,
+    *,
+    variables: bool = False,
+) -> tuple[Document, list[str]]:
     """Read a YAML file that holds a mapping, without a look at what is in it.
 
     Parameters
@@ -57,12 +85,14 @@ def read_document(
         What should be in it, for messages.
     read : callable
         Reads the file.
+    variables : bool
+        Whether texts may name variables of the environment.
 
     Returns
     -------
-    document : mapping
+    document : Document
     problems : list of str
-        Keys that are there twice.
+        Keys that are there twice, and variables that are missing.
 
     Raises
     ------
@@ -81,12 +111,21 @@ def read_document(
         cause = getattr(error, "strerror", None) or str(error)
         reason = f"the file cannot be read ({cause}); check the path and its permissions"
     else:
+        reading = Reading(variables=variables)
         try:
-            document, duplicates = read_yaml(text)
+            document, findings = read_yaml(text, reading=reading)
         except UnreadableError as error:
-            raise ConfigurationError(f"{_shown(path)}: {error}") from None
+            raise ConfigurationError(error.at(_shown(path))) from None
         if isinstance(document, Mapping):
-            return document, [duplicate.line() for duplicate in duplicates]
+            told = Document(
+                document,
+                _shown(path),
+                reading.positions,
+                reading.from_variables,
+                reading.concealed,
+                reading.unset,
+            )
+            return told, [finding.line() for finding in findings]
         reason = (
             "the file is empty" if document is None else f"found {found(document)}"
         ) + f"; expected {expected}"
@@ -98,7 +137,26 @@ def _shown(path: str | Path) -> str:
     return str(path) if str(path).isprintable() else repr(str(path))
 
 
-def read_yaml(text: str, base: Location = ()) -> tuple[Any, list[Finding]]:
+@dataclass
+class Reading:
+    """What is noted of a document while it is read; see :class:`Document`.
+
+    Parameters
+    ----------
+    variables : bool
+        Whether they are filled in.
+    """
+
+    variables: bool = False
+    positions: dict[str, tuple[int, int]] = field(default_factory=dict)
+    from_variables: list[FromVariable] = field(default_factory=list)
+    concealed: dict[str, str] = field(default_factory=dict)
+    unset: list[str] = field(default_factory=list)
+
+
+def read_yaml(
+    text: str, base: Location = (), reading: Reading | None = None
+) -> tuple[Any, list[Finding]]:
     """Read one YAML document.
 
     Parameters
@@ -107,11 +165,13 @@ def read_yaml(text: str, base: Location = ()) -> tuple[Any, list[Finding]]:
         The document.
     base : tuple of str and int
         Where the document belongs in the configuration.
+    reading : Reading or None
+        What is noted; None notes nothing, and fills in no variables.
 
     Returns
     -------
     tuple
-        The document, and its duplicate keys.
+        The document, and what is wrong with it: duplicate keys, and variables that are missing.
 
     Raises
     ------
@@ -125,22 +185,67 @@ def read_yaml(text: str, base: Location = ()) -> tuple[Any, list[Finding]]:
             node = loader.get_single_node()
             if node is None:
                 return None, []
-            duplicates = list(_duplicates(loader, node, base, set()))
-            return loader.construct_document(node), duplicates
+            findings = list(_duplicates(loader, node, base, set()))
+            if reading is not None:
+                findings += _note(loader, node, base, reading, set())
+            return loader.construct_document(node), findings
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f" on line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        where: tuple[int, ...] = () if mark is None else (mark.line + 1, mark.column + 1)
         reason = " ".join(filter(None, (error.context, error.problem)))
+        if mark is not None and "${" in "".join(text.split("\n")[mark.line : mark.line + 1]):
+            reason += _QUOTES
     except yaml.reader.ReaderError as error:
-        where = f" on line {text.count(chr(10), 0, error.position) + 1}"
+        where = (text.count(chr(10), 0, error.position) + 1,)
         reason = "a character that YAML does not allow"
     except RecursionError:
-        where, reason = "", "nested too deeply"
+        where, reason = (), "nested too deeply"
     except (ValueError, OverflowError):
-        where, reason = "", "an escape that is no character"
-    raise UnreadableError(f"not valid YAML{where}: {' '.join(reason.split())}; correct it")
+        where, reason = (), "an escape that is no character"
+    raise UnreadableError(" ".join(reason.split()), *where)
+
+
+def _note(
+    loader: Loader, node: yaml.Node, location: Location, reading: Reading, seen: set[int]
+) -> Iterator[Finding]:
+    """Note where keys and entries stand, and fill in variables."""
+    mark = node.start_mark
+    reading.positions.setdefault(key_path(location), (mark.line + 1, mark.column + 1))
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for place, entry in enumerate(node.value):
+            yield from _note(loader, entry, (*location, place), reading, seen)
+    elif isinstance(node, yaml.MappingNode):
+        for key_node, value_node in node.value:
+            if isinstance(key_node, yaml.ScalarNode):
+                inner = (*location, str(key_node.value))
+                start = key_node.start_mark
+                # Of a key that is there twice the later one counts.
+                reading.positions[key_path(inner)] = (start.line + 1, start.column + 1)
+                yield from _note(loader, value_node, inner, reading, seen)
+    elif isinstance(node, yaml.ScalarNode) and reading.variables and has_variables(node.value):
+        filled = fill_in(node.value)
+        is_plain = node.style is None
+        node.value = filled.text
+        if is_plain and node.tag.endswith(":str"):
+            # A number is one whether it stands in the file or in a variable.
+            node.tag = loader.resolve(  # type: ignore[no-untyped-call]
+                yaml.ScalarNode, filled.text, (True, False)
+            )
+        if filled.values:
+            value = loader.construct_object(node)
+            reading.from_variables.append(FromVariable(location, value, filled.shown))
+            reading.concealed.update(filled.values)
+            for secret, shown in filled.values.items():
+                if is_secret_option(shown):
+                    hide(secret, shown)
+        if filled.problems:
+            reading.unset.append(key_path(location))
+        yield from (Finding(location, problem) for problem in filled.problems)
 
 
 def _duplicates(

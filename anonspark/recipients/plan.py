@@ -14,9 +14,11 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from anonspark.config import Configuration, parse_configuration
+from anonspark.config.documents import Document
 from anonspark.config.overrides import assign, parse_overrides, shown_override, written_overrides
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
 from anonspark.config.reading import TextReader, beside, read_local_text
+from anonspark.config.short_forms import write_out
 from anonspark.config.yaml_reading import read_document
 from anonspark.core.criterion import Criterion
 from anonspark.engine.choice import Work
@@ -169,8 +171,9 @@ def load_plan(
         With all problems of the file, the base and all requests, each once.
     """
     expected = "a mapping with 'base', 'output' and 'recipients'"
-    document, problems = read_document(path, "a plan", expected, read)
-    return _build(document, problems, path, overrides, only, read)
+    document, problems = read_document(path, "a plan", expected, read, variables=True)
+    with document.telling(is_whole=False):
+        return _build(document, problems, path, overrides, only, read)
 
 
 def parse_plan(mapping: Mapping[str, Any], read: TextReader = read_local_text) -> Plan:
@@ -197,6 +200,8 @@ def _build(
         findings = explain(error, document, PlanFile.model_json_schema())
         raise ConfigurationError(*problems, *(finding.line() for finding in findings)) from None
     base = _base_document(file, path, problems, read)
+    if isinstance(mapping, Document) and not isinstance(base, Document):
+        base = mapping.with_content(base)
     if problems:
         raise ConfigurationError(*problems)
     reading = _Reading(file, base, cache(read))
@@ -213,9 +218,10 @@ def _base_document(
     """Return the base as a document, with what the plan sets in it."""
     if isinstance(file.base, str):
         expected = "a mapping with 'input', 'attributes' and 'privacy'"
+        found_base: Mapping[str, Any]
         try:
             found_base, twice = read_document(
-                beside(path, file.base), "a configuration", expected, read
+                beside(path, file.base), "a configuration", expected, read, variables=True
             )
         except SparkNeededError:
             raise
@@ -225,11 +231,14 @@ def _base_document(
         problems += twice
     else:
         found_base = file.base
-    base = deepcopy(dict(found_base))
+    base: dict[str, Any] = deepcopy(
+        found_base if isinstance(found_base, Document) else dict(found_base)
+    )
     for override, keys, value in parse_overrides(written_overrides(file.settings), problems):
         problem = assign(base, keys, value)
         if problem is not None:
             problems.append(f"set.{shown_override(override)}: {problem}")
+    write_out(base, problems)
     if base.get("coding") is not None:
         problems.append(
             "base.coding: found a coding, whose releases have all its columns; expected none, for "

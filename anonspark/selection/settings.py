@@ -223,8 +223,9 @@ def load_selection(
         With all problems.
     """
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
-    document, problems = read_document(path, "a configuration", expected, read)
-    return parse_selection(document, overrides, read, problems)
+    document, problems = read_document(path, "a configuration", expected, read, variables=True)
+    with document.telling():
+        return parse_selection(document, overrides, read, problems)
 
 
 def parse_selection(

@@ -77,6 +77,11 @@ TEXTS = st.one_of(
     ),
     st.sampled_from(["a.b", "'", '"', "\t", "\n", "\x85", "\u2028", "\ud800", "é" * 90, "[", "{"]),
     st.sampled_from(["file://user@host/x", "s3a://k:s@b", "hdfs:", "a:b", "://", "2020-02-30"]),
+    st.sampled_from(["${HOME}", "${NOT_SET}", "${A:-b}", "${A:-${B}}", "$${", "${", "${}", "${ }"]),
+    st.sampled_from(
+        ["${run_date}", "${run_date:%Y%m%d}", "${run_date:%}", "x${PATH}\n", "${A:-1e9}"]
+    ),
+    st.sampled_from(["mondrian", "sickness", "pay", "a,b", "x.y"]),
     st.text(max_size=6),
 )
 NUMBERS = st.one_of(
@@ -88,7 +93,10 @@ NUMBERS = st.one_of(
     st.sampled_from([math.inf, -math.inf, math.nan, 1e308, 5e-324, -0.0]),
 )
 SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS, st.binary(max_size=3), st.dates())
+SHORT_FORMS = ["quasi_identifiers", "sensitive", "identifiers", "insensitive", "model"]
+SHORT_FORMS += ["l_diversity", "t_closeness", "beta_likeness", "alpha_k_anonymity", "sickness"]
 KEYS = st.one_of(
+    st.sampled_from(SHORT_FORMS),
     st.sampled_from(["role", "k", "name", "path", "options", "order", "l", "attribute", "<<", "="]),
     TEXTS,
     NUMBERS.filter(lambda number: number == number),
@@ -140,7 +148,15 @@ def changed(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
 TAGS = ["!!seq", "!!map", "!!set", "!!omap", "!!pairs", "!!binary", "!!int", "!!float", "!!bool"]
 TAGS += ["!!null", "!!str", "!!timestamp", "!!merge", "!!value", "!!python/tuple", "!x", "!", "!!"]
 TAGS += ["!<tag:yaml.org,2002:seq>", "!<x>", "!!python/object/apply:os.system"]
-MARKS = ["&a ", "*a ", "\n<<: *a\n", "\n<<: [1]\n", "\n=: 1\n", "*", "&", "? ", ": ", "- "]
+MARKS = [
+    "${HOME}",
+    "${",
+    "}",
+    "${run_date:%j}",
+    "\nquasi_identifiers: [age]\n",
+    "\nmodel: ${A:-x}\n",
+]
+MARKS += ["&a ", "*a ", "\n<<: *a\n", "\n<<: [1]\n", "\n=: 1\n", "*", "&", "? ", ": ", "- "]
 MARKS += ["\n---\n", "\n...\n", "%YAML 3.1\n", "%TAG ! x\n", "# x\n", "\t", "\x00", "\ufeff"]
 MARKS += ["|\n", ">-\n", "'", '"', "[", "]", "{", "}", ",", "\\", "\\ud800", '"\\ud800"']
 ODD_SCALARS = ["1_0", "0o17", "190:20:30", ".inf", ".nan", "0b2", "0x", "1:60", "2020-13-45"]
@@ -215,7 +231,7 @@ def test_texts_that_are_garbled(kind: str, whole: dict[str, Any], data: st.DataO
 
 
 STEPS = st.sampled_from(
-    ["input", "path", "attributes", "age", "role", "privacy", "k", "model", "x"]
+    ["input", "path", "attributes", "age", "role", "privacy", "k", "model", "x", *SHORT_FORMS]
 )
 PATHS = st.one_of(st.lists(STEPS, min_size=1, max_size=4).map(".".join), TEXTS)
 

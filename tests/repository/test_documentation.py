@@ -6,16 +6,18 @@ import ast
 import doctest
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 from places import REPOSITORY
 
 from anonspark import errors
 from anonspark.comparison.ranking import METRICS
-from anonspark.config import json_schema, parse_configuration
+from anonspark.config import json_schema, load_configuration
 from anonspark.core.figures import SUMMARY, TABLES
 from anonspark.errors import (
     ConfigurationError,
@@ -130,6 +132,22 @@ def test_figures_to_rank_by_and_to_watch_are_in_the_reference(
 
 
 @page
+def test_every_row_is_in_a_table(page: Path) -> None:
+    """A blank line too many makes one paragraph of all rows that follow."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text())
+    paragraphs = [
+        inside.content
+        for begins, inside in pairwise(tokens)
+        if begins.type == "paragraph_open" and inside.type == "inline"
+    ]
+    assert not [text for text in paragraphs if text.startswith("|")]
+    rows = sum(token.type == "tr_open" for token in tokens)
+    written = [line for line in prose(page).splitlines() if re.match(r" *\|.*\|$", line)]
+    delimiters = sum(token.type == "table_open" for token in tokens)
+    assert rows + delimiters == len(written)
+
+
+@page
 def test_relative_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(prose(page)):
         if re.match(r"\w+:", link):
@@ -142,13 +160,16 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
 
 
 @page
-def test_yaml_examples_are_right(page: Path) -> None:
+def test_yaml_examples_are_right(page: Path, tmp_path: Path) -> None:
     for text in blocks(page, "yaml"):
         document = yaml.safe_load(text)
-        complete = isinstance(document, dict) and {"input", "attributes", "output"} <= set(document)
+        keys = set(document) if isinstance(document, dict) else set()
+        attributes = {"attributes", "quasi_identifiers"} & keys
         # What names a coding is run with it, by the test of its page.
-        if complete and "coding" not in document:
-            parse_configuration(document)
+        if {"input", "output"} <= keys and attributes and "coding" not in keys:
+            example = tmp_path / "example.yaml"
+            example.write_text(text)
+            load_configuration(example)
 
 
 def test_there_are_complete_examples() -> None:

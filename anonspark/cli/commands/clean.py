@@ -37,7 +37,8 @@ def clean(
     progress = LOG.get().follow(quiet=quiet)
 
     def load(read: TextReader) -> Configuration | RecipientsPlan:
-        document, _ = read_document(config, "a configuration or a plan", "a mapping", read)
+        what = "a configuration or a plan"
+        document, _ = read_document(config, what, "a mapping", read, variables=True)
         if is_plan(document):
             return load_plan(config, overrides or (), read=read)
         return loads(config, overrides, needs_seed=False)(read)

@@ -1,0 +1,146 @@
+"""A YAML document that knows where in its file each key stands, and what came from variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from anonspark.config.problems import Location, found, key_path
+from anonspark.errors import ConfigurationError
+
+_KEY_PATH = re.compile(r"[a-z][^ /]*\Z|[a-z].*\"")
+_LAST_STEP = re.compile(r"""(?:\.?"[^"]*"|\.?'[^']*'|\[\d+\]|\.?[^."'\[\]]+)\Z""")
+# Shorter values of variables are words that stand in messages anyway.
+_SHORTEST = 4
+
+Positions = Mapping[str, tuple[int, int]]
+"""Key path to line and column, both from 1 on."""
+
+
+class FromVariable(NamedTuple):
+    """A value that was made of variables.
+
+    Attributes
+    ----------
+    location : tuple of str and int
+    value : object
+    shown : str
+        What stands in the file.
+    """
+
+    location: Location
+    value: Any
+    shown: str
+
+
+class Document(dict[str, Any]):
+    """The mapping of a YAML file.
+
+    Parameters
+    ----------
+    content : mapping
+    path : str
+        How messages name the file.
+    positions : mapping
+        Of its keys and entries.
+    variables : sequence of FromVariable
+    concealed : mapping of str to str
+        Values of variables to their names.
+    unset : sequence of str
+        Key paths at which a variable is missing.
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        path: str = "",
+        positions: Positions | None = None,
+        variables: Sequence[FromVariable] = (),
+        concealed: Mapping[str, str] | None = None,
+        unset: Sequence[str] = (),
+    ) -> None:
+        super().__init__(content)
+        self.path, self.positions = path, positions or {}
+        self.variables, self.concealed, self.unset = variables, concealed or {}, unset
+
+    def with_content(self, content: Mapping[str, Any]) -> Document:
+        """Return another mapping that was made of it, which stands nowhere in the file."""
+        return Document(content, variables=self.variables, concealed=self.concealed)
+
+    @contextmanager
+    def telling(
+        self, overridden: Sequence[Location] = (), *, is_whole: bool = True
+    ) -> Iterator[None]:
+        """Say of the problems of a ``with`` block where in the file they are.
+
+        Parameters
+        ----------
+        overridden : sequence of tuple
+            What was replaced, so that the file says nothing of it.
+        is_whole : bool
+            Whether all key paths are of this file, also those that are missing in it.
+        """
+        try:
+            yield
+        except ConfigurationError as error:
+            if type(error) is not ConfigurationError:
+                raise  # it can be read through Spark alone
+            told = self.told(error.problems, overridden, is_whole=is_whole)
+            raise ConfigurationError(*told) from None
+
+    def told(
+        self,
+        problems: Sequence[str],
+        overridden: Sequence[Location] = (),
+        *,
+        is_whole: bool = True,
+    ) -> list[str]:
+        """Return problems with file, line and column, without the values of variables."""
+        replaced = [key_path(location) for location in overridden]
+        told = []
+        for problem in problems:
+            head = self._key_path_of(problem)
+            is_of_file = not any(_is_within(head, path) for path in replaced)
+            if is_of_file and head in self.unset and "no environment variable" not in problem:
+                continue  # what it would hold is not known
+            position = self._position_of(head, is_whole=is_whole) if is_of_file else None
+            shown = self._concealed(problem, head)
+            where = "" if position is None else f"{self.path}:{position[0]}:{position[1]}: "
+            told.append(f"{where}{shown}")
+        return list(dict.fromkeys(told))
+
+    def _key_path_of(self, problem: str) -> str:
+        """Return the key path that a problem begins with, as long as there is one."""
+        known = (path for path in self.positions if problem.startswith(f"{path}: "))
+        longest = max(known, key=len, default=None)
+        return problem.partition(": ")[0] if longest is None else longest
+
+    def _position_of(self, head: str, *, is_whole: bool) -> tuple[int, int] | None:
+        """Return where a key stands, or what should hold it."""
+        if head not in self.positions and not _KEY_PATH.match(head):
+            return None
+        while head:
+            if head in self.positions:
+                return self.positions[head]
+            shorter = _LAST_STEP.sub("", head)
+            if shorter == head:
+                return None
+            head = shorter
+        return self.positions.get("") if is_whole else None
+
+    def _concealed(self, text: str, head: str) -> str:
+        # The variable of the place itself first: others may have the same value.
+        for one in sorted(self.variables, key=lambda one: key_path(one.location) != head):
+            if not isinstance(one.value, Mapping | list) and one.value is not None:
+                text = text.replace(found(one.value), f"a value of {one.shown}")
+        longest_first = sorted(self.concealed, key=len, reverse=True)
+        for value in longest_first:
+            if len(value) >= _SHORTEST:
+                text = text.replace(value, self.concealed[value])
+        return text
+
+
+def _is_within(head: str, path: str) -> bool:
+    return head == path or head.startswith((f"{path}.", f"{path}["))

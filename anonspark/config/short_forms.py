@@ -1,0 +1,158 @@
+"""Short forms of a configuration, written out before it is checked: both mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anonspark.config.attributes import Role
+from anonspark.config.problems import found, key_path
+from anonspark.core.criterion import CRITERIA
+
+ROLE_LISTS: dict[str, Role] = {
+    "identifiers": "identifier",
+    "quasi_identifiers": "quasi_identifier",
+    "sensitive": "sensitive",
+    "insensitive": "insensitive",
+}
+"""Keys that list the columns of a role, beside ``attributes``."""
+
+BOUNDS = {"l_diversity": "l", "t_closeness": "t"} | {
+    one.key: one.option.key for one in CRITERIA.values() if one.option is not None
+}
+"""Criteria of sensitive attributes, and the key of their bound."""
+
+# What a criterion may say beside its attribute and its bound.
+_OTHERS = {"l_diversity": {"kind", "c"}, "t_closeness": {"distance"}}
+
+
+def write_out(document: dict[str, Any], problems: list[str]) -> None:
+    """Replace the short forms of a configuration by the long ones.
+
+    Parameters
+    ----------
+    document : dict
+        It is changed. ``quasi_identifiers: [a]`` and its like become ``attributes``, in the order
+        in which all of them stand there; ``model: NAME`` becomes ``{name: NAME}``; a number, or
+        attributes with numbers, become criteria.
+    problems : list of str
+        What is wrong is added.
+    """
+    _write_out_attributes(document, problems)
+    if isinstance(document.get("model"), str):
+        document["model"] = {"name": document["model"]}
+    privacy = document.get("privacy")
+    if isinstance(privacy, dict):
+        # The attributes of a coding are not known here.
+        sensitive = None if document.get("coding") is not None else _sensitive_of(document)
+        for key in BOUNDS:
+            if key in privacy:
+                privacy[key] = _criterion(key, privacy[key], sensitive, problems)
+
+
+def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None:
+    given = [key for key in document if key in ROLE_LISTS]
+    if not given:
+        return
+    attributes = document.get("attributes")
+    if attributes is not None and not isinstance(attributes, dict):
+        for key in given:
+            del document[key]
+        return  # reported with everything else
+    own = attributes or {}
+    merged: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for key in list(document):
+        if key == "attributes":
+            merged |= {name: one for name, one in own.items() if name not in merged}
+        elif key in ROLE_LISTS:
+            for place, name in _names(key, document.pop(key), problems):
+                other = "attributes" if name in own else places.get(name)
+                if other is not None:
+                    problems.append(
+                        f"{place}: found {found(name)}, which stands under {other!r}, too; "
+                        "expected each attribute once; remove one of them"
+                    )
+                    continue
+                places[name] = key
+                merged[name] = ROLE_LISTS[key]
+    document["attributes"] = merged
+
+
+def _names(key: str, listed: Any, problems: list[str]) -> Iterator[tuple[str, str]]:
+    if listed is None:
+        return
+    entries = [listed] if isinstance(listed, str) else listed
+    if not isinstance(entries, list):
+        problems.append(
+            f"{key}: found {found(listed)}; expected a list of names of columns; what an attribute "
+            "needs beside its role stands under attributes"
+        )
+        return
+    for place, name in enumerate(entries):
+        where = key_path((key,) if isinstance(listed, str) else (key, place))
+        if isinstance(name, str) and name:
+            yield where, name
+        else:
+            problems.append(
+                f"{where}: found {found(name)}; expected the name of a column; correct it"
+            )
+
+
+def _sensitive_of(document: Mapping[str, Any]) -> list[str]:
+    attributes = document.get("attributes")
+    if not isinstance(attributes, Mapping):
+        return []
+    return [
+        name
+        for name, one in attributes.items()
+        if (one.get("role") if isinstance(one, Mapping) else one) == "sensitive"
+    ]
+
+
+def _criterion(key: str, value: Any, sensitive: list[str] | None, problems: list[str]) -> Any:
+    """Return a criterion in its long form; what is no short form stays as it is."""
+    if isinstance(value, list):
+        return [
+            _criterion(key, one, sensitive, problems) if isinstance(one, dict) else one
+            for one in value
+        ]
+    bound = BOUNDS[key]
+    if isinstance(value, dict):
+        known = {"attribute", bound, *_OTHERS.get(key, ())}
+        if "attribute" in value or not value:
+            return value
+        if known.isdisjoint(value):
+            if not all(_is_number(one) for one in value.values()):
+                return value
+            of_each = [{"attribute": name, bound: one} for name, one in value.items()]
+            return of_each[0] if len(of_each) == 1 else of_each
+        if not known.issuperset(value):
+            return value
+        rest = value
+    elif _is_number(value):
+        rest = {bound: value}
+    else:
+        return value
+    if sensitive is None:
+        return value
+    if len(sensitive) == 1:
+        return {"attribute": sensitive[0], **rest}
+    which = ", ".join(map(repr, sensitive))
+    several = f"{len(sensitive)} sensitive attributes ({which})" if sensitive else "none"
+    if bound in rest:
+        problems.append(
+            f"privacy.{key}: found {found(value)}, which is about the one sensitive attribute, and "
+            f"found {several}; expected the attribute beside it, as in "
+            f"{{attribute: NAME, {bound}: {_as_written(rest[bound])}}}; add it"
+        )
+        return []
+    return value
+
+
+def _as_written(value: Any) -> str:
+    return f"{value:g}" if _is_number(value) and abs(value) < 1e30 else "..."
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

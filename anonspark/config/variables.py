@@ -1,0 +1,124 @@
+"""Variables of the environment, and the day of the run, in the texts of a configuration file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from anonspark.config.problems import found, nearest
+
+RUN_DATE_VARIABLE = "ANONSPARK_RUN_DATE"
+"""Environment variable that may hold the day of the run; ``--run-date`` sets it."""
+
+RUN_DATE = "run_date"
+"""What stands for the day of the run in a file."""
+
+_FORM = re.compile(r"\$(\$?)\{([^{}]*)\}")
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+# What means the same on every system.
+_DAY = re.compile(rf"{RUN_DATE}(?::((?:[^%]|%[YmdyjGVu%])+))?")
+_EXPECTED = "${NAME}, ${NAME:-default}, ${run_date} or ${run_date:%Y%m%d}"
+
+
+class Filled(NamedTuple):
+    """A text with its variables filled in.
+
+    Attributes
+    ----------
+    text : str
+    shown : str
+        The same for messages and manifests: with the names of variables, not with their values.
+    values : dict
+        Value of each variable, not of a default, to how it is shown.
+    problems : list of str
+    """
+
+    text: str
+    shown: str
+    values: dict[str, str]
+    problems: list[str]
+
+
+def has_variables(text: str) -> bool:
+    """Tell whether there is something to be filled in."""
+    return "${" in text
+
+
+def fill_in(text: str, environment: Mapping[str, str] = os.environ) -> Filled:
+    """Fill in the variables of a text.
+
+    Parameters
+    ----------
+    text : str
+        ``$${`` stands for ``${`` itself.
+    environment : mapping of str to str
+
+    Returns
+    -------
+    Filled
+        With what is wrong: a variable that is not set and has no default, or another form.
+    """
+    values: dict[str, str] = {}
+    problems: list[str] = []
+
+    def both(match: re.Match[str]) -> tuple[str, str]:
+        escaped, inside = match.groups()
+        written = match[0]
+        if escaped:
+            return written[1:], written[1:]
+        day = _DAY.fullmatch(inside)
+        if day is not None:
+            try:
+                told = run_date(environment).strftime(day[1] or "%Y-%m-%d")
+            except ValueError as error:
+                problems.append(str(error))
+                told = written
+            return told, told
+        named = _NAME.fullmatch(inside)
+        if named is None or inside.startswith(f"{RUN_DATE}:"):
+            problems.append(f"found {found(written)}; expected {_EXPECTED}; correct it")
+            return written, written
+        name, default = named.groups()
+        # As in a shell, an empty one counts as one that is not set where there is a default.
+        value = environment.get(name)
+        if value or (value is not None and default is None):
+            values[value] = f"${{{name}}}"
+            return value, f"${{{name}}}"
+        if default is not None:
+            return default, default
+        near = nearest(name, environment) if name.casefold() != RUN_DATE else RUN_DATE
+        hint = f"did you mean {near!r}? " if near else ""
+        problems.append(
+            f"found ${{{name}}}, but there is no environment variable {name!r}; {hint}set it, or "
+            f"give a default: ${{{name}:-...}}"
+        )
+        return written, written
+
+    filled = _FORM.sub(lambda match: both(match)[0], text)
+    told, problems = problems, []
+    shown = _FORM.sub(lambda match: both(match)[1], text)
+    values.pop("", None)
+    return Filled(filled, shown, values, list(dict.fromkeys(told)))
+
+
+def run_date(environment: Mapping[str, str] = os.environ) -> date:
+    """Return the day of the run: that of the variable, else today in UTC.
+
+    Raises
+    ------
+    ValueError
+        If the variable holds something else.
+    """
+    given = environment.get(RUN_DATE_VARIABLE)
+    if not given:
+        return datetime.now(UTC).date()
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise ValueError(
+            f"the day of the run (--run-date, {RUN_DATE_VARIABLE}) is {found(given)}; expected a "
+            "day as 2026-01-31; correct it"
+        ) from None

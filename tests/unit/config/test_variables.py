@@ -1,0 +1,154 @@
+"""Variables of the environment in a configuration file, and where its messages point to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from anonspark.comparison.grid import load_grid
+from anonspark.config import Configuration, load_configuration
+from anonspark.config.variables import RUN_DATE_VARIABLE, fill_in
+from anonspark.errors import ConfigurationError
+from anonspark.redaction import redact
+
+SECRET = "Tr0ub4dor-and-3"  # noqa: S105 - it unlocks nothing
+TEXT = """\
+input:
+  path: ${PEOPLE_DIR}/people
+  format: jdbc
+  options: {dbtable: t, fetchsize: "${SIZE:-100}", user: "${READER}"}
+attributes: {age: quasi_identifier, job: sensitive}
+privacy:
+  k: ${PEOPLE_K:-5}
+output:
+  path: out/${run_date:%Y%m%d}
+execution: {seed: 1}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEOPLE_DIR", f"/data/{SECRET}")
+    monkeypatch.setenv("READER", SECRET)
+    monkeypatch.setenv(RUN_DATE_VARIABLE, "2026-01-31")
+    for name in ("PEOPLE_K", "SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def load(folder: Path, text: str = TEXT, *overrides: str) -> Configuration:
+    path = folder / "visits.yaml"
+    path.write_text(text)
+    return load_configuration(path, overrides)
+
+
+def problems(folder: Path, text: str, *overrides: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        load(folder, text, *overrides)
+    start = f"{folder / 'visits.yaml'}:"
+    return [problem.removeprefix(start) for problem in caught.value.problems]
+
+
+def test_variables_are_filled_in_and_shown_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = load(tmp_path)
+    assert configuration.input.path == f"/data/{SECRET}/people"
+    assert configuration.input.options["user"] == SECRET
+    assert configuration.input.options["fetchsize"] == "100"
+    assert (configuration.privacy.k, configuration.output.path) == (5, "out/20260131")
+    shown = configuration.public_dict()
+    assert SECRET not in json.dumps(shown)
+    assert shown["input"]["path"] == "${PEOPLE_DIR}/people"
+    assert shown["output"]["path"] == "out/20260131"
+    assert shown["input"]["format"] == "jdbc"
+    monkeypatch.setenv("PEOPLE_K", "7")
+    assert load(tmp_path).privacy.k == 7
+    assert load(tmp_path, TEXT, "privacy.k=9").privacy.k == 9
+
+
+def test_written_out_it_is_the_same_configuration(tmp_path: Path) -> None:
+    written = TEXT.replace("${PEOPLE_DIR}", f"/data/{SECRET}").replace("${READER}", SECRET)
+    written = written.replace("${SIZE:-100}", "100").replace("${PEOPLE_K:-5}", "5")
+    written = written.replace("${run_date:%Y%m%d}", "20260131")
+    assert load(tmp_path, written).fingerprint() == load(tmp_path).fingerprint()
+
+
+def test_a_variable_that_is_missing_is_one_problem_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PEOPLE_DIR")
+    text = TEXT.replace("${PEOPLE_K:-5}", "${PEOPLE_K}")
+    path, k = problems(tmp_path, text)
+    assert path.startswith("2:3: input.path: found ${PEOPLE_DIR}, but there is no environment")
+    assert k.startswith("7:3: privacy.k: found ${PEOPLE_K}, but there is no environment variable")
+
+
+def test_no_message_shows_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEOPLE_K", SECRET)
+    text = TEXT.replace("format: jdbc", "format: jdbc\n  missing_columns: ${READER}")
+    columns, k = problems(tmp_path, text)
+    assert columns.startswith("4:3: input.missing_columns: found a value of ${READER}; expected")
+    assert k.startswith("8:3: privacy.k: found a value of ${PEOPLE_K}; expected")
+    assert SECRET not in columns + k
+
+
+def test_a_value_breaks_out_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEOPLE_DIR", "a\nprivacy: {k: 1}\n# ${READER}")
+    configuration = load(tmp_path)
+    assert configuration.input.path == "a\nprivacy: {k: 1}\n# ${READER}/people"
+    assert configuration.privacy.k == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$${X}", "${X}"),
+        ("${X:-}", ""),
+        ("${X:-a:-b}", "a:-b"),
+        ("${EMPTY:-d}", "d"),
+        ("${EMPTY}", ""),
+        ("${run_date}", "2026-01-31"),
+        ("a${SET}b${SET}", "asbs"),
+        ("$SET {SET}", "$SET {SET}"),
+        ("${run_date:%G-W%V}", "2026-W05"),
+    ],
+)
+def test_forms(text: str, expected: str) -> None:
+    environment = {"SET": "s", "EMPTY": "", RUN_DATE_VARIABLE: "2026-01-31"}
+    filled = fill_in(text, environment)
+    assert (filled.text, filled.problems) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["${}", "${1A}", "${run_date:%s}", "${run_date:}", "${A B}", "${RUN_DATE}", "${a:b}"]
+)
+def test_other_forms_are_wrong(text: str) -> None:
+    assert len(fill_in(text, {}).problems) == 1
+
+
+def test_a_day_that_is_none() -> None:
+    (problem,) = fill_in("${run_date}", {RUN_DATE_VARIABLE: "31.1.2026"}).problems
+    assert "--run-date" in problem
+
+
+def test_a_grid_and_its_base_have_variables(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(TEXT.replace("format: jdbc", "format: csv"))
+    grid = tmp_path / "grid.yaml"
+    grid.write_text("base: base.yaml\naxes: {privacy.k: [2, 3]}\noutput: out-${run_date}\n")
+    loaded = load_grid(grid)
+    assert loaded.output == "out-2026-01-31"
+    for cell in loaded.cells:
+        assert SECRET not in json.dumps(cell.configuration.public_dict())
+    grid.write_text("base: base.yaml\naxes: {privacy.k: [2, 3]}\noutptu: ${READER}\n")
+    with pytest.raises(ConfigurationError, match=r"grid\.yaml:3:1: outptu: unknown key"):
+        load_grid(grid)
+
+
+def test_a_variable_with_a_telling_name_is_shown_by_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISITS_PASSWORD", "q7-unlikely-word")
+    load(tmp_path, TEXT.replace("${READER}", "${VISITS_PASSWORD}"))
+    assert redact("refused: q7-unlikely-word is wrong") == "refused: ${VISITS_PASSWORD} is wrong"
