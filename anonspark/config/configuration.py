@@ -36,6 +36,7 @@ from anonspark.config.models import ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import impossible
+from anonspark.config.report import ReportOptions
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import Need
@@ -135,6 +136,8 @@ class Configuration(Section):
         How the work is done.
     ledger : BudgetOptions or None
         Where is written down what was published of the data.
+    report : ReportOptions
+        What the report says of the release's purpose.
     """
 
     input: InputOptions = Field(description="Where the table comes from.")
@@ -185,6 +188,9 @@ class Configuration(Section):
             "Ledger of all that is published about the people of a data set: a run adds an entry, "
             "anonspark select spends of its limit. null: none."
         ),
+    )
+    report: ReportOptions = Field(
+        default=ReportOptions(), description="What the report says of the release's purpose."
     )
 
     _coding: Coding | None = PrivateAttr(default=None)
@@ -286,8 +292,9 @@ class Configuration(Section):
         str
             SHA-256 of the canonical JSON, in hexadecimal digits.
         """
-        # Where it is written down changes nothing of a release.
-        document = _without_later_defaults(self.model_dump(mode="json", exclude={"ledger"}))
+        # Where it is written down, and what is said of its purpose, change nothing of a release.
+        untold = {"ledger", "report"}
+        document = _without_later_defaults(self.model_dump(mode="json", exclude=untold))
         _drop_published_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
@@ -358,6 +365,9 @@ class Configuration(Section):
             Nothing but JSON values, in configuration order.
         """
         document = self.model_dump(mode="json", exclude={"ledger"})
+        if self.report == ReportOptions():
+            # As manifests were before there was the section.
+            del document["report"]
         del document["execution"]["seed"]
         document["execution"]["seed_fingerprint"] = self._seed_hash()[:16]
         for attribute in document["attributes"].values():

@@ -22,6 +22,11 @@ def utility_score(loss: float) -> float:
     return 100.0 * (1.0 - loss)
 
 
+def utility_word(score: float) -> str:
+    """Return the word for a score from 0 to 100."""
+    return next(word for least, word in _WORDS if score >= least)
+
+
 def describe_utility(summary: Mapping[str, Any]) -> str:
     """Return the score in words.
 
@@ -32,7 +37,7 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
         ``rows_left_out`` and ``k``.
     """
     score = float(summary["utility_score"])
-    word = next(word for least, word in _WORDS if score >= least)
+    word = utility_word(score)
     suppressed = summary["rows_suppressed"]
     lost = ""
     if suppressed is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,27 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Grade:
+    """How good something is: a letter from A, the best, to E.
+
+    Parameters
+    ----------
+    letter : str
+    """
+
+    letter: str
+
+    def __html__(self) -> str:
+        """Return it for a page, as Jinja asks for it."""
+        return (
+            f'<span class="grade grade-{escape(self.letter.lower())}">{escape(self.letter)}</span>'
+        )
+
+
+Cell = str | Verdict | Grade
+
+
+@dataclass(frozen=True)
 class Table:
     """A table; the first cell of a row is its heading.
 
@@ -36,12 +57,12 @@ class Table:
     caption : str
     columns : sequence of str
         Headings.
-    rows : sequence of sequence of str or Verdict
+    rows : sequence of sequence of str, Verdict or Grade
     """
 
     caption: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str | Verdict]]
+    rows: Sequence[Sequence[Cell]]
     kind: str = field(default="table", init=False)
 
 
@@ -92,7 +113,76 @@ class Code:
     kind: str = field(default="code", init=False)
 
 
-Block = Table | Chart | Text | Code
+@dataclass(frozen=True)
+class Tile:
+    """One figure that is seen at once.
+
+    Parameters
+    ----------
+    label : str
+        What it is about.
+    value : str
+        The figure; one or a few words.
+    text : str
+        What it means, in a sentence.
+    tone : str
+        "", "good", "mixed" or "bad".
+    """
+
+    label: str
+    value: str
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Figures side by side.
+
+    Parameters
+    ----------
+    tiles : sequence of Tile
+    """
+
+    tiles: Sequence[Tile]
+    kind: str = field(default="tiles", init=False)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry of a list.
+
+    Parameters
+    ----------
+    title : str
+        What it is about, in a few words.
+    text : str
+    tone : str
+        "", "mixed" or "bad".
+    code : str
+        Text to be copied, or none.
+    """
+
+    title: str
+    text: str
+    tone: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list.
+
+    Parameters
+    ----------
+    items : sequence of Item
+    """
+
+    items: Sequence[Item]
+    kind: str = field(default="items", init=False)
+
+
+Block = Table | Chart | Text | Code | Tiles | Items
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,22 @@ from importlib.resources import files
 from jinja2 import BaseLoader, Environment, StrictUndefined
 
 from anonspark.page.blocks import Section
+from anonspark.page.glossary import Glossary
 from anonspark.redaction import redact
 
 
-def render(title: str, subtitle: str, sections: Sequence[Section], footer: str) -> str:
+def render(  # noqa: PLR0913 - each parameter is a part of the page
+    title: str,
+    subtitle: str,
+    sections: Sequence[Section],
+    footer: str,
+    *,
+    lead: Sequence[str] = (),
+    opening: Section | None = None,
+    notice: str = "",
+    appendix: Sequence[Section] = (),
+    glossary: Glossary | None = None,
+) -> str:
     """Return the page.
 
     Parameters
@@ -20,6 +32,16 @@ def render(title: str, subtitle: str, sections: Sequence[Section], footer: str) 
         Whatever is in them, and in the sections, is shown as text.
     sections : sequence of Section
         In order.
+    lead : sequence of str
+        Paragraphs below the title.
+    opening : Section or None
+        What stands before the links to the sections.
+    notice : str
+        A warning about the page itself, above all.
+    appendix : sequence of Section
+        What few want to see: closed, and not printed.
+    glossary : Glossary or None
+        Words that are explained where they stand, and at the end.
 
     Returns
     -------
@@ -31,5 +53,19 @@ def render(title: str, subtitle: str, sections: Sequence[Section], footer: str) 
         loader=BaseLoader(), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     source = files("anonspark.page").joinpath("page.html.j2").read_text(encoding="utf-8")
+    words = glossary or Glossary()
+    environment.filters["explained"] = words.explained
     page = environment.from_string(source)
-    return redact(page.render(title=title, subtitle=subtitle, sections=sections, footer=footer))
+    return redact(
+        page.render(
+            title=title,
+            subtitle=subtitle,
+            sections=sections,
+            footer=footer,
+            lead=lead,
+            opening=opening,
+            notice=notice,
+            appendix=appendix,
+            terms=words.terms,
+        )
+    )

@@ -13,6 +13,7 @@ from anonspark.pipeline.figures import Row
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
 from anonspark.release.manifest import MANIFEST, read_manifest
+from anonspark.verification.result import Verification
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -39,6 +40,8 @@ class Release(Redacted):
         Seconds of each stage.
     warnings : list of ReleaseWarning
         What who releases it should know.
+    verified : Verification or None
+        What the run proved of its files before it published them; None where an earlier run did.
     """
 
     path: str
@@ -49,6 +52,7 @@ class Release(Redacted):
     risk: list[Row]
     seconds: dict[str, float]
     warnings: list[ReleaseWarning]
+    verified: Verification | None = None
 
 
 def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:

@@ -51,7 +51,7 @@ from anonspark.pipeline.preparing import Prepared, prepare_run
 from anonspark.pipeline.released import Release, released_before
 from anonspark.pipeline.rounds import StagedRounds, run_rounds
 from anonspark.pipeline.staged_warnings import warn_of_staged
-from anonspark.pipeline.verifying import verify_staged
+from anonspark.pipeline.verifying import verified_by_run, verify_staged
 from anonspark.pipeline.warnings.earlier_releases import earlier_release_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.pipeline.warnings.seeds import seed_warnings
@@ -381,5 +381,6 @@ def _anonymize(
         figures.risk,
         progress.seconds,
         warnings,
+        verified_by_run(configuration, form.columns, measured, figures),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

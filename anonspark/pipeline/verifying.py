@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from anonspark.config import Configuration
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Table
 from anonspark.errors import GuaranteeError
@@ -15,7 +16,7 @@ from anonspark.models.model import Model
 from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import PublishedForm
-from anonspark.pipeline.figures import Measured
+from anonspark.pipeline.figures import Figures, Measured
 from anonspark.pipeline.left_out import write_left_out
 from anonspark.pipeline.people import (
     measure_people_of_classes,
@@ -31,6 +32,8 @@ from anonspark.verification.criteria import MeasuredCriterion, measure_criteria
 from anonspark.verification.guarantee import broken_promises
 from anonspark.verification.population import broken_presence, measure_delta_presence
 from anonspark.verification.presence import Presence
+from anonspark.verification.result import Verification
+from anonspark.verification.units import MeasuredUnits
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -110,6 +113,45 @@ def verify_staged(
             of_people=snapshot.criteria.counts_people,
         )
     return VerifiedRelease(table, measured, files)
+
+
+def verified_by_run(
+    configuration: Configuration, columns: Sequence[str], measured: Measured, figures: Figures
+) -> Verification:
+    """Return what a run has proven of its release, in the form that ``anonspark verify`` has.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    columns : sequence of str
+        Published columns that form classes.
+    measured : Measured
+    figures : Figures
+        Of the run: the risk of the whole release is in them.
+
+    Returns
+    -------
+    Verification
+        Without what a run does not look at: attributes that no criterion is about, and attacks.
+    """
+    privacy = configuration.privacy
+    units = measured.units
+    return Verification(
+        release=configuration.output.path,
+        k=privacy.k,
+        quasi_identifier_columns=list(columns),
+        published=measured.published,
+        criteria=list(measured.criteria),
+        sensitive=[],
+        risk=[
+            {name: value for name, value in row.items() if name != "run_id"}
+            for row in figures.risk
+            if "round" not in row
+        ],
+        units=None if units is None else MeasuredUnits(tuple(privacy.unit), units),
+        presence=measured.presence,
+        failures=broken_promises(measured.published, k=privacy.k, measured=measured.criteria),
+    )
 
 
 def _require_promises(

@@ -88,6 +88,12 @@ class Manifest(Redacted):
         return int(self.configuration["privacy"]["k"])
 
     @property
+    def about(self) -> Mapping[str, Any]:
+        """What the configuration says for the report: title, purpose and contact, or nothing."""
+        said: Mapping[str, Any] = self.configuration.get("report") or {}
+        return said
+
+    @property
     def style(self) -> str:
         """``output.style``."""
         return str(self.configuration["output"]["style"])

@@ -137,6 +137,7 @@ class _Configured(_Part):
     evaluate: dict[str, Any] = {}
     gates: dict[str, Any] = {}
     metrics: dict[str, Any] = {}
+    report: dict[str, str | None] = {}
     privacy: _Privacy
     output: _Output
 
@@ -235,6 +236,7 @@ class _Union(_Part):
 # What is there by its nature only: a hierarchy of an attribute that has one.
 _OPTIONAL = {
     "_QuasiIdentifier": {"hierarchy"},
+    "_Configured": {"report"},
     "_Attribute": {"order", "range", "weight"},
     "_CodedAttribute": {"hierarchy"},
     "_Manifest": {"chosen_model", "coding", "input_version", "recipient"},

@@ -88,3 +88,8 @@ def percent(share: float) -> str:
     if 99.95 <= value < 100:
         return "more than 99.9 %"
     return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+
+
+def round_percent(share: float) -> str:
+    """Return a share as text as :func:`percent` does, but 10 % for 10.0 %."""
+    return percent(share).replace(".0 %", " %")

@@ -9,8 +9,10 @@ from typing import Any
 from anonspark.layers.evaluate.withholding import COUNTS, told_counts
 from anonspark.redaction import redact
 from anonspark.release.manifest import Manifest
+from anonspark.reporting.classes import ShownClasses
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.figures import Figures
+from anonspark.verification.criteria import MeasuredCriterion
 
 Row = Mapping[str, Any]
 
@@ -33,6 +35,13 @@ class Evidence:
         Path of the original, likewise; None without one.
     risk_before : sequence of mapping
         Rows as those of the table ``risk``, of the original.
+    tried : sequence of MeasuredCriterion
+        Stricter promises, and how many classes do not keep them.
+    shown : ShownClasses
+    proven_by_run : bool
+        Whether the verification is that of the run, before it published.
+    inside : bool
+        Whether the report may name the worst classes.
     """
 
     release: str
@@ -44,6 +53,10 @@ class Evidence:
     attributes: Sequence[Row] = ()
     original: str | None = None
     risk_before: Sequence[Row] = ()
+    tried: Sequence[MeasuredCriterion] = ()
+    shown: ShownClasses = field(default_factory=ShownClasses)
+    proven_by_run: bool = False
+    inside: bool = False
     rules: Disclosure = field(init=False)
 
     def __post_init__(self) -> None:

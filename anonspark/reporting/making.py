@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from anonspark.config import Configuration
@@ -11,15 +11,25 @@ from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
 from anonspark.reporting import figure_sections, proof_sections
+from anonspark.reporting.advice import advice
+from anonspark.reporting.class_sections import example, worst_classes
+from anonspark.reporting.classes import show_classes
 from anonspark.reporting.evidence import Evidence, withholds_values
 from anonspark.reporting.figures import measure
+from anonspark.reporting.glance import glance
+from anonspark.reporting.grades import quality
 from anonspark.reporting.placing import place_report, report_place
-from anonspark.verification.audit import audit_table
-from anonspark.verification.claims import claim_of_manifest
+from anonspark.reporting.risk_curve import risk_curve
+from anonspark.reporting.terms import GLOSSARY
+from anonspark.reporting.trials import trials
+from anonspark.reporting.weaknesses import weaknesses
+from anonspark.verification.audit import audit_table, complete_verification
+from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
+from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, risk_row
 
 
@@ -28,6 +38,9 @@ def make_report(
     release: str,
     original: Table | None = None,
     original_path: str | None = None,
+    *,
+    verified: Verification | None = None,
+    inside: bool = False,
 ) -> str:
     """Return the report of a release.
 
@@ -40,6 +53,10 @@ def make_report(
         The table that the release was made of.
     original_path : str or None
         Where that is, for the command that repeats the proof.
+    verified : Verification or None
+        What the run has just proven of the release; None proves it here.
+    inside : bool
+        Whether the worst classes are named: then the report is not for who gets the release.
 
     Returns
     -------
@@ -56,9 +73,11 @@ def make_report(
 
     Notes
     -----
-    The jobs of :func:`anonspark.verification.audit.audit_table` and of
-    :func:`anonspark.reporting.figures.measure`. A release whose guarantee fails has a report, too,
-    which says so.
+    The jobs of :func:`anonspark.verification.audit.audit_table`, or with a verification those of
+    :func:`anonspark.verification.audit.complete_verification`; of
+    :func:`anonspark.reporting.figures.measure` and of
+    :func:`anonspark.reporting.classes.show_classes`. A release whose guarantee fails has a report,
+    too, which says so.
     """
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
@@ -67,16 +86,23 @@ def make_report(
             f"--original: {release} is a union, which has no original; make the report of each of "
             "its parts beside its own"
         )
-    claim = claim_of_manifest(engine, release, manifest, matched=True)
     where = f"{release}/data"
     paths = (where,) if original_path is None else (where, original_path)
     with engine.reading(paths, key=""):
-        data = engine.published(f"{release}/data", manifest.data_format)
-        matched = original if _tells_regions(claim.attributes) else None
-        verification = audit_table(data, claim, original=matched, name=release, where=where)
+        data = engine.published(where, manifest.data_format)
+        claim, verification, is_matched = _proof(
+            engine, release, manifest, data, original, verified
+        )
         # Beside the release, the original would tell of records that it leaves out.
         shown = None if withholds_values(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
+        classes = show_classes(
+            data,
+            claim.columns,
+            [one.attribute for one in verification.sensitive if one.values is not None],
+            verification.published.sizes,
+            worst=inside,
+        )
     before = []
     if figures.original is not None and figures.original.sizes:
         found = attacks(figures.original.sizes, claim.risk.threshold)
@@ -89,21 +115,69 @@ def make_report(
         summary=_metrics(engine, release, "summary"),
         rounds=_metrics(engine, release, "rounds", "round"),
         attributes=_metrics(engine, release, "attributes", "position"),
-        original=original_path if matched is not None else None,
+        original=original_path if is_matched else None,
         risk_before=before,
+        tried=verification.tried,
+        shown=classes,
+        proven_by_run=verified is not None,
+        inside=inside,
     )
-    said = manifest.document
+    return _page(evidence)
+
+
+def _proof(
+    engine: Engine,
+    release: str,
+    manifest: Manifest,
+    data: Table,
+    original: Table | None,
+    verified: Verification | None,
+) -> tuple[Claim, Verification, bool]:
+    """Return the promise, what was measured of it, and whether the original can be matched."""
+    if verified is not None:
+        claim = claim_to_measure(engine, release, manifest)
+        verification = complete_verification(data, claim, verified, trials)
+        return claim, verification, original is not None and _tells_regions(claim.attributes)
+    claim = claim_of_manifest(engine, release, manifest, matched=True)
+    matched = original if _tells_regions(claim.attributes) else None
+    verification = audit_table(
+        data, claim, original=matched, name=release, where=f"{release}/data", trials=trials
+    )
+    return claim, verification, matched is not None
+
+
+def _moment(started: object) -> str:
+    return str(started or "").replace("T", " ").replace("+00:00", " UTC")
+
+
+def _page(evidence: Evidence) -> str:
+    manifest = evidence.manifest
+    said, about = manifest.document, manifest.about
+    title = about.get("title") or f"Release {evidence.release.rpartition('/')[2]}"
+    lead = [str(about["purpose"])] if about.get("purpose") else []
+    if about.get("contact"):
+        lead.append(f"Questions: {about['contact']}")
+    privacy = "It names classes of the release: keep it inside."
+    if not evidence.inside:
+        privacy = (
+            "Aggregates and one published class only: no record of the input is in this file, and "
+            f"no count of people below k = {evidence.k:,}."
+        )
     return render(
-        title=f"Anonymization report: {manifest.run_id or evidence.release}",
+        title=title,
         subtitle=(
-            f"{evidence.release} · {_made_by(evidence)} · k = {evidence.k:,} · "
-            f"{str(said.get('started', '')).replace('+00:00', ' UTC')}"
+            f"Anonymization report of {evidence.release} · {_made_by(evidence)} · "
+            f"k = {evidence.k:,} · {_moment(said.get('started'))}"
         ),
-        sections=_sections(evidence),
-        footer=(
-            f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. Aggregates "
-            f"only: no record is in this file, and no count of people below k = {evidence.k:,}."
-        ),
+        opening=glance(evidence),
+        sections=_sections(evidence, _MAIN),
+        footer=f"Made by anonspark {said.get('versions', {}).get('anonspark', '')}. {privacy}",
+        lead=lead,
+        notice="Inside edition: it names the worst classes. Do not pass it on with the release."
+        if evidence.inside
+        else "",
+        appendix=_sections(evidence, _APPENDIX),
+        glossary=GLOSSARY,
     )
 
 
@@ -117,28 +191,45 @@ def _made_by(evidence: Evidence) -> str:
     return f"model {model}"
 
 
-def _sections(evidence: Evidence) -> list[Section]:
+_MAIN: Sequence[Callable[[Evidence], Section | None]] = (
+    weaknesses,
+    advice,
+    worst_classes,
+    risk_curve,
+    quality,
+    example,
+    proof_sections.guarantee,
+    proof_sections.gates,
+    proof_sections.published,
+    figure_sections.utility,
+    figure_sections.marginals,
+    figure_sections.correlations,
+    figure_sections.risk,
+    figure_sections.class_sizes,
+)
+
+_APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
+    figure_sections.loss,
+    figure_sections.rounds,
+    proof_sections.timings,
+    proof_sections.configuration,
+)
+
+
+def _sections(
+    evidence: Evidence, makers: Sequence[Callable[[Evidence], Section | None]]
+) -> list[Section]:
     """Return, in their order, the sections that there is something to say in."""
-    makers = (
-        proof_sections.guarantee,
-        proof_sections.warnings,
-        proof_sections.gates,
-        proof_sections.published,
-        figure_sections.utility,
-        figure_sections.class_sizes,
-        figure_sections.loss,
-        figure_sections.rounds,
-        figure_sections.marginals,
-        figure_sections.correlations,
-        figure_sections.risk,
-        proof_sections.timings,
-        proof_sections.configuration,
-    )
     return [section for make in makers if (section := make(evidence)) is not None]
 
 
 def report_release(
-    engine: Engine, release: str, original: str | None = None, out: str | None = None
+    engine: Engine,
+    release: str,
+    original: str | None = None,
+    out: str | None = None,
+    *,
+    inside: bool = False,
 ) -> str:
     """Write the report of a release; costs and errors as :func:`make_report`.
 
@@ -151,6 +242,8 @@ def report_release(
         Path of the table that it was made of, in the format that the manifest tells.
     out : str or None
         Where to write it; None writes it into the release.
+    inside : bool
+        Whether it names the worst classes, and then has a place apart from the release.
 
     Returns
     -------
@@ -165,17 +258,35 @@ def report_release(
     files = engine.files
     table = None
     manifest = read_manifest(files, release)
-    path = report_place(files, release, out)
+    path = report_place(files, release, out, inside=inside)
     if original is not None:
         table = open_original(engine, original, manifest)
-    place_report(files, release, path, make_report(engine, release, table, original))
+    report = make_report(engine, release, table, original, inside=inside)
+    place_report(files, release, path, report)
     return path
 
 
-def report_run(engine: Engine, configuration: Configuration) -> str:
+def report_run(
+    engine: Engine, configuration: Configuration, verified: Verification | None = None
+) -> str:
     """Write the report of the release that a configuration made, beside its input.
 
-    Returns and raises as :func:`report_release`.
+    Parameters
+    ----------
+    engine : Engine
+    configuration : Configuration
+    verified : Verification or None
+        What the run has proven, which is not proven again; see :func:`make_report`.
+
+    Returns
+    -------
+    str
+        Where it is.
+
+    Raises
+    ------
+    DataError, ConfigurationError, PublishingError
+        As :func:`report_release`.
     """
     files = engine.files
     paths = configuration.input.paths
@@ -191,7 +302,8 @@ def report_run(engine: Engine, configuration: Configuration) -> str:
         wanted=WantedColumns(wanted, options.missing_columns, "input.missing_columns"),
     )
     path = report_place(files, release, None)
-    report = make_report(engine, release, table, paths[0] if len(paths) == 1 else None)
+    original = paths[0] if len(paths) == 1 else None
+    report = make_report(engine, release, table, original, verified=verified)
     place_report(files, release, path, report)
     return path
 

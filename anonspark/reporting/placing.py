@@ -11,7 +11,7 @@ from anonspark.release.layout import REPORT, looks_like_report
 from anonspark.release.manifest import MANIFEST, manifest_text, read_manifest
 
 
-def report_place(files: Files, release: str, out: str | None) -> str:
+def report_place(files: Files, release: str, out: str | None, *, inside: bool = False) -> str:
     """Return where a report goes, before the work for it.
 
     Parameters
@@ -21,19 +21,31 @@ def report_place(files: Files, release: str, out: str | None) -> str:
         Directory of the release.
     out : str or None
         ``--out``; None is ``report.html`` in the release.
+    inside : bool
+        Whether the report names the worst classes: it cannot be a part of the release then.
 
     Raises
     ------
     ConfigurationError
         If something other than a report is there, it is a symbolic link, or it lies inside the
-        release under another name.
+        release under another name, or at all if it is for inside.
     """
     own = f"{release.rstrip('/')}/{REPORT}"
+    if inside and out is None:
+        raise ConfigurationError(
+            "--inside: found no --out; such a report names the worst classes and is no part of a "
+            "release; add --out FILE, a place apart from the release"
+        )
     path = out or own
     key = "report" if out is None else "--out"
     require_no_link(files, key, path)
-    target, inside = files.resolved(path), files.resolved(release).rstrip("/")
-    if target.startswith(f"{inside}/") and target != f"{inside}/{REPORT}":
+    target, release_root = files.resolved(path), files.resolved(release).rstrip("/")
+    if inside and target.startswith(f"{release_root}/"):
+        raise ConfigurationError(
+            f"{key}: {path} lies inside the release, and the report names its worst classes "
+            "(--inside); choose a place apart from the release"
+        )
+    if target.startswith(f"{release_root}/") and target != f"{release_root}/{REPORT}":
         raise ConfigurationError(
             f"{key}: {path} lies inside the release, which holds what its manifest lists and "
             f"nothing else; leave it out for {own}, or choose a place apart from the release"

@@ -73,14 +73,7 @@ def guarantee(evidence: Evidence) -> Section:
             ("requirement", "required", "measured", "verdict"),
             rows,
         ),
-        Text(
-            "Measured for this report from the published files alone, not from what the "
-            "anonymizer said of them. Anybody who has the files can repeat the proof:"
-            if not units or units["proven"]
-            else "Measured for this report from the published files, but for the people: what "
-            "tells them apart is not published, and the run counted them before it published. "
-            "Anybody who has the files can repeat the rest of the proof:"
-        ),
+        Text(_measured_how(evidence, units)),
         Code(_command(evidence), "Command that proves the guarantee"),
         Text(
             "k-anonymity means that nobody is singled out by the quasi-identifiers. What it does "
@@ -88,6 +81,25 @@ def guarantee(evidence: Evidence) -> Section:
         ),
     ]
     return Section("guarantee", "Guarantee and proof", blocks)
+
+
+def _measured_how(evidence: Evidence, units: Row | None) -> str:
+    if evidence.proven_by_run:
+        text = "Measured by the run in the files that it had written, before it published them. "
+        text += "Anybody who has the files can repeat the proof"
+        if evidence.original is None:
+            return f"{text}:"
+        return f"{text}, and with the original test for truthfulness and a linkage attack, too:"
+    if not units or units["proven"]:
+        return (
+            "Measured for this report from the published files alone, not from what the "
+            "anonymizer said of them. Anybody who has the files can repeat the proof:"
+        )
+    return (
+        "Measured for this report from the published files, but for the people: what tells them "
+        "apart is not published, and the run counted them before it published. Anybody who has the "
+        "files can repeat the rest of the proof:"
+    )
 
 
 def _command(evidence: Evidence) -> str:
@@ -186,22 +198,6 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
     text = evidence.rules.count(beyond)
     unknown = int(truth.get("not_proven", 0))
     return f"{text}; {evidence.rules.count(unknown)} not proven" if unknown else text
-
-
-def warnings(evidence: Evidence) -> Section | None:
-    """Show what the run warned of; None where it warned of nothing."""
-    found = evidence.manifest.document.get("warnings") or []
-    if not found:
-        return None
-    rows = [[str(one.get("attribute") or "the run"), str(one["text"])] for one in found]
-    return Section(
-        "warnings",
-        "Warnings",
-        [
-            Text("None of this forbids the release; whoever decides about it should know.", "bad"),
-            Table("What the run warned of", ("about", "warning"), rows),
-        ],
-    )
 
 
 def gates(evidence: Evidence) -> Section | None:

@@ -32,6 +32,15 @@ def utility_sentences(
     sentences = []
     if counts.get("utility_score") is not None:
         sentences.append(f"The usefulness is {describe_utility(counts)}.")
+    lost = counts.get("association_loss")
+    if lost is not None:
+        sentences.append(
+            f"Of what the quasi-identifiers tell of the target, {percent(max(0.0, float(lost)))} "
+            "is lost (association)."
+            if float(lost) <= 1
+            else "Of what the quasi-identifiers tell of the target nothing is left: who believes "
+            "the release is misled (association)."
+        )
     if len(attributes) > 1:
         ordered = sorted(attributes, key=lambda row: (row["ncp"], row["position"]))
         best, worst = ordered[0], ordered[-1]
@@ -40,13 +49,13 @@ def utility_sentences(
             f"left open; most was lost of {worst['attribute']}, with {percent(worst['ncp'])}."
         )
     distances = [
-        (_distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)
+        (distance(rules.shares(one.before), rules.shares(one.after)), one.attribute)
         for one in figures.marginals
         if one.before is not None
     ]
     if distances:
         largest, name = max(distances)
-        middle = float(np.median([distance for distance, _ in distances]))
+        middle = float(np.median([one for one, _ in distances]))
         sentences.append(
             f"Counted by single attributes, {percent(largest)} of the records lie in another bin "
             f"than in the original, or in none, at worst ({name}), and {percent(middle)} at the "
@@ -60,7 +69,7 @@ def utility_sentences(
     return sentences
 
 
-def _distance(before: Sequence[float], after: Sequence[float]) -> float:
+def distance(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the total variation distance of two distributions, 0 to 1."""
     return sum(abs(one - other) for one, other in zip(before, after, strict=True)) / 2
 

@@ -32,6 +32,7 @@ from anonspark.verification.result import Verification
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.sensitive_figures import (
     MeasuredSensitive,
+    Trials,
     measure_criteria_of_people,
     measure_sensitive,
 )
@@ -130,7 +131,7 @@ def audit_opened(
         )
     if opened.manifest is None and opened.configuration is not None:
         described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})
-    tables = {}
+    tables: dict[str, Table | None] = {"original": None, "population": None}
     for key, path in (("original", original), ("population", population)):
         if path is not None:
             with engine.reading((path,), key=f"--{key}: "):
@@ -138,7 +139,12 @@ def audit_opened(
     paths = (opened.where, *filter(None, (original, population)))
     with opened.reading(engine, paths):
         found = audit_table(
-            opened.data, opened.claim, name=opened.path, where=opened.where, **tables
+            opened.data,
+            opened.claim,
+            original=tables["original"],
+            population=tables["population"],
+            name=opened.path,
+            where=opened.where,
         )
     if described.parts:
         return replace(found, warnings=[*found.warnings, NOT_PROTECTED])
@@ -153,6 +159,7 @@ def audit_table(
     population: Table | None = None,
     name: str = "the table",
     where: str = "the table",
+    trials: Trials | None = None,
 ) -> Verification:
     """Measure what published records keep of a claim; see :func:`audit_release`.
 
@@ -165,6 +172,8 @@ def audit_table(
         See :func:`audit_release`.
     name, where : str
         What the result and messages call the release and its records.
+    trials : callable or None
+        See :func:`~anonspark.verification.sensitive_figures.measure_sensitive`.
     """
     _require_columns(data, claim, original, population, where)
     tell("counting classes")
@@ -172,7 +181,7 @@ def audit_table(
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
-    sensitive = measure_sensitive(data, claim)
+    sensitive = measure_sensitive(data, claim, trials)
     of_people = measure_criteria_of_people(data, claim, published)
     if of_people is not None:
         sensitive = replace(sensitive, criteria=of_people)
@@ -233,6 +242,42 @@ def audit_table(
         else None,
         failures=failures,
         warnings=warnings,
+        tried=sensitive.tried,
+    )
+
+
+def complete_verification(
+    data: Table, claim: Claim, verified: Verification, trials: Trials | None = None
+) -> Verification:
+    """Add to what a run has proven of its release what a run does not measure.
+
+    Parameters
+    ----------
+    data : Table
+        Published records.
+    claim : Claim
+        Of the release.
+    verified : Verification
+        Of the run: classes, criteria and risk, and nothing of every sensitive attribute.
+    trials : callable or None
+        See :func:`~anonspark.verification.sensitive_figures.measure_sensitive`.
+
+    Notes
+    -----
+    The jobs of :func:`~anonspark.verification.sensitive_figures.measure_sensitive` and, where
+    people count, of :func:`~anonspark.verification.units.measure_units`. The files are not read as
+    bytes, and classes are not counted again.
+    """
+    sensitive = measure_sensitive(data, claim, trials)
+    units = verified.units
+    if units is not None:
+        units = measure_units(data, replace(claim, units=units.classes))
+    return replace(
+        verified,
+        sensitive=sensitive.figures,
+        tried=sensitive.tried,
+        units=units,
+        warnings=[*sensitive.warnings, *(units.warnings() if units is not None else ())],
     )
 
 

@@ -185,6 +185,33 @@ def claim_of_manifest(engine: Engine, release: str, manifest: Manifest, *, match
     )
 
 
+def claim_to_measure(engine: Engine, release: str, manifest: Manifest) -> Claim:
+    """Return what a release is measured by that its own run has just proven.
+
+    Parameters
+    ----------
+    engine : Engine
+    release : str
+    manifest : Manifest
+
+    Raises
+    ------
+    GuaranteeError, ConfigurationError
+        As of :func:`claim_of_description`.
+
+    Notes
+    -----
+    Of the files only what is told of records left out is read.
+    """
+    left_out = read_left_out(engine, release, manifest)
+    return replace(
+        claim_of_description(engine, manifest, matched=True, where=f"{release}/{MANIFEST}"),
+        rows_left_out=most_left_out(manifest),
+        left_out=left_out.values,
+        uncertainty=left_out.uncertainty,
+    )
+
+
 def claim_of_description(
     engine: Engine, manifest: Manifest, *, matched: bool, where: str = MANIFEST
 ) -> Claim:

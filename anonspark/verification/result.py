@@ -54,6 +54,8 @@ class Verification(Redacted):
         What does not hold, one sentence each.
     warnings : list of str
         What holds, but may mean less than it seems to.
+    tried : list of MeasuredCriterion
+        Criteria that nobody required, and how many classes violate them.
     """
 
     release: str
@@ -71,6 +73,7 @@ class Verification(Redacted):
     classes_not_covered: int | None = None
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    tried: list[MeasuredCriterion] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:

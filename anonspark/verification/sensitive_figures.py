@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,6 +89,10 @@ class SensitiveFigures:
         }
 
 
+Trials = Callable[[SensitiveValues], Sequence[Criterion]]
+"""Names criteria that nobody requires, to see how many classes would violate them."""
+
+
 @dataclass(frozen=True)
 class MeasuredSensitive:
     """What was measured of the sensitive attributes of a release.
@@ -101,11 +105,14 @@ class MeasuredSensitive:
         Of every sensitive attribute.
     warnings : list of str
         Of values that count as different and say the same.
+    tried : list of MeasuredCriterion
+        Those that nobody requires.
     """
 
     criteria: list[MeasuredCriterion]
     figures: list[SensitiveFigures]
     warnings: list[str]
+    tried: list[MeasuredCriterion] = field(default_factory=list)
 
 
 def measure_criteria_of_people(
@@ -171,7 +178,7 @@ def _as_said(criterion: Criterion, figure: float) -> MeasuredCriterion:
     return MeasuredCriterion(criterion, figure, violating, 0)
 
 
-def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
+def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -> MeasuredSensitive:
     """Measure the criteria that are required, and all figures of every sensitive attribute.
 
     Parameters
@@ -179,6 +186,8 @@ def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
     data : Table
         Published records.
     claim : Claim
+    trials : callable or None
+        Is asked for every sensitive attribute; what it names is measured in the same pass.
 
     Raises
     ------
@@ -194,9 +203,9 @@ def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
     described = {name: _describe(data, claim, name) for name in names}
     known = {name: values for name, values in described.items() if values is not None}
     by_kind = {name: _all_kinds(values, required) for name, values in known.items()}
-    asked = list(
-        dict.fromkeys((*required, *(one for own in by_kind.values() for one in own.values())))
-    )
+    tried = [] if trials is None else [one for own in known.values() for one in trials(own)]
+    of_all = [one for own in by_kind.values() for one in own.values()]
+    asked = list(dict.fromkeys((*required, *of_all, *tried)))
     holders = _holders(data, claim, known)
     found = measure_criteria(
         data, claim.columns, asked, list(known.values()), claim.uncertainty, holders
@@ -213,7 +222,9 @@ def measure_sensitive(data: Table, claim: Claim) -> MeasuredSensitive:
         told = None if merged is None else describe_merged(merged)
         if told is not None:
             warnings.append(f"attributes.{name}: {told[1]}")
-    return MeasuredSensitive([measured[one] for one in required], figures, warnings)
+    return MeasuredSensitive(
+        [measured[one] for one in required], figures, warnings, [measured[one] for one in tried]
+    )
 
 
 def _holders(data: Table, claim: Claim, names: Iterable[str]) -> Holders | None:

@@ -25,6 +25,14 @@ def report_release(
         str | None,
         typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
     ] = None,
+    inside: Annotated[
+        bool,
+        typer.Option(
+            "--inside",
+            help="Name the worst classes: for who answers for the release, not for who gets it. "
+            "Needs --out.",
+        ),
+    ] = False,
     master: Master = None,
     engine_name: EngineOption = "auto",
     quiet: Quiet = False,
@@ -36,7 +44,7 @@ def report_release(
         from anonspark.reporting.making import report_release as write
 
         with progress.stage("report"):
-            return write(engine, output, original, out)
+            return write(engine, output, original, out, inside=inside)
 
     made = work_with_engine(*of_paths(engine_name, output, original), master, make)
     OUT.print(f"Report: {made}", markup=False, highlight=False)

@@ -64,7 +64,7 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
             from anonspark.reporting.making import report_run
 
             with progress.stage("report"):
-                report_run(engine, configuration)
+                report_run(engine, configuration, published[0].verified)
 
     def load(read: TextReader) -> Configuration:
         configured.append(loads(config, overrides)(read))

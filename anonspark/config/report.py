@@ -1,0 +1,38 @@
+"""The section ``report``: what the report of a release says of its purpose."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from anonspark.config.section import Section
+
+_Line = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ReportOptions(Section):
+    """What the report of a release says of its purpose; it decides nothing of the release.
+
+    Attributes
+    ----------
+    title : str or None
+        Of the page.
+    purpose : str or None
+        What the release is for.
+    contact : str or None
+        Who answers questions about it.
+    """
+
+    title: _Line | None = Field(
+        default=None,
+        description="Title of the report. null: the name of the release's directory.",
+    )
+    purpose: Annotated[str, Field(min_length=1, max_length=2000)] | None = Field(
+        default=None,
+        description="What the release is for, in a sentence or two, on top of the report.",
+    )
+    contact: _Line | None = Field(
+        default=None,
+        description="Who answers questions about the release: a name, an address.",
+    )

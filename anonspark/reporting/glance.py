@@ -1,0 +1,125 @@
+"""The first lines of a report: five figures that decide whether a release is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anonspark.core.utility_score import utility_word
+from anonspark.page.blocks import Section, Tile, Tiles
+from anonspark.reporting.disclosure import round_percent
+from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.weaknesses import weakness_items
+
+
+def glance(evidence: Evidence) -> Section:
+    """Show verdict, risk, records lost, usefulness and the weakest class, side by side."""
+    tiles = [
+        _verdict(evidence),
+        _risk(evidence),
+        _lost(evidence),
+        _usefulness(evidence),
+        _weakest(evidence),
+    ]
+    return Section("glance", "At a glance", [Tiles(tiles)])
+
+
+def _verdict(evidence: Evidence) -> Tile:
+    promise = f"k = {evidence.k:,}"
+    criteria = len(evidence.verification.get("criteria") or ())
+    if criteria:
+        promise += f" and {criteria:,} more requirement{'s' * (criteria > 1)}"
+    if not evidence.verification.get("holds", True):
+        return Tile(
+            "Verdict", "does not hold", f"{promise}: not kept. The release must not be used.", "bad"
+        )
+    found = sum(1 for one in weakness_items(evidence) if one.tone)
+    if not found:
+        return Tile("Verdict", "holds", f"{promise}: every requirement is met.", "good")
+    weaken = "1 thing weakens it" if found == 1 else f"{found:,} things weaken it"
+    text = f"{promise}: every requirement is met. {weaken}; see below."
+    return Tile("Verdict", "holds", text, "mixed")
+
+
+def _prosecutor(rows: Any) -> Mapping[str, Any] | None:
+    return next((row for row in rows or () if row["attacker"] == "prosecutor"), None)
+
+
+def _risk(evidence: Evidence) -> Tile:
+    after = _prosecutor(evidence.verification.get("risk"))
+    before = _prosecutor(evidence.risk_before)
+    if after is None:
+        return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
+    value = round_percent(float(after["highest"]))
+    text = f"At most {value} for any record, {round_percent(float(after['average']))} on average"
+    if before is not None:
+        value = f"{round_percent(float(before['highest']))} → {value}"
+        text += f"; before, {round_percent(float(before['average']))} on average"
+    high = after.get("high_highest") or after.get("high_at_risk") or after.get("high_average")
+    return Tile(
+        "Risk before and after" if before is not None else "Risk of re-identification",
+        # It breaks at the arrow alone.
+        value.replace(" %", "\N{NO-BREAK SPACE}%"),
+        f"{text}.",
+        "mixed" if high else "good",
+    )
+
+
+def _lost(evidence: Evidence) -> Tile:
+    counts = evidence.counts
+    if evidence.manifest.parts or "rows_in" not in counts:
+        published = int(evidence.verification.get("rows", 0))
+        text = f"{published:,} records are published; what each part lost stands in its report."
+        return Tile("Records lost", "not known", text)
+    dropped, without = (counts.get(name) for name in ("rows_dropped_missing", "rows_suppressed"))
+    total, known = counts["rows_in"], [int(one) for one in (dropped, without) if one is not None]
+    lost = sum(known)
+    value = evidence.rules.count(lost)
+    if len(known) < 2:
+        value = f"{lost:,} and a few" if lost else evidence.rules.few
+        if not known:
+            value = "a few"
+    text = "No record was left out." if not lost and len(known) == 2 else ""
+    if not text:
+        missing, classless = (evidence.rules.count(one) for one in (dropped, without))
+        text = f"{missing} lacked a value, {classless} found no class"
+        text += "." if total is None else f", of {total:,}."
+    share = lost / total if total else 0.0
+    return Tile("Records lost", value, text, "good" if share <= 0.02 else "mixed")
+
+
+def _usefulness(evidence: Evidence) -> Tile:
+    score = evidence.counts.get("utility_score")
+    if score is None:
+        return Tile("Usefulness", "not known", "The release came without its metrics.")
+    word = utility_word(float(score))
+    lost = round_percent(1 - float(score) / 100)
+    text = (
+        f"{float(score):.1f} of 100: a published value leaves {lost} of the range open on average."
+    )
+    kept = evidence.counts.get("association_loss")
+    if kept is not None:
+        text += f" {round_percent(max(0.0, float(kept)))} of what it tells of the target is lost."
+    return Tile("Usefulness", word, text, "good" if float(score) >= 85 else "mixed")
+
+
+def _weakest(evidence: Evidence) -> Tile:
+    measured = [
+        (float(one["largest_share"]), str(one["attribute"]))
+        for one in evidence.verification.get("sensitive") or ()
+        if one.get("largest_share") is not None
+    ]
+    smallest = evidence.rules.count(int(evidence.verification.get("smallest", 0)))
+    if not measured:
+        text = "The smallest class has so many records. Nothing sensitive is published."
+        return Tile("Weakest class", f"{smallest} records", text)
+    share, attribute = max(measured)
+    return Tile(
+        "Weakest class",
+        f"{round_percent(share)} one {attribute}",
+        f"So many records of one class have the same value of {attribute}: whoever knows that "
+        "somebody is in it learns that almost surely."
+        if share >= 0.75
+        else f"In no class more records have the same value of {attribute}.",
+        "bad" if share == 1 else "mixed" if share >= 0.5 else "good",
+    )

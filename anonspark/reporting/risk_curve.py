@@ -1,0 +1,72 @@
+"""How many records have a risk above a threshold, for all thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anonspark.page.blocks import Chart, Section, Table, Text
+from anonspark.page.lines import Line, Lines, draw_lines
+from anonspark.reporting.disclosure import round_percent
+from anonspark.reporting.evidence import Evidence
+
+THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
+"""Probabilities that the curve has points at."""
+
+
+def share_above(sizes: Mapping[int, int], threshold: float) -> float:
+    """Return the share of the records whose probability to be found exceeds a threshold.
+
+    Parameters
+    ----------
+    sizes : mapping of int to int
+        Groups of records that look alike, of each size; at least one.
+    threshold : float
+    """
+    total = sum(size * groups for size, groups in sizes.items())
+    above = sum(size * groups for size, groups in sizes.items() if 1 / size > threshold)
+    return above / total
+
+
+def risk_curve(evidence: Evidence) -> Section | None:
+    """Show the share of records above each threshold, before and after."""
+    counted = evidence.verification.get("sizes") or ()
+    if not counted:
+        return None
+    tables = {"release": {int(size): int(classes) for size, classes in counted}}
+    original = evidence.figures.original
+    if original is not None and original.sizes:
+        tables = {"original": dict(original.sizes), **tables}
+    rules = evidence.rules
+    lines, cells = [], []
+    for name, sizes in tables.items():
+        people = sum(size * groups for size, groups in sizes.items())
+        shares = [
+            rules.rounded_share(share_above(sizes, threshold), people) for threshold in THRESHOLDS
+        ]
+        points = [(100 * at, 100 * one) for at, one in zip(THRESHOLDS, shares, strict=True)]
+        lines.append(Line(name, points))
+        cells.append([round_percent(one) for one in shares])
+    rows = [
+        [round_percent(threshold), *row] for threshold, *row in zip(THRESHOLDS, *cells, strict=True)
+    ]
+    chart = Chart(
+        draw_lines(
+            Lines(
+                "Records above each threshold of risk",
+                lines,
+                "probability to be found (%)",
+                "share of the records above it (%)",
+                logarithmic=True,
+            ),
+            "Line chart: share of the records whose probability to be found exceeds a threshold, "
+            f"at {len(THRESHOLDS)} thresholds, in the {' and in the '.join(tables)}.",
+        ),
+        Table("Records above each threshold of risk", ("threshold", *tables), rows),
+    )
+    text = (
+        "Who knows all quasi-identifiers of a person finds the records that look alike, and takes "
+        "one of them: the fewer they are, the higher the risk. The curve has the share of the "
+        f"records above each probability; shares are rounded to multiples of k = {rules.k:,} "
+        "records."
+    )
+    return Section("risk-curve", "Risk curve", [Text(text), chart])

@@ -1,0 +1,70 @@
+"""The words of the report that somebody may not know."""
+
+from __future__ import annotations
+
+from anonspark.page.glossary import Glossary, Term
+
+GLOSSARY = Glossary(
+    Term(
+        "class",
+        "All records with the same published quasi-identifiers. Nobody can tell them apart by "
+        "these.",
+        ("classes",),
+    ),
+    Term(
+        "quasi-identifier",
+        "A column that others may know of a person, such as age or town, so that several together "
+        "single people out. It is published coarser than it was.",
+        ("quasi-identifiers",),
+    ),
+    Term(
+        "sensitive attribute",
+        "A column that nobody is to learn of a person, such as a diagnosis. It is published as it "
+        "is; classes hide whose it is.",
+        ("sensitive attributes",),
+    ),
+    Term(
+        "k-anonymity",
+        "Every class has k records or more, so that a person's record hides among at least k - 1 "
+        "others.",
+    ),
+    Term(
+        "l-diversity",
+        "Every class has several different values of a sensitive attribute, so that its class does "
+        "not tell a person's value for sure.",
+    ),
+    Term(
+        "t-closeness",
+        "In every class a sensitive attribute is distributed about as in the whole table: to know "
+        "a person's class tells little more. t is the largest distance allowed, 0 to 1.",
+    ),
+    Term(
+        "homogeneous",
+        "A class in which all records have the same value of a sensitive attribute: who is known "
+        "to be in it is known to have that value.",
+    ),
+    Term(
+        "re-identification",
+        "Finding out which record is that of a certain person.",
+        ("re-identified",),
+    ),
+    Term(
+        "certainty penalty",
+        "The part of an attribute's range that a published value leaves open: 0 % is the exact "
+        "value, 100 % says nothing.",
+    ),
+    Term(
+        "linkage attack",
+        "Looking for the people of another table among the classes of a release.",
+    ),
+    Term(
+        "truthfulness",
+        "Every published value covers the value of the record that it stands for.",
+    ),
+    Term(
+        "suppressed",
+        "Published without any quasi-identifier, or not at all.",
+        ("suppression",),
+    ),
+)
+"""Explained where they stand, and at the end of the page."""

@@ -1,0 +1,126 @@
+"""What weakens a release that keeps its promise: what can be inferred, and what singles out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anonspark.page.blocks import Block, Item, Items, Section, Text
+from anonspark.reporting.disclosure import round_percent
+from anonspark.reporting.evidence import Evidence
+
+# From this share of one value on a class tells it almost surely.
+_ALMOST_SURE = 0.5
+
+_TOO_MANY_VALUES = (
+    "It has more than 50,000 different values, so what a class tells of it is not measured."
+)
+
+
+def weaknesses(evidence: Evidence) -> Section:
+    """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
+    found = weakness_items(evidence)
+    blocks: list[Block] = [Text("Nothing was found that weakens the promise.", "good")]
+    if any(one.tone for one in found):
+        blocks = [
+            Text("None of this breaks the promise. Whoever decides about the release should know "
+                 "it; what can be done is below.")
+        ]  # fmt: skip
+    return Section("weaknesses", "What weakens it", [*blocks, *([Items(found)] if found else [])])
+
+
+def weakness_items(evidence: Evidence) -> list[Item]:
+    """Return what weakens a release, one item for each thing."""
+    found = [*_inferred(evidence), *_risky(evidence), *_singling_out(evidence), *_warned(evidence)]
+    # What is bad comes first, and what stands in its order stays there.
+    return sorted(found, key=lambda one: ("bad", "mixed", "").index(one.tone))
+
+
+def shares_tried(evidence: Evidence, attribute: str) -> dict[float, tuple[int, int]]:
+    """Return classes and records in which one value has more than each share that was tried."""
+    return {
+        one.criterion.bound: (one.violating_classes, one.violating_records)
+        for one in evidence.tried
+        if one.criterion.attribute == attribute and one.criterion.kind == "alpha"
+    }
+
+
+def _inferred(evidence: Evidence) -> Iterator[Item]:
+    for one in evidence.verification.get("sensitive") or ():
+        name, rules = str(one["attribute"]), evidence.rules
+        share = one.get("largest_share")
+        if share is None:
+            yield Item(f"{name}: not measured", _TOO_MANY_VALUES, "mixed")
+            continue
+        homogeneous = int(one.get("homogeneous_classes") or 0)
+        if homogeneous:
+            records = rules.count(int(one.get("homogeneous_records") or 0))
+            yield Item(
+                f"{name}: {_classes(homogeneous)} with one value only",
+                f"They are homogeneous, with {records} records: whoever knows that somebody is in "
+                f"one of them knows the {name} for sure.",
+                "bad",
+            )
+            continue
+        if float(share) < _ALMOST_SURE:
+            text = f"In no class one value of {name} has a larger share."
+            yield Item(f"{name}: {round_percent(float(share))} at most", text)
+            continue
+        # Of a single class it would tell by its records which one it is.
+        told = [
+            f"; in {_classes(classes)} with {rules.count(records)} records one value has more than "
+            f"{round_percent(bound)}"
+            for bound, (classes, records) in sorted(shares_tried(evidence, name).items())
+            if classes > 1
+        ]
+        yield Item(
+            f"{name}: one class is {round_percent(float(share))} one {name}",
+            f"A guess of the {name} of anybody in that class is right with this probability, "
+            f"though every requirement is met. No class has one value only{''.join(told)}.",
+            "mixed",
+        )
+
+
+def _classes(number: int) -> str:
+    return "1 class" if number == 1 else f"{number:,} classes"
+
+
+def _risky(evidence: Evidence) -> Iterator[Item]:
+    row: Mapping[str, Any] = next(iter(evidence.verification.get("risk") or ()), {})
+    if row.get("high_highest"):
+        highest, threshold = (round_percent(float(row[name])) for name in ("highest", "threshold"))
+        records = int(evidence.verification.get("rows", 0))
+        at_risk = evidence.rules.share(float(row.get("at_risk") or 0.0), records)
+        yield Item(
+            "The highest risk is above the threshold",
+            f"It is {highest}; more than {threshold} counts as high. So high is the risk of "
+            f"{at_risk}{' of the records' if at_risk.endswith('%') else ''}.",
+            "mixed",
+        )
+
+
+def _singling_out(evidence: Evidence) -> Iterator[Item]:
+    for one in evidence.manifest.document.get("warnings") or ():
+        if one.get("code") in ("rare_values", "column_identifies"):
+            tone = "bad" if one["code"] == "column_identifies" else "mixed"
+            name = str(one["attribute"])
+            yield Item(f"{name}: singles people out by itself", _sentence(one["text"]), tone)
+
+
+def _warned(evidence: Evidence) -> Iterator[Item]:
+    told = []
+    for one in evidence.manifest.document.get("warnings") or ():
+        told.append(str(one["text"]))
+        if one.get("code") not in ("rare_values", "column_identifies"):
+            yield Item(str(one.get("attribute") or "The run"), _sentence(one["text"]), "mixed")
+    for text in evidence.verification.get("warnings") or ():
+        if not any(text.endswith(one) for one in told):
+            yield Item("The proof", _sentence(text), "mixed")
+
+
+def _sentence(text: object) -> str:
+    """Return a warning as a sentence: in a log it follows a key."""
+    whole = str(text)
+    if not whole.startswith(("execution.", "attributes.")):
+        whole = whole[:1].upper() + whole[1:]
+    return whole if whole.endswith(".") else f"{whole}."

@@ -1,0 +1,245 @@
+"""The first page of the report of Adult: what an officer asks, and what each edition tells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from helpers import command
+
+from anonspark.cli.application import main
+from anonspark.config import Configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.table import LocalTable
+from anonspark.engine.protocol import Engine
+from anonspark.release.manifest import read_manifest
+from anonspark.release.originals import open_original
+from anonspark.reporting.making import make_report
+from anonspark.verification.result import Verification
+
+QUASI_IDENTIFIERS = ["age", "workclass", "education-num", "marital-status", "hours-per-week"]
+K = 10
+
+
+@pytest.fixture(scope="module")
+def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first-page")
+    document = {
+        "input": {
+            "path": str(data_directory / "adult.csv"),
+            "format": "csv",
+            "options": {"header": "true", "inferSchema": "true"},
+        },
+        "attributes": {
+            **dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+            "occupation": "sensitive",
+            "income": "insensitive",
+        },
+        "privacy": {"k": K, "l_diversity": {"attribute": "occupation", "l": 3}},
+        "evaluate": {"association": {"target": "income"}},
+        "output": {"path": str(folder / "release")},
+        "report": {
+            "title": "Jobs <and> incomes",
+            "purpose": "Teaching statistics.",
+            "contact": "privacy@university.example",
+        },
+    }
+    (folder / "adult.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    assert main(["run", str(folder / "adult.yaml"), "--report", "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def inside(adult: Path) -> str:
+    out = adult / "inside.html"
+    arguments = ["report", str(adult / "release"), "--inside", "--out", str(out), "--quiet"]
+    assert main(arguments) == 0
+    return out.read_text()
+
+
+def report_of(adult: Path) -> str:
+    return (adult / "release" / "report.html").read_text()
+
+
+def plain(page: str) -> str:
+    """Return the text of a page, without the meanings of its words."""
+    without = re.sub(r'<span class="tip".*?</span>', "", page, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", without)))
+
+
+def classes_of(release: Path) -> Iterator[list[str]]:
+    """Return the occupations of each class."""
+    table = pq.read_table(release / "data")
+    names = [one for one in table.schema.names if one not in ("occupation", "income")]
+    grouped = table.group_by(names).aggregate([("occupation", "list")])
+    yield from grouped["occupation_list"].to_pylist()
+
+
+def test_five_tiles_answer_first(adult: Path) -> None:
+    page = report_of(adult)
+    assert len(re.findall(r'<li class="tile', page)) == 5
+    before = plain(page[: page.index("<nav")])
+    for text in ("Verdict holds", "100 % → 10 %", "Records lost 0"):
+        assert text in before
+    assert "89.5 % one occupation" in before
+    assert "of what it tells of the target is lost" in before
+
+
+def test_title_purpose_and_contact_are_those_of_the_configuration(adult: Path) -> None:
+    page = report_of(adult)
+    assert "<title>Jobs &lt;and&gt; incomes</title>" in page
+    assert "Teaching statistics." in page
+    assert "Questions: privacy@university.example" in page
+
+
+def test_what_verify_measures_of_classes_is_on_the_page(adult: Path) -> None:
+    page = plain(report_of(adult))
+    classes = list(classes_of(adult / "release"))
+    shares = [max(map(one.count, one)) / len(one) for one in classes]
+    assert f"{max(shares):.1%}" == "89.5%"
+    assert "one class is 89.5 % one occupation" in page
+    assert "No class has one value only" in page
+    some = [one for one, share in zip(classes, shares, strict=True) if share > 0.5]
+    counted = f"in {len(some):,} classes with {sum(map(len, some)):,} records"
+    assert f"{counted} one value has more than 50 %" in page
+    assert "occupation: singles people out by itself" in page
+
+
+def test_a_stricter_promise_is_measured_with_its_line(
+    adult: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = unescape(report_of(adult))
+    lines = re.findall(r"<pre [^>]*>(--set [^<]*)</pre>", page)
+    assert lines == [
+        "--set 'privacy.t_closeness={attribute: occupation, t: 0.6}'",
+        "--set 'privacy.alpha_k_anonymity={attribute: occupation, alpha: 0.5}'",
+    ]
+    everybody = [value for one in classes_of(adult / "release") for value in one]
+    values = sorted(set(everybody))
+    whole = [everybody.count(value) / len(everybody) for value in values]
+    far = [
+        one
+        for one in classes_of(adult / "release")
+        if sum(
+            abs(one.count(value) / len(one) - share)
+            for value, share in zip(values, whole, strict=True)
+        )
+        / 2
+        > 0.6 + 1e-9
+    ]
+    records = sum(map(len, far))
+    assert (
+        f"{len(far):,} of {len(list(classes_of(adult / 'release'))):,} classes do not keep it now, "
+        f"with {records:,} records" in plain(page)
+    )
+    options = [line.removeprefix("--set ").strip("'") for line in lines]
+    options.append(f"output.path={tmp_path / 'stricter'}")
+    outcome = command(capsys, "check", adult / "adult.yaml", *(f"--set={one}" for one in options))
+    assert outcome.code == 0, outcome.err
+
+
+def test_the_example_is_a_class_of_the_release_and_not_the_worst(adult: Path) -> None:
+    section = re.search(
+        r'<section aria-labelledby="example">.*?</section>', report_of(adult), re.DOTALL
+    )
+    assert section is not None
+    cells = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', section[0])
+    labels = {unescape(name): unescape(label) for name, label in cells}
+    assert list(labels) == QUASI_IDENTIFIERS
+    table = pq.read_table(adult / "release" / "data").to_pylist()
+    own = [row for row in table if all(str(row[name]) == labels[name] for name in labels)]
+    assert len(own) >= K
+    assert f"{len(own):,} records look like this" in plain(section[0])
+    occupations = [row["occupation"] for row in own]
+    assert max(map(occupations.count, occupations)) / len(own) < 0.5
+    # Whose it is most often is not told.
+    assert not any(one in plain(section[0]) for one in set(occupations))
+
+
+def test_only_the_inside_edition_names_the_worst_classes(adult: Path, inside: str) -> None:
+    assert "Worst classes" not in report_of(adult)
+    assert "Inside edition" in inside
+    assert "Inside edition" not in report_of(adult)
+    found = re.findall(r'<th scope="row">(age .*?)</th><td>(\d+)</td>', inside)
+    assert len(found) == 10
+    shares = sorted(
+        (max(map(one.count, one)) / len(one) for one in classes_of(adult / "release")), reverse=True
+    )
+    told = re.findall(r"<td>([\d.]+) %</td><td>[A-Z][\w-]+</td>", inside)
+    assert [float(one) for one in told] == [round(100 * share, 1) for share in shares[:10]]
+
+
+@pytest.mark.parametrize("place", [None, "release/report.html", "release/inside.html"])
+def test_the_inside_edition_is_no_part_of_a_release(
+    adult: Path, place: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = report_of(adult), (adult / "release" / "manifest.json").read_bytes()
+    out = [] if place is None else ["--out", adult / place]
+    outcome = command(capsys, "report", adult / "release", "--inside", *out)
+    assert outcome.code == 2
+    assert "place apart from the release" in outcome.err
+    assert (report_of(adult), (adult / "release" / "manifest.json").read_bytes()) == before
+    assert not (adult / "release" / "inside.html").exists()
+
+
+def test_the_section_changes_no_fingerprint(adult: Path) -> None:
+    document = yaml.safe_load((adult / "adult.yaml").read_text())
+    told = Configuration.model_validate(document)
+    del document["report"]
+    untold = Configuration.model_validate(document)
+    assert told.fingerprint() == untold.fingerprint()
+    assert told.settings_fingerprint() == untold.settings_fingerprint()
+    assert "report" not in untold.public_dict()
+    manifest = json.loads((adult / "release" / "manifest.json").read_text())
+    assert manifest["configuration"]["report"]["contact"] == "privacy@university.example"
+    assert main(["verify", str(adult / "release"), "--quiet"]) == 0
+
+
+def test_what_the_run_has_verified_is_not_verified_again(
+    adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted are the tables that are gathered, and the directories that are read as bytes."""
+    passes: list[Any] = []
+    read: list[str] = []
+    gather, contents = LocalTable.gather, LocalEngine.contents
+
+    def count(self: LocalTable, most: int | None = None) -> pa.Table:
+        passes.append(most)
+        return gather(self, most)
+
+    def note(self: LocalEngine, directory: str, *, largest: int, tail: int) -> Any:
+        read.append(directory)
+        return contents(self, directory, largest=largest, tail=tail)
+
+    release = adult / "release"
+    verified: list[Verification | None] = []
+
+    def keep(_: Engine, __: Configuration, one: Verification | None) -> str:
+        verified.append(one)
+        return str(release)
+
+    monkeypatch.setattr("anonspark.reporting.making.report_run", keep)
+    target = f"--set=output.path={tmp_path / 'again'}"
+    assert main(["run", str(adult / "adult.yaml"), target, "--report", "--quiet"]) == 0
+    monkeypatch.setattr(LocalTable, "gather", count)
+    monkeypatch.setattr(LocalEngine, "contents", note)
+    (found,) = verified
+    assert found is not None
+    engine = LocalEngine()
+    source = yaml.safe_load((adult / "adult.yaml").read_text())["input"]["path"]
+    original = open_original(engine, source, read_manifest(engine.files, str(release)))
+    counts = []
+    for one in (found, None):
+        passes.clear()
+        read.clear()
+        make_report(engine, str(release), original, source, verified=one)
+        counts.append((len(passes), len(read)))
+    assert counts == [(19, 0), (27, 1)]
