@@ -214,7 +214,7 @@ class _Take:
                     yield self._rows(kind, batch.take(pa.array(places)))
 
     def _rows(self, kind: str, classes: pa.RecordBatch) -> pa.RecordBatch:
-        labels = [classes.column(name).cast(pa.string()).to_pylist() for name in self.columns]
+        labels = [_texts(classes.column(name)) for name in self.columns]
         rows = []
         for place in range(classes.num_rows):
             counts = classes.column("count")[place].as_py()
@@ -237,3 +237,11 @@ class _Take:
                 }
             )
         return pa.RecordBatch.from_pylist(rows, _CLASSES)
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """Return what is published as texts; the style of bounds has lists for sets."""
+    if pa.types.is_list(column.type):
+        sets = column.to_pylist()
+        return [None if one is None else f"{{{', '.join(map(str, one))}}}" for one in sets]
+    return list(column.cast(pa.string()).to_pylist())

@@ -526,7 +526,7 @@ def test_the_report_of_a_union(
     page = (out / "report.html").read_text()
     assert "union of 3 releases · k = 3" in page
     assert "A union has no original" in page
-    assert "a person whose records two holders have is not protected by the union" in page
+    assert "A person whose records two holders have is not protected by the union" in page
     assert "The guarantee holds" in page
     for part in manifest(out)["parts"]:
         assert f"records of the release {part['run_id']}" in page

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers import local_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonspark.core.criterion import Criterion
+from anonspark.page.blocks import Items, Table, Tiles
+from anonspark.page.glossary import Glossary, Term
+from anonspark.release.manifest import Manifest
+from anonspark.reporting.advice import advice
+from anonspark.reporting.classes import show_classes
+from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.figures import Associations, Figures
+from anonspark.reporting.glance import glance
+from anonspark.reporting.grades import grade
+from anonspark.reporting.risk_curve import share_above
+from anonspark.reporting.weaknesses import weakness_items
+from anonspark.verification.criteria import MeasuredCriterion
+
+NOTHING = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
+
+
+def evidence(
+    verification: dict[str, Any] | None = None,
+    privacy: dict[str, Any] | None = None,
+    manifest: dict[str, Any] | None = None,
+    **parts: Any,
+) -> Evidence:
+    configuration = {
+        "attributes": {"job": {"role": "sensitive"}, "note": {"role": "insensitive"}},
+        "privacy": {"k": 10, **(privacy or {})},
+    }
+    proof = {"rows": 1000, "classes": 50, "smallest": 10, "holds": True, **(verification or {})}
+    document = {"configuration": configuration, **(manifest or {})}
+    return Evidence("release", Manifest(document), proof, NOTHING, **parts)
+
+
+def tried(kind: Any, bound: float, classes: int, records: int) -> MeasuredCriterion:
+    return MeasuredCriterion(Criterion("job", kind, bound), 0.9, classes, records)
+
+
+def lines(found: Evidence) -> list[str]:
+    section = advice(found)
+    assert section is not None
+    return [
+        one.code
+        for block in section.blocks
+        if isinstance(block, Items)
+        for one in block.items
+        if one.code
+    ]
+
+
+# Grades and risk
+
+
+@pytest.mark.parametrize(
+    ("lost", "letter"),
+    [
+        (0, "A"),
+        (0.05, "A"),
+        (0.051, "B"),
+        (0.15, "B"),
+        (0.3, "C"),
+        (0.6, "D"),
+        (0.61, "E"),
+        (1, "E"),
+    ],
+)
+def test_grades_are_given_for_what_is_lost(lost: float, letter: str) -> None:
+    assert grade(lost) == letter
+
+
+@given(
+    st.dictionaries(st.integers(1, 60), st.integers(1, 20), min_size=1),
+    st.floats(0.001, 1.0, exclude_max=True),
+)
+def test_the_curve_counts_records_of_small_groups(sizes: dict[int, int], threshold: float) -> None:
+    records = [size for size, groups in sizes.items() for _ in range(size * groups)]
+    expected = sum(1 / size > threshold for size in records) / len(records)
+    assert share_above(sizes, threshold) == pytest.approx(expected)
+
+
+# What weakens a release
+
+
+def test_classes_of_one_value_come_first() -> None:
+    found = weakness_items(
+        evidence(
+            {
+                "sensitive": [
+                    {"attribute": "pay", "largest_share": 0.3, "homogeneous_classes": 0},
+                    {
+                        "attribute": "job",
+                        "largest_share": 1.0,
+                        "homogeneous_classes": 2,
+                        "homogeneous_records": 31,
+                    },
+                    {"attribute": "code", "largest_share": None},
+                ]
+            }
+        )
+    )
+    assert [one.title for one in found] == [
+        "job: 2 classes with one value only",
+        "code: not measured",
+        "pay: 30 % at most",
+    ]
+    assert [one.tone for one in found] == ["bad", "mixed", ""]
+    assert "31 records" in found[0].text
+
+
+def test_a_class_that_is_almost_one_value_is_told_without_its_records() -> None:
+    sensitive = [{"attribute": "job", "largest_share": 17 / 19, "homogeneous_classes": 0}]
+    (found,) = weakness_items(
+        evidence(
+            {"sensitive": sensitive},
+            tried=[
+                tried("alpha", 0.9, 0, 0),
+                tried("alpha", 0.75, 1, 19),
+                tried("alpha", 0.5, 7, 90),
+            ],
+        )
+    )
+    assert found.title == "job: one class is 89.5 % one job"
+    assert "in 7 classes with 90 records one value has more than 50 %" in found.text
+    assert "19" not in found.text
+
+
+def test_columns_that_single_out_and_other_warnings_are_told_once() -> None:
+    warnings = [
+        {"code": "rare_values", "attribute": "note", "text": "published as it is: few"},
+        {"code": "equal_values", "attribute": "job", "text": "its values are equal"},
+    ]
+    found = weakness_items(
+        evidence(
+            {"warnings": ["attributes.job: its values are equal", "k counts people"]},
+            manifest={"warnings": warnings},
+        )
+    )
+    assert [(one.title, one.text) for one in found] == [
+        ("note: singles people out by itself", "Published as it is: few."),
+        ("job", "Its values are equal."),
+        ("The proof", "K counts people."),
+    ]
+
+
+def test_a_verdict_is_mixed_where_something_weakens_it() -> None:
+    def verdict(found: Evidence) -> tuple[str, str]:
+        (tiles,) = glance(found).blocks
+        assert isinstance(tiles, Tiles)
+        assert len(tiles.tiles) == 5
+        return tiles.tiles[0].value, tiles.tiles[0].tone
+
+    weak = [{"attribute": "job", "largest_share": 0.9, "homogeneous_classes": 0}]
+    assert verdict(evidence()) == ("holds", "good")
+    assert verdict(evidence({"sensitive": weak})) == ("holds", "mixed")
+    assert verdict(evidence({"holds": False})) == ("does not hold", "bad")
+
+
+@pytest.mark.parametrize(
+    ("dropped", "without", "value"),
+    [(0, 0, "0"), (None, 0, "fewer than 10"), (40, 20, "60"), (40, None, "40 and a few")],
+)
+def test_records_lost_are_told_without_few(
+    dropped: int | None, without: int | None, value: str
+) -> None:
+    summary = {
+        "rows_in": None if None in (dropped, without) else 1000,
+        "rows_dropped_missing": dropped,
+        "rows_suppressed": without,
+        "rows_left_out": without,
+        "rows_published": 900,
+    }
+    (tiles,) = glance(evidence(manifest={"summary": summary})).blocks
+    assert isinstance(tiles, Tiles)
+    assert tiles.tiles[2].value == value
+
+
+# What to do next
+
+
+def test_the_strictest_promise_within_reach_is_advised() -> None:
+    found = [
+        tried("equal distance", 0.5, 2, 30),
+        tried("equal distance", 0.3, 9, 200),
+        tried("equal distance", 0.2, 30, 700),
+        tried("alpha", 0.75, 0, 0),
+        tried("alpha", 0.5, 40, 800),
+    ]
+    assert lines(evidence(tried=found)) == [
+        "--set 'privacy.t_closeness={attribute: job, t: 0.3}'",
+        "--set 'privacy.alpha_k_anonymity={attribute: job, alpha: 0.5}'",
+    ]
+    section = advice(evidence(tried=found))
+    assert section is not None
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert len(table.rows) == 4
+
+
+def test_other_criteria_of_the_configuration_stay() -> None:
+    others = [
+        {"attribute": "job", "t": 0.9, "distance": "equal"},
+        {"attribute": "pay", "t": 0.4, "distance": "ordered"},
+    ]
+    found = [tried("equal distance", 0.3, 9, 200)]
+    assert lines(evidence(privacy={"t_closeness": others}, tried=found)) == [
+        "--set 'privacy.t_closeness=[{attribute: pay, t: 0.4, distance: ordered}, "
+        "{attribute: job, t: 0.3}]'"
+    ]
+
+
+def test_classes_of_one_value_and_high_risk_have_their_lines() -> None:
+    risk = {"highest": 0.5, "threshold": 0.2, "at_risk": 0.03, "high_highest": True}
+    found = evidence(
+        {"risk": [risk], "sizes": [[2, 5], [4, 5], [5, 10], [96, 10]]},
+        privacy={"k": 2},
+        tried=[tried("distinct", 2.0, 3, 60)],
+    )
+    assert lines(found) == [
+        "--set privacy.k=5",
+        "--set 'privacy.l_diversity={attribute: job, l: 2}'",
+    ]
+    section = advice(found)
+    assert section is not None
+    items = section.blocks[1]
+    assert isinstance(items, Items)
+    assert "10 of 50 classes do not keep it now, with 30 records" in items.items[0].text
+
+
+def test_nothing_is_advised_where_people_count_or_there_was_no_run() -> None:
+    found = [tried("equal distance", 0.3, 9, 200)]
+    assert lines(evidence({"units": {"fewest": 10}}, tried=found)) == []
+    assert advice(evidence(manifest={"parts": [{"run_id": "a"}]}, tried=found)) is None
+
+
+def test_columns_that_identify_are_left_out_and_rare_values_joined() -> None:
+    warnings = [
+        {"code": "column_identifies", "attribute": "note", "text": "t"},
+        {"code": "rare_values", "attribute": "job", "text": "t"},
+    ]
+    # Of a sensitive attribute nothing is said that would make it a quasi-identifier.
+    assert lines(evidence(manifest={"warnings": warnings})) == ["--set attributes.note=identifier"]
+
+
+# Classes
+
+
+def classes_of(rows: list[tuple[int, str, str]]) -> dict[tuple[str, str], list[str]]:
+    found = defaultdict(list)
+    for age, town, job in rows:
+        found[str(age), town].append(job)
+    return found
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1
+    )
+)
+def test_the_classes_shown_are_those_of_a_slow_count(rows: list[tuple[int, str, str]]) -> None:
+    table = pa.Table.from_pylist(
+        [dict(zip(("age", "town", "job"), row, strict=True)) for row in rows]
+    )
+    classes = classes_of(rows)
+    sizes = Counter(len(one) for one in classes.values())
+    shown = show_classes(local_table(table), ["age", "town"], ["job"], sizes, worst=True)
+    again = show_classes(
+        local_table(table.take(list(range(len(rows)))[::-1])),
+        ["age", "town"],
+        ["job"],
+        sizes,
+        worst=True,
+    )
+    assert shown == again
+    if len(classes) < 2:
+        assert shown.typical is None
+        return
+    shares = sorted((max(map(one.count, one)) / len(one) for one in classes.values()), reverse=True)
+    assert [one.share for one in shown.worst] == pytest.approx(shares[:10])
+    assert shown.typical is not None
+    for one in (*shown.worst, shown.typical):
+        own = classes[one.labels["age"], one.labels["town"]]
+        assert (one.size, one.distinct) == (len(own), len(set(own)))
+        assert one.share == pytest.approx(own.count(one.value) / len(own))
+    by_record = sorted(len(one) for one in classes.values() for _ in one)
+    assert shown.typical.size == by_record[(len(by_record) - 1) // 2]
+
+
+def test_a_class_of_bounds_sets_and_nothing_sensitive_is_shown() -> None:
+    columns = {
+        "age_min": [1, 1, None, None],
+        "town": [["a", "b"], ["a", "b"], ["c"], ["c"]],
+        "town_missing": [False, False, True, True],
+    }
+    shown = show_classes(local_table(pa.table(columns)), list(columns), [], {2: 2}, worst=True)
+    assert shown.worst == []
+    assert shown.typical is not None
+    assert shown.typical.labels in (
+        {"age_min": "1", "town": "{a, b}", "town_missing": "false"},
+        {"age_min": "missing", "town": "{c}", "town_missing": "true"},
+    )
+    assert "value" not in repr(shown.typical)
+
+
+# Words
+
+
+def test_the_first_place_of_a_word_is_explained_and_everything_is_escaped() -> None:
+    words = Glossary(Term("class", "Equal <records>.", ("classes",)), Term("k-class", "More."))
+    text = str(words.explained("<b> Classes, subclass and a k-class; class & classes"))
+    assert text.startswith("&lt;b&gt; <span")
+    assert text.count('class="term"') == 2
+    assert 'aria-describedby="term-class">Classes<' in text
+    assert 'aria-describedby="term-k-class">k-class<' in text
+    assert "Equal &lt;records&gt;." in text
+    assert text.endswith("; class &amp; classes")
+    assert str(Glossary().explained("a < b")) == "a &lt; b"
