@@ -12,10 +12,11 @@ from anonspark.core.figures import SUMMARY, TABLES, arrow_schema
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import Engine
 from anonspark.holders.form import Form
+from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
 from anonspark.progress import Progress
-from anonspark.release.manifest import NOT_PROTECTED, versions, write_manifest
+from anonspark.release.manifest import NOT_PROTECTED, listing, versions, write_manifest
 from anonspark.verification.result import Verification
 
 Row = dict[str, Any]
@@ -147,6 +148,8 @@ def stage_figures(
                 "figures": {},
             }
         ],
-        "files": [one.as_dict() for one in sorted(listed, key=lambda one: one.path)],
     }
+    schema = engine.published(f"{staging.release}/data", form.manifest.data_format).schema
+    listed += write_companions(files, manifest, schema, listed, staging.release)
+    manifest["files"] = listing(listed)
     write_manifest(files, staging.manifest, manifest)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.core.encoding import QuasiIdentifier
-from anonspark.engine.files import PublishedFile
 from anonspark.layers.evaluate.drift import Drift
 from anonspark.layers.evaluate.gates import GateResult
 from anonspark.layers.generalize.classes import Generalizer
@@ -96,10 +95,8 @@ class Findings:
     version: Mapping[str, str]
 
 
-def release_manifest(
-    context: RunContext, findings: Findings, *, attempt: int, files: Iterable[PublishedFile]
-) -> dict[str, Any]:
-    """Return the manifest of a release, as JSON has it.
+def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -> dict[str, Any]:
+    """Return the manifest of a release, as JSON has it, without the list of its files.
 
     Parameters
     ----------
@@ -108,8 +105,6 @@ def release_manifest(
     findings : Findings
     attempt : int
         Number of the attempt that made the release.
-    files : iterable of PublishedFile
-        In any order.
     """
     summary, basis = findings.figures.summary, findings.basis
     description = findings.form.description
@@ -163,5 +158,4 @@ def release_manifest(
     if findings.choice is not None:
         manifest["chosen_model"] = findings.choice.as_dict()
     manifest["warnings"] = [one.as_dict() for one in findings.warnings]
-    listed = sorted(files, key=lambda one: one.path)
-    return manifest | {"files": [one.as_dict() for one in listed]}
+    return manifest

@@ -13,6 +13,7 @@ from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.layers.publish.class_table import write_classes
+from anonspark.layers.publish.companions.writing import write_companions
 from anonspark.layers.publish.division import divide
 from anonspark.layers.publish.staging import Staging
 from anonspark.layers.publish.tables import write_rows
@@ -21,7 +22,7 @@ from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
 from anonspark.pipeline.figures import Figures
-from anonspark.release.manifest import write_manifest
+from anonspark.release.manifest import listing, write_manifest
 from anonspark.staged.records import bytes_of
 
 
@@ -106,10 +107,11 @@ def stage_findings(
             schema, path = arrow_schema(TABLES[name]), f"metrics/{name}"
             listed.append(write_rows(context.files, rows, schema, staging.release, path))
         manifest = release_manifest(
-            context,
-            replace(findings, figures=figures),
-            attempt=staging.state.attempt,
-            files=listed,
+            context, replace(findings, figures=figures), attempt=staging.state.attempt
         )
+        data_format = context.configuration.output.format
+        schema = context.engine.published(f"{staging.release}/data", data_format).schema
+        listed += write_companions(context.files, manifest, schema, listed, staging.release)
+        manifest["files"] = listing(listed)
         write_manifest(context.files, staging.manifest, manifest)
     return figures

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +36,7 @@ from anonspark.release.regions import (
     read_label,
     read_moment,
 )
+from anonspark.release.typed_names import has_unknown_labels, raw_type_of
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,6 @@ def read_attributes(
     types = {field.name: field.type for field in data.schema}
     found: dict[str, ReadAttribute] = {}
     taken: set[str] = set()
-    described = {one["name"]: one for one in manifest.quasi_identifiers}
     for one in published_attributes(manifest):
         lacking = [column for column in one.columns if column not in types]
         if lacking:
@@ -238,17 +237,16 @@ def read_attributes(
                 "restore it, or publish it again"
             )
         taken.update(one.columns)
-        labelled = is_text(types[one.columns[0]])
-        from_file = bool(described[one.name].get("hierarchy")) and one.rule is None
-        leaves = hierarchies.get(one.name) if from_file else None
+        opaque = has_unknown_labels(one, manifest)
+        leaves = hierarchies.get(one.name) if opaque else None
         found[one.name] = ReadAttribute(
             one.name,
             one.kind,
             one.columns,
             one,
             leaves,
-            from_file and labelled and leaves is None,
-            _raw_type(described[one.name], types, one),
+            opaque and leaves is None,
+            raw_type_of(one, data.schema),
         )
     for name, arrow_type in types.items():
         kind = _kind_of(arrow_type)
@@ -261,36 +259,6 @@ def read_attributes(
             "the release with a hierarchy of a file; leave them out"
         )
     return found
-
-
-_PLAIN = {
-    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
-    "float": pa.float32(), "double": pa.float64(), "date32[day]": pa.date32(),
-}  # fmt: skip
-
-
-def _raw_type(
-    described: Mapping[str, Any], types: Mapping[str, pa.DataType], one: PublishedAttribute
-) -> pa.DataType | None:
-    """Return the type of the raw column of an ordered attribute, where it is known."""
-    if one.is_category or one.rule == "prefix":
-        return None
-    if one.rule == "calendar":
-        return pa.date32()
-    if one.rule == "intervals":
-        return pa.float64()
-    if len(one.columns) > 1 and one.columns[0] != one.name:
-        return types[one.columns[0]]
-    told = str(described.get("type", ""))
-    if told in _PLAIN:
-        return _PLAIN[told]
-    if told.startswith("timestamp"):
-        zone = told.partition("tz=")[2].rstrip("]")
-        return pa.timestamp("us", zone or None)
-    if told.startswith("decimal128("):
-        digits, _, scale = told.removeprefix("decimal128(").rstrip(")").partition(",")
-        return pa.decimal128(int(digits), int(scale))
-    return {"integer": pa.int64(), "date": pa.date32()}.get(one.kind, pa.float64())
 
 
 def _kind_of(arrow_type: pa.DataType) -> Kind | None:

@@ -11,6 +11,16 @@ from anonspark.release.manifest import MANIFEST
 REPORT = "report.html"
 """Name of the report beside the data of a release."""
 
+_DESCRIBED = b"-- The records of this release with typed columns"
+
+COMPANIONS = {
+    "README.md": b"# Anonymized records, k = ",
+    "datapackage.json": b'{\n  "profile": "data-package",\n  "name": "release-',
+    "views.sql": _DESCRIBED,
+    "views.spark.sql": _DESCRIBED,
+}
+"""Files that explain a release, and how each begins."""
+
 _MOST_NAMES = 5
 
 # Releases of earlier versions do not list their files; in them only these names are known.
@@ -40,6 +50,7 @@ def foreign_entries(
     *,
     data_format: str = "parquet",
     marks: Collection[str] = (),
+    is_half: bool = False,
 ) -> list[str]:
     """Return what lies in a release and does not belong to it.
 
@@ -57,6 +68,9 @@ def foreign_entries(
         ``output.format``.
     marks : collection of str
         Names of empty files that a run may have left there.
+    is_half : bool
+        Whether a run was killed while it wrote there: what explains the release may lie there
+        without a list, whole or not.
 
     Returns
     -------
@@ -77,6 +91,8 @@ def foreign_entries(
             return path in listed
         if path.endswith("/_SUCCESS") and sizes[path]:
             return False
+        if is_half and path in COMPANIONS:
+            return _begins_as(files, f"{release}/{path}", sizes[path], COMPANIONS[path])
         known = _KNOWN.fullmatch(path)
         return bool(known or (data_format == "delta" and _KNOWN_OF_DELTA.fullmatch(path)))
 
@@ -133,6 +149,15 @@ def checksum_header_is_sound(files: Files, path: str, size: int, content: int) -
     if header[:4] != _CHECKSUM_MAGIC or not 0 < chunk < 2**31:
         return False
     return size == _CHECKSUM_HEADER + 4 * -(-content // chunk)
+
+
+def _begins_as(files: Files, path: str, size: int, head: bytes) -> bool:
+    """Return whether a file begins in a way, or was about to."""
+    try:
+        found = files.read_part(path, 0, min(size, len(head)))
+    except OSError:
+        return False
+    return head.startswith(found)
 
 
 def looks_like_report(files: Files, path: str) -> bool:

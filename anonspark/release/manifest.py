@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark._version import __version__
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.redaction import Redacted, redact_values
 from anonspark.release.manifest_form import FORM, manifest_problems
@@ -183,6 +183,11 @@ def versions(engine: Mapping[str, str]) -> dict[str, str]:
         "numpy": np.__version__,
         "numba": importlib.metadata.version("numba"),
     }
+
+
+def listing(files: Iterable[PublishedFile]) -> list[dict[str, Any]]:
+    """Return the files of a release, given in any order, as its manifest lists them."""
+    return [one.as_dict() for one in sorted(files, key=lambda one: one.path)]
 
 
 def write_manifest(files: Files, release: str, manifest: dict[str, Any]) -> None:

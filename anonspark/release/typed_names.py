@@ -1,10 +1,13 @@
-"""Names of the typed columns that stand beside the labels of a release where it is read."""
+"""Names and types of the typed columns that stand beside labels where a release is read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Literal
 
+import pyarrow as pa
+
+from anonspark.release.manifest import Manifest
 from anonspark.release.regions import PublishedAttribute
 
 Typed = Literal["min", "max", "max_included", "mid", "missing", "set"]
@@ -31,10 +34,12 @@ def typed_names(
         What is in the column, and its name: ``<name>_<what>``, with underscores behind it where a
         published column has that name.
     """
+    lower = {name.lower() for name in taken}
 
     def named(what: Typed) -> str:
         name = f"{attribute.name}_{what}"
-        while name in taken:
+        # Databases do not tell upper case from lower case.
+        while name.lower() in lower:
             name += "_"
         return name
 
@@ -58,3 +63,48 @@ def _wanted(attribute: PublishedAttribute, *, is_opaque: bool, may_miss: bool) -
     if attribute.style in ("bounds", "mean"):
         return ("mid",)
     return ("min", "max", "mid", *(("missing",) if may_miss else ()))
+
+
+def has_unknown_labels(attribute: PublishedAttribute, manifest: Manifest) -> bool:
+    """Return whether labels are those of a hierarchy of a file, which the release does not hold."""
+    (described,) = (one for one in manifest.quasi_identifiers if one["name"] == attribute.name)
+    from_file = bool(described.get("hierarchy")) and attribute.rule is None
+    return from_file and attribute.style != "bounds"
+
+
+_PLAIN = {
+    "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "date32[day]": pa.date32(),
+}  # fmt: skip
+
+
+def raw_type_of(attribute: PublishedAttribute, schema: pa.Schema) -> pa.DataType | None:
+    """Return the type of the ends of an attribute: that of the raw column, where it is told.
+
+    Parameters
+    ----------
+    attribute : PublishedAttribute
+    schema : pyarrow.Schema
+        Of the published records.
+
+    Returns
+    -------
+    pyarrow.DataType or None
+        None for categories and codes. A rule's intervals have float64.
+    """
+    if attribute.is_category or attribute.rule == "prefix":
+        return None
+    if attribute.rule is not None:
+        return pa.date32() if attribute.rule == "calendar" else pa.float64()
+    if attribute.columns[0] != attribute.name:
+        return schema.field(attribute.columns[0]).type
+    told = attribute.type or ""
+    if told in _PLAIN:
+        return _PLAIN[told]
+    if told.startswith("timestamp"):
+        zone = told.partition("tz=")[2].rstrip("]")
+        return pa.timestamp("us", zone or None)
+    if told.startswith("decimal128("):
+        digits, _, scale = told.removeprefix("decimal128(").rstrip(")").partition(",")
+        return pa.decimal128(int(digits), int(scale))
+    return {"integer": pa.int64(), "date": pa.date32()}.get(attribute.kind, pa.float64())

@@ -17,6 +17,7 @@ from anonspark.engine.local.files import LocalFiles
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.publish.staging import find_stagings
 from anonspark.pipeline import run
+from anonspark.release.layout import COMPANIONS
 from anonspark.verification.audit import verify_release
 
 pytestmark = pytest.mark.usefixtures("without_spark")
@@ -99,7 +100,8 @@ def test_killed_and_continued(
     assert outcome.code == 0, outcome.err
     assert of_any_run(release) == of_any_run(expected)
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"release"}
-    assert {path.name for path in release.iterdir()} == {"data", "metrics", "manifest.json"}
+    own = {"data", "metrics", "manifest.json", *COMPANIONS}
+    assert {path.name for path in release.iterdir()} == own
 
 
 @pytest.mark.usefixtures("copying")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from read_releases import write_releases
 
 from anonspark.engine.local.engine import LocalEngine
 
@@ -16,3 +19,11 @@ def engine() -> LocalEngine:
 @pytest.fixture(scope="module", autouse=True)
 def _without_spark(without_spark: None) -> None:
     """Let commands choose the same."""
+
+
+@pytest.fixture(scope="session")
+def read_releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a directory with releases of every style, which tests only read."""
+    folder = tmp_path_factory.mktemp("read")
+    write_releases(folder)
+    return folder

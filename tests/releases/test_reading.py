@@ -4,107 +4,28 @@ from __future__ import annotations
 
 import datetime
 import json
-import random
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import pyarrow as pa
 import pytest
 from helpers import command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
+from read_releases import DAY, MOMENT, QUASI_IDENTIFIERS, RELEASES, ROWS, people
 
 import anonspark
-from anonspark.config import parse_configuration
-from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.pipeline.run import run
 from anonspark.reading.counting import Count
 from anonspark.reading.published import PublishedRelease
 
-ROWS = 240
-QUASI_IDENTIFIERS = ("age", "born", "pay", "height", "sex", "seen", "member", "postal code")
-DAY = datetime.date(1950, 1, 1)
-MOMENT = datetime.datetime(2020, 1, 1)
-
-
-def people() -> pa.Table:
-    """Return people whose columns are of every kind, some values missing."""
-    draw = random.Random(3)  # noqa: S311
-
-    def some(value: Any) -> Any:
-        return None if draw.random() < 0.08 else value
-
-    def column(make: Any) -> list[Any]:
-        return [some(make()) for _ in range(ROWS)]
-
-    return pa.table(
-        {
-            "age": column(lambda: draw.randint(17, 90)),
-            "born": column(lambda: DAY + datetime.timedelta(days=draw.randint(0, 20_000))),
-            "pay": pa.array(
-                column(lambda: Decimal(draw.randint(-500, 5000)) / 100), pa.decimal128(9, 2)
-            ),
-            "height": column(lambda: round(draw.gauss(170, 10), 1)),
-            "sex": column(lambda: draw.choice(["f", "m"])),
-            "seen": column(lambda: MOMENT + datetime.timedelta(minutes=draw.randint(0, 10**5))),
-            "member": column(lambda: draw.random() < 0.4),
-            "postal code": column(lambda: str(draw.randint(10_000, 13_000))),
-            "diagnosis": column(lambda: draw.choice(["flu", "cold", "a 'b'"])),
-            "visits": column(lambda: draw.randint(0, 5)),
-        }
-    )
-
-
-RULES = {
-    "age": {"intervals": [5, 20]},
-    "born": {"calendar": ["month", "quarter", "year"]},
-    "postal code": {"prefix": [1, 2, 3]},
-}
-
-RELEASES: dict[str, dict[str, Any]] = {
-    "interval": {},
-    "bounds": {},
-    "mean": {},
-    "rules": {"rules": True, "columns": ("age", "born", "postal code", "sex")},
-    "sets of rules": {"rules": True, "columns": ("age", "born"), "style": "bounds"},
-    "full-domain": {"rules": True, "columns": ("age", "sex"), "hierarchy": True},
-    "dropped": {"missing": "drop", "columns": ("age", "height", "sex")},
-}
-
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(read_releases: Path) -> Path:
     """Give a directory with the releases of the people."""
-    folder = tmp_path_factory.mktemp("reading")
-    parquet.write_table(people(), folder / "people.parquet")
-    (folder / "sex.csv").write_text("f,person\nm,person\n")
-    for name, wanted in RELEASES.items():
-        columns = wanted.get("columns", QUASI_IDENTIFIERS)
-        attributes: dict[str, Any] = {one: {"role": "quasi_identifier"} for one in columns}
-        if wanted.get("rules"):
-            for one in set(columns) & set(RULES):
-                attributes[one]["hierarchy"] = RULES[one]
-        document: dict[str, Any] = {
-            "input": {"path": str(folder / "people.parquet"), "format": "parquet"},
-            "attributes": attributes | {"diagnosis": "sensitive", "visits": "insensitive"},
-            "missing": wanted.get("missing", "category"),
-            "privacy": {"k": 4},
-            "output": {
-                "path": str(folder / name),
-                "style": wanted.get("style", name if name in ("bounds", "mean") else "interval"),
-            },
-            "execution": {"seed": 5},
-        }
-        if wanted.get("hierarchy"):
-            attributes["sex"]["hierarchy"] = str(folder / "sex.csv")
-            document["model"] = {"name": "full-domain", "suppression_limit": 0.3}
-        run(LocalEngine(), parse_configuration(document))
-    return folder
+    return read_releases
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine
 from anonspark.pipeline.run import run
+from anonspark.release.layout import COMPANIONS
 from anonspark.release.manifest import manifest_text
 
 
@@ -57,7 +58,9 @@ def list_files(release: Path) -> None:
 
 
 def forget_files(release: Path) -> None:
-    """Let a manifest be as versions wrote it that had no list of files."""
+    """Let a release be as versions wrote it that had no list of files."""
+    for name in COMPANIONS:
+        (release / name).unlink()
     manifest = json.loads((release / "manifest.json").read_text())
     for key in ("form", "files"):
         manifest.pop(key, None)

@@ -1,0 +1,187 @@
+"""A view in SQL with typed columns beside the labels: those of ``anonspark.read``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from anonspark.layers.publish.companions.dialects import Dialect
+from anonspark.release.manifest import Manifest
+from anonspark.release.regions import PublishedAttribute, published_attributes
+from anonspark.release.typed_names import Typed, has_unknown_labels, raw_type_of, typed_names
+
+VIEW = "records"
+
+_NUMBER = "[-+]?[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_DATE = "[-+]?[0-9]{4,7}-[0-9]{2}-[0-9]{2}"
+_TIME = _DATE + " [0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.][0-9]{1,6})?"
+_MEMBER = r'"(?:[^"\\]|\\.)*"|[^", ][^,]*'
+
+
+def view_text(manifest: Manifest, schema: pa.Schema, dialect: Dialect) -> str | None:
+    """Return the statement that makes a view of a release.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        ``configuration`` and ``published`` are read.
+    schema : pyarrow.Schema
+        Of the published records.
+    dialect : Dialect
+
+    Returns
+    -------
+    str or None
+        None where the database cannot read the format of the records.
+    """
+    source = dialect.source(manifest.data_format)
+    if source is None:
+        return None
+    typed = {
+        one.columns[-1]: _typed(one, manifest, schema, dialect)
+        for one in published_attributes(manifest)
+    }
+    shown = []
+    for name in schema.names:
+        shown.append(dialect.quoted(name))
+        own = typed.get(name)
+        shown += [_named(dialect, *one) for one in own.shown] if own else []
+    temporary = "TEMPORARY " if dialect.name == "Spark" else ""
+    statement = [
+        f"-- The records of this release with typed columns beside the labels, in {dialect.name}.",
+        "-- Run it in the directory of the release, or write its path before data.",
+        f"CREATE OR REPLACE {temporary}VIEW {VIEW} AS",
+    ]
+    steps = {
+        "labels": [one for own in typed.values() for one in own.labels],
+        "ends": [one for own in typed.values() for one in own.ends],
+    }
+    for number, (step, expressions) in enumerate(steps.items()):
+        if expressions:
+            added = ",\n".join(f"    {_named(dialect, *one)}" for one in expressions)
+            begin = "," if number else "WITH"
+            # Names are quoted, and nothing is executed here.
+            statement.append(f"{begin} {step} AS (\n  SELECT *,\n{added}\n  FROM {source}\n)")  # noqa: S608
+            source = step
+    columns = ",\n".join(f"  {one}" for one in shown)
+    return "\n".join(statement) + f"\nSELECT\n{columns}\nFROM {source};\n"
+
+
+def _named(dialect: Dialect, name: str, expression: str) -> str:
+    quoted = dialect.quoted(name)
+    return quoted if quoted == expression else f"{expression} AS {quoted}"
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of a quasi-identifier, each a name and an expression of what was made before it."""
+
+    labels: Sequence[tuple[str, str]] = ()
+    ends: Sequence[tuple[str, str]] = ()
+    shown: Sequence[tuple[str, str]] = ()
+
+
+def _typed(
+    attribute: PublishedAttribute, manifest: Manifest, schema: pa.Schema, dialect: Dialect
+) -> _Columns:
+    names = typed_names(
+        attribute,
+        schema.names,
+        is_opaque=has_unknown_labels(attribute, manifest),
+        may_miss=not manifest.drops_missing,
+    )
+    columns = [dialect.quoted(name) for name in attribute.columns]
+    if "set" in names:
+        return _Columns(shown=[(names["set"], _set(columns[0], dialect))])
+    if "mid" in names and "min" not in names:
+        if attribute.style == "mean":
+            return _Columns(shown=[(names["mid"], columns[0])])
+        found = schema.field(attribute.columns[0]).type
+        return _Columns(shown=[(names["mid"], _middle(columns[0], columns[1], found, dialect))])
+    if not names:
+        return _Columns()
+    arrow_type = raw_type_of(attribute, schema)
+    label = columns[0]
+    stripped = f"{attribute.name}_label"
+    taken = {name.lower() for name in schema.names}
+    while stripped.lower() in taken:
+        stripped += "_"
+    own, low, high = (dialect.quoted(one) for one in (stripped, names["min"], names["max"]))
+    if attribute.rule == "calendar":
+        ends = _period(own, dialect, last=False), _period(own, dialect, last=True)
+    else:
+        ends = _ends(own, attribute, arrow_type, dialect)
+    shown: dict[Typed, str] = {
+        "min": low,
+        "max": high,
+        "mid": _middle(low, high, arrow_type, dialect),
+        "missing": f"({label} = 'missing' OR {label} LIKE '% or missing')",
+        "max_included": f"CASE WHEN {high} IS NOT NULL THEN {own} NOT LIKE '%[' END",
+    }
+    return _Columns(
+        [(stripped, f"regexp_replace({label}, ' or missing$', '')")],
+        [(names["min"], ends[0]), (names["max"], ends[1])],
+        [(name, shown[what]) for what, name in names.items()],
+    )
+
+
+def _ends(
+    label: str, attribute: PublishedAttribute, arrow_type: pa.DataType, dialect: Dialect
+) -> tuple[str, str]:
+    """Return both ends of an interval, or the one value twice."""
+    pattern, divider = {"date": (_DATE, "/"), "timestamp": (_TIME, "/")}.get(
+        attribute.kind, (_NUMBER, "-")
+    )
+    interval = f"^[^0-9.+-]({pattern}){divider}({pattern}).$"
+    single = dialect.matched(label, f"^{pattern}$", 0)
+    low, high = (
+        dialect.typed(f"coalesce({dialect.matched(label, interval, end)}, {single})", arrow_type)
+        for end in (1, 2)
+    )
+    return low, high
+
+
+def _period(label: str, dialect: Dialect, *, last: bool) -> str:
+    """Return the first or last day of a year, quarter or month, or the day itself."""
+    year = f"try_cast(substr({label}, 1, 4) AS INT)"
+    quarter = f"try_cast(right({label}, 1) AS INT)"
+    month = f"try_cast(concat({label}, '-01') AS DATE)"
+    if last:
+        of_year = f"try_cast(concat({label}, '-12-31') AS DATE)"
+        of_quarter = f"last_day(make_date({year}, 3 * {quarter}, 1))"
+        of_month = f"last_day({month})"
+    else:
+        of_year = f"try_cast(concat({label}, '-01-01') AS DATE)"
+        of_quarter = f"make_date({year}, 3 * {quarter} - 2, 1)"
+        of_month = month
+    cases = (
+        ("^[0-9]{4}$", of_year),
+        ("^[0-9]{4}-Q[1-4]$", of_quarter),
+        ("^[0-9]{4}-[0-9]{2}$", of_month),
+        (f"^{_DATE}$", f"try_cast({label} AS DATE)"),
+    )
+    whens = " ".join(
+        f"WHEN {dialect.matched(label, pattern, 0)} IS NOT NULL THEN {day}"
+        for pattern, day in cases
+    )
+    return f"CASE {whens} END"
+
+
+def _middle(low: str, high: str, arrow_type: pa.DataType, dialect: Dialect) -> str:
+    if pa.types.is_date(arrow_type):
+        return dialect.middle_day(low, high)
+    if pa.types.is_timestamp(arrow_type):
+        return dialect.middle_time(low, high, zoned=arrow_type.tz is not None)
+    return f"CAST({low} AS DOUBLE) / 2 + CAST({high} AS DOUBLE) / 2"
+
+
+def _set(label: str, dialect: Dialect) -> str:
+    inner = f"substr({label}, 2, length({label}) - 2)"
+    members = (
+        f"CASE WHEN {label} LIKE '{{%' THEN {dialect.members(inner, _MEMBER)} "
+        f"ELSE {dialect.one_member(label)} END"
+    )
+    # Neither unquoted texts nor quoted ones are touched by what is around them.
+    return dialect.each(f"({members})")

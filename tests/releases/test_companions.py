@@ -1,0 +1,144 @@
+"""What stands beside the data: views that a database runs, a data package, a page to read."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from helpers import command
+from read_releases import RELEASES, ROWS, write_releases
+
+import anonspark
+from anonspark.reading.counting import Count
+from anonspark.release.layout import COMPANIONS
+
+
+@pytest.fixture(params=RELEASES)
+def name(request: pytest.FixtureRequest) -> str:
+    """Give the name of each release."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database(
+    name: str, read_releases: Path, monkeypatch: pytest.MonkeyPatch
+) -> duckdb.DuckDBPyConnection:
+    """Give a database that ran the views of a release in its directory."""
+    monkeypatch.chdir(read_releases / name)
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(Path("views.sql").read_text())
+    return connection
+
+
+def test_the_view_has_the_columns_of_the_reader(
+    name: str, read_releases: Path, database: duckdb.DuckDBPyConnection
+) -> None:
+    """Names, order, types and values."""
+    expected = anonspark.read(str(read_releases / name)).to_arrow()
+    found = database.sql("select * from records").to_arrow_table()
+    assert found.column_names == expected.column_names
+    for column in expected.column_names:
+        own, theirs = found[column], expected[column]
+        if column.endswith("_set"):
+            pairs = zip(own.to_pylist(), theirs.to_pylist(), strict=True)
+            assert all(sorted(map(str, one)) == sorted(map(str, other)) for one, other in pairs)
+        elif column.endswith("_mid") and pa.types.is_floating(theirs.type):
+            assert own.to_pylist() == pytest.approx(theirs.to_pylist())
+        else:
+            assert own.type == theirs.type or pa.types.is_list(theirs.type)
+            assert own.to_pylist() == theirs.to_pylist()
+
+
+def test_the_example_of_the_page_equals_count(
+    name: str, read_releases: Path, database: duckdb.DuckDBPyConnection
+) -> None:
+    """The page of a release asks a question in Python, and the same by hand."""
+    page = (read_releases / name / "README.md").read_text()
+    (question,) = re.findall(r"release\.count\('(.*)'\)", page)
+    found = anonspark.read(str(read_releases / name)).count(question.replace("\\'", "'"))
+    assert isinstance(found, Count)
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    assert len(queries) == (name in ("interval", "bounds", "dropped"))
+    for query in queries:
+        assert database.execute(query).fetchone() == (found.lower, found.upper)
+        assert found.upper > 0
+
+
+def test_an_estimate_by_hand(read_releases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The share of each class, with the missing value as one more."""
+    monkeypatch.chdir(read_releases / "interval")
+    connection = duckdb.connect()
+    connection.execute(Path("views.sql").read_text())
+    row = connection.execute(
+        "select sum(greatest(0, least(age_max, 50) - greatest(age_min, 30) + 1)"
+        " / (age_max - age_min + 1 + age_missing::int)) from records where diagnosis = 'flu'"
+    ).fetchone()
+    found = anonspark.read(".").count("age between 30 and 50 and diagnosis = 'flu'")
+    assert isinstance(found, Count)
+    assert row is not None
+    assert row[0] == pytest.approx(found.estimate)
+
+
+def test_the_data_package(name: str, read_releases: Path) -> None:
+    """What version 1 of the specification requires of a descriptor."""
+    release = read_releases / name
+    package = json.loads((release / "datapackage.json").read_text())
+    assert package["profile"] == "data-package"
+    assert re.fullmatch(r"[-a-z0-9._/]+", package["name"])
+    (resource,) = package["resources"]
+    assert re.fullmatch(r"[-a-z0-9._/]+", resource["name"])
+    assert resource["path"]
+    assert all((release / path).is_file() for path in resource["path"])
+    assert resource["bytes"] == sum((release / path).stat().st_size for path in resource["path"])
+    assert resource["mediatype"] == "application/vnd.apache.parquet"
+    fields = resource["schema"]["fields"]
+    types = {"string", "number", "integer", "boolean", "date", "datetime", "array"}
+    assert {field["type"] for field in fields} <= types
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert [field["name"] for field in fields] == manifest["published"]["columns"]
+
+
+def test_they_are_listed_and_verified(
+    read_releases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A page that was changed is not the one that was published."""
+    release = tmp_path / "release"
+    shutil.copytree(read_releases / "interval", release)
+    listed = json.loads((release / "manifest.json").read_text())["files"]
+    assert [file["path"] for file in listed if file["rows"] is None] == sorted(COMPANIONS)
+    assert command(capsys, "verify", release).code == 0
+    page = release / "README.md"
+    page.write_text(page.read_text().replace("k = 4", "k = 9"))
+    found = command(capsys, "verify", release)
+    assert found.code == 4
+    assert "README.md" in found.out + found.err
+
+
+def test_the_same_input_gives_the_same_bytes(read_releases: Path, tmp_path: Path) -> None:
+    """Neither the run's name nor a time nor a place is in them."""
+    write_releases(tmp_path, ("interval", "full-domain"))
+    for name in ("interval", "full-domain"):
+        for companion in COMPANIONS:
+            own = (tmp_path / name / companion).read_text()
+            assert own == (read_releases / name / companion).read_text()
+            assert str(tmp_path) not in own
+            assert own.encode().startswith(COMPANIONS[companion])
+
+
+def test_the_page_says_what_there_is(name: str, read_releases: Path) -> None:
+    """Its columns, its promise, its labels and its limits."""
+    page = (read_releases / name / "README.md").read_text()
+    manifest = json.loads((read_releases / name / "manifest.json").read_text())
+    assert page.startswith("# Anonymized records, k = 4\n")
+    assert all(f"| `{column}` |" in page for column in manifest["published"]["columns"])
+    assert ("half-open" in page) == (name in ("rules", "sets of rules", "full-domain"))
+    assert ("tells nothing of how far" in page) == (name == "mean")
+    assert ("label of a hierarchy" in page) == (name == "full-domain")
+    if name == "dropped":
+        assert f"{ROWS - manifest['published']['rows']} records of the table" in page
