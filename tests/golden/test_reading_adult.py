@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import duckdb
@@ -18,6 +19,8 @@ from anonspark.reading.published import PublishedRelease
 from anonspark.utility.axes import Axis
 from anonspark.utility.evaluation import Evaluation, open_evaluation
 from anonspark.utility.workload import SANITY_BOUND, estimate_queries
+
+PAGE = Path(__file__).parents[2] / "docs" / "reading.md"
 
 EXAMPLES = (
     ("age between 30 and 40", (8916.0, 7798, 10226), 8976),
@@ -111,7 +114,9 @@ def test_estimates_and_bounds(
     assert np.median(errors) < 0.15
 
 
-def test_the_example_of_the_docs(adult_path: Path, tmp_path: Path) -> None:
+def test_the_example_of_the_docs(
+    adult_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The figures of docs/reading.md, of the release that conf/adult.yaml makes."""
     configuration = Path(__file__).parents[2] / "conf" / "adult.yaml"
     places = [f"input.path={adult_path}", f"output.path={tmp_path / 'out'}"]
@@ -131,3 +136,11 @@ def test_the_example_of_the_docs(adult_path: Path, tmp_path: Path) -> None:
     assert isinstance(groups, dict)
     found = {value: (round(one.estimate, 1), one.lower, one.upper) for value, one in groups.items()}
     assert found == {"<=50K": (6448.6, 5767, 7238), ">50K": (2467.4, 2031, 2988)}
+    # And by hand, as the page does it.
+    (query,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path / "out")
+    database = duckdb.connect()
+    database.execute(Path("views.sql").read_text())
+    row = database.execute(query).fetchone()
+    assert row is not None
+    assert (round(row[2], 1), row[0], row[1]) == EXAMPLES[0][1]
