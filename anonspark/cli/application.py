@@ -23,6 +23,7 @@ from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.evaluate import evaluate
 from anonspark.cli.commands.fetch import fetch
 from anonspark.cli.commands.generate import generate
+from anonspark.cli.commands.init import init
 from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.plan import plan
 from anonspark.cli.commands.profile import profile
@@ -52,6 +53,7 @@ application = typer.Typer(
 # In the order of the help.
 _COMMANDS: dict[str, Callable[..., None]] = {
     "profile": profile,
+    "init": init,
     "run": run,
     "check": check,
     "plan": plan,

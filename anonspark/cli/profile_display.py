@@ -56,6 +56,7 @@ def show_profile(console: Console, profile: Profile) -> None:
     unit = unit_text(profile)
     if unit is not None:
         say(unit)
+    say(f"Next: anonspark init {profile.source.path}")
 
 
 def _columns(profile: Profile) -> Table:

@@ -21,7 +21,7 @@ from anonspark.errors import DataError
 from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
 from anonspark.profiling.dependencies import Dependency, find_dependencies
 from anonspark.profiling.presidio import recognize_with_presidio
-from anonspark.profiling.roles import Described, Proposal, propose_roles, unit_of
+from anonspark.profiling.roles import Described, Proposal, Role, propose_roles, unit_of
 from anonspark.profiling.sampling import all_records, draw_sample
 from anonspark.profiling.source import Source
 from anonspark.profiling.uniqueness import Uniqueness, measure_sets
@@ -70,6 +70,8 @@ class ColumnProfile:
         That is proposed; None is not published.
     reason : str
         Of the proposal.
+    length : int or None
+        Letters of nearly all its values, if they are equally many.
     examples : tuple of str
         Values, if they were asked for.
     """
@@ -80,8 +82,9 @@ class ColumnProfile:
     counts: ColumnCounts
     looks_like: str | None
     told_by: str | None
-    role: str | None
+    role: Role | None
     reason: str
+    length: int | None = None
     examples: tuple[str, ...] = field(default=(), repr=False)
 
     def as_dict(self, rows: int) -> dict[str, Any]:
@@ -100,6 +103,7 @@ class ColumnProfile:
             "told_by": self.told_by,
             "role": self.role,
             "reason": self.reason,
+            "length": self.length,
         }
         return told | ({"examples": list(self.examples)} if self.examples else {})
 
@@ -255,6 +259,14 @@ class _Sampled:
         """Return some different values as texts, in the order of the records' hashes."""
         return [str(one) for one in self.values[:most].to_pylist()]
 
+    def length(self) -> int | None:
+        """Return how many letters nearly all different values have."""
+        if not len(self.values):
+            return None
+        lengths = np.bincount([len(text) for text in self.texts(_LOOKED_AT)])
+        most = int(lengths.argmax())
+        return most if lengths[most] >= _NEARLY_ALL * lengths.sum() else None
+
     def frequent(self, most: int) -> tuple[str, ...]:
         """Return the most frequent values as texts."""
         sizes = np.bincount(self.codes, minlength=len(self.values))[: len(self.values)]
@@ -407,5 +419,6 @@ def _column(
         told_by="values" if one.form else "name" if by_name else None,
         role=proposal.role,
         reason=proposal.reason,
+        length=sampled[one.name].length() if one.name in sampled else None,
         examples=sampled[one.name].frequent(_EXAMPLES) if shown else (),
     )

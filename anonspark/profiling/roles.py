@@ -191,6 +191,12 @@ def _named(one: Described) -> Proposal | None:
         if one.largest > _NEARLY_ALL * one.rows:
             share = one.largest / one.rows
             return Proposal(None, f"{said}, but {share:.1%} of all records have one value")
+        if 2 * one.unique > one.present:
+            if one.kind in ("number", "whole number"):
+                return Proposal(
+                    "quasi_identifier", f"{said}, but single values would single people out"
+                )
+            return Proposal(None, f"{said}, but its values single people out")
         return Proposal("sensitive", said)
     if one.missing > _MOSTLY_MISSING * one.rows:
         return Proposal(None, f"{said}, but {one.missing / one.rows:.0%} of it is missing")

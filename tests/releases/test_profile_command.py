@@ -11,8 +11,6 @@ import pytest
 from helpers import command
 from places import REPOSITORY
 
-from anonspark.cli.terminal import OUT
-
 PEOPLE = REPOSITORY / "data" / "people.csv"
 VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
 
@@ -24,7 +22,6 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "data").mkdir()
     shutil.copy(PEOPLE, tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(OUT, "_width", 80)
     return "data/people.csv"
 
 

@@ -1,0 +1,65 @@
+"""Questions about a drafted configuration, in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from anonspark.profiling.draft import Answers, Role
+
+if TYPE_CHECKING:
+    from anonspark.profiling.profile import Profile
+
+_NOBODY = "-"
+
+_QUESTIONS: dict[Role, str] = {
+    "identifier": "Identifiers, which say who someone is and are never published",
+    "quasi_identifier": "Quasi-identifiers, which others may know and are published as ranges",
+    "sensitive": "Sensitive columns, which are published as they are and nobody should learn",
+    "insensitive": "Harmless columns, which are published as they are",
+}
+
+
+def ask(profile: Profile, k: int, output: str) -> Answers:
+    """Ask for roles, k and the output; what is proposed is the default."""
+    typer.echo(f"Columns, divided by commas; {_NOBODY} for none.")
+    roles: dict[str, Role] = {}
+    for role, question in _QUESTIONS.items():
+        for name in _ask_columns(profile, role, question, roles):
+            roles[name] = role
+    return Answers(
+        roles=roles,
+        k=typer.prompt("k: how many people share what is published", k, value_proc=_k),
+        output=typer.prompt("Directory of the release", output),
+    )
+
+
+def _k(text: str) -> int:
+    if not str(text).isdigit() or int(text) < 2:
+        raise typer.BadParameter("expected a whole number of at least 2")
+    return int(text)
+
+
+def _ask_columns(profile: Profile, role: Role, question: str, taken: dict[str, Role]) -> list[str]:
+    known = {one.name for one in profile.columns}
+    proposed = [one.name for one in profile.with_role(role) if one.name not in taken]
+
+    def columns(text: str) -> list[str]:
+        if text.strip() == _NOBODY:
+            names: list[str] = []
+        else:
+            names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise typer.BadParameter(f"there is no column {', '.join(map(repr, unknown))}")
+        again = [name for name in names if name in taken]
+        if again:
+            raise typer.BadParameter(f"{', '.join(again)} has another role already")
+        if role == "quasi_identifier" and not names:
+            raise typer.BadParameter("expected at least one")
+        return names
+
+    default = ", ".join(proposed) or _NOBODY
+    found: list[str] = typer.prompt(question, default, value_proc=columns)
+    return found

@@ -1,0 +1,103 @@
+"""The command ``anonspark init``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anonspark.cli.data_options import (
+    Data,
+    DataFormat,
+    DataOptions,
+    SampleRows,
+    SampleSeed,
+    parsed_options,
+)
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import EngineOption, Master, Quiet
+from anonspark.cli.terminal import OUT
+from anonspark.cli.working import load_then_work, loads, of_configuration, work_with_engine
+
+if TYPE_CHECKING:
+    from anonspark.config import Configuration
+    from anonspark.engine.protocol import Engine
+    from anonspark.profiling.profile import Profile
+    from anonspark.utility.arranging import Arrangement
+
+
+def init(  # noqa: PLR0913 - each parameter is an option of the command
+    data: Data,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where it is written; named as the data if not given."),
+    ] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Ask about roles, k and the output.")
+    ] = False,
+    k: Annotated[int, typer.Option("--k", min=2, help="Proposed as privacy.k.")] = 5,
+    data_format: DataFormat = None,
+    options: DataOptions = None,
+    sample: SampleRows = 200_000,
+    seed: SampleSeed = 0,
+    master: Master = None,
+    engine_name: EngineOption = "auto",
+    quiet: Quiet = False,
+) -> None:
+    """Write a configuration with comments, proposed from the data, for you to correct."""
+    progress = LOG.get().follow(quiet=quiet)
+    with progress.stage("look at the data"):
+        from anonspark.engine.choice import engine_name as named
+        from anonspark.profiling.draft import Answers, draft_configuration
+        from anonspark.profiling.source import find_source
+        from anonspark.profiling.writing import (
+            default_output,
+            default_path,
+            require_new,
+            write_draft,
+        )
+
+        path = out or default_path(data)
+        require_new(path)
+        source = find_source(data, data_format, parsed_options(options))
+
+    def look(engine: Engine) -> tuple[Profile, dict[str, dict[str, int]]]:
+        from anonspark.profiling.long_tails import count_categories, may_have_tail
+        from anonspark.profiling.profile import profile_table
+
+        found = profile_table(engine, source, progress, k=k, sample=sample, seed=seed)
+        with progress.stage("count categories"), engine.reading((source.path,), "DATA: "):
+            return found, count_categories(source.open(engine), may_have_tail(found))
+
+    profile, tails = work_with_engine(named(engine_name), source.work, master, look)
+    answers = Answers(None, k, default_output(path))
+    if interactive:
+        from anonspark.cli.asking import ask
+
+        answers = ask(profile, k, answers.output)
+    draft = draft_configuration(profile, answers, tails, path)
+    for name in write_draft(draft, path):
+        OUT.print(f"Written: {name}", markup=False, highlight=False)
+    if interactive and draft.target is not None:
+        _offer_orders(path, draft.target, master, quiet=quiet)
+    OUT.print(f"Next: read it, then anonspark check {path}", markup=False, highlight=False)
+
+
+def _offer_orders(path: str, target: str, master: str | None, *, quiet: bool) -> None:
+    """Ask whether orders of categories are to be learned now."""
+    question = f"Learn orders of categories that go with {target} now, for you to correct"
+    if not typer.confirm(question, default=False):
+        return
+    from anonspark.cli.utility_display import show_arrangement
+
+    progress = LOG.get().follow(quiet=quiet)
+    directory = path.rpartition(".")[0] + ".orders"
+
+    def learn(engine: Engine, configuration: Configuration) -> Arrangement:
+        from anonspark.utility.arranging import arrange
+
+        with progress.stage("arrange"):
+            return arrange(engine, configuration, target, directory)
+
+    found = load_then_work(path, loads(path, ()), of_configuration, master, learn)
+    show_arrangement(OUT, found)

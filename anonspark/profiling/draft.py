@@ -1,0 +1,279 @@
+"""A configuration that is drafted from a profile: roles, types, hierarchies, criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Literal
+
+from anonspark.profiling.long_tails import tail_hierarchy
+from anonspark.profiling.profile import ColumnProfile, Profile
+from anonspark.profiling.source import Source
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
+
+_LONGEST_SET = 50
+_MOST_CLASSES = 100
+_MOST_CRITERION_VALUES = 50_000
+_MAY_MISS = 0.01
+_TYPES = {
+    "whole number": "number",
+    "number": "number",
+    "date": "date",
+    "timestamp": "timestamp",
+    "mixed": "text",
+    "code": "text",
+}
+
+
+@dataclass(frozen=True)
+class DraftedAttribute:
+    """A line of the section ``attributes``.
+
+    Parameters
+    ----------
+    name : str
+    role : str or None
+        None is a comment: not published.
+    reason : str
+    options : dict of str to str
+        What stands beside the role, as YAML; of one that is not published, beside that of a
+        quasi-identifier.
+    usable : bool
+        Whether it could be a quasi-identifier.
+    hint : str or None
+        Another way to write it.
+    """
+
+    name: str
+    role: Role | None
+    reason: str
+    options: dict[str, str] = field(default_factory=dict)
+    hint: str | None = None
+    usable: bool = True
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of a sensitive attribute.
+
+    Parameters
+    ----------
+    attribute : str
+    l : int
+        Different values of each class.
+    reason : str
+    """
+
+    attribute: str
+    l: int  # noqa: E741 - its name in the literature
+    reason: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A configuration to be written.
+
+    Parameters
+    ----------
+    source : Source
+        With the options that its files are read with.
+    rows : int
+    attributes : list of DraftedAttribute
+    k : int
+    criteria : list of Criterion
+    missing : str
+    unit : str or None
+    output : str
+    target : str or None
+        Sensitive attribute that orders of categories can be learned from.
+    hierarchies : dict of str to str
+        Name of each file beside the configuration, and its text.
+    """
+
+    source: Source
+    rows: int
+    attributes: list[DraftedAttribute]
+    k: int
+    criteria: list[Criterion]
+    missing: str
+    unit: str | None
+    output: str
+    target: str | None
+    hierarchies: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a person said; None takes what the profile proposes.
+
+    Parameters
+    ----------
+    roles : mapping of str to str, or None
+        Of each column that has one.
+    k : int
+    output : str
+    """
+
+    roles: Mapping[str, Role] | None
+    k: int
+    output: str
+
+
+def draft_configuration(
+    profile: Profile, answers: Answers, tails: Mapping[str, Mapping[str, int]], beside: str
+) -> Draft:
+    """Draft a configuration.
+
+    Parameters
+    ----------
+    profile : Profile
+    answers : Answers
+    tails : mapping of str to mapping of str to int
+        Records of each value, of columns whose rare values may become one group.
+    beside : str
+        Path of the configuration, beside which files of hierarchies lie.
+    """
+    roles = _roles(profile, answers)
+    used = [one for one in profile.columns if roles[one.name][0] not in (None, "identifier")]
+    source, inferred = _typed(profile.source, used)
+    hierarchies: dict[str, str] = {}
+    attributes = []
+    for one in profile.columns:
+        role, reason = roles[one.name]
+        if role is None:
+            attributes.append(_left_out(one, reason, inferred=inferred))
+            continue
+        if role != "quasi_identifier":
+            attributes.append(DraftedAttribute(one.name, role, reason))
+            continue
+        tail = tail_hierarchy(tails.get(one.name, {}), profile.rows, answers.k)
+        file = None
+        if tail is not None:
+            file = f"{PurePath(beside).with_suffix('')}.{_plain(one.name)}.csv"
+            hierarchies[file] = tail
+        attributes.append(_quasi_identifier(one, reason, file, inferred=inferred))
+    quasi = [one for one in used if roles[one.name][0] == "quasi_identifier"]
+    sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
+    lacking = sum(one.counts.missing for one in quasi)
+    return Draft(
+        source=source,
+        rows=profile.rows,
+        attributes=attributes,
+        k=answers.k,
+        criteria=[one for one in (_criterion(own, profile.rows) for own in sensitive) if one],
+        missing="category" if lacking > _MAY_MISS * profile.rows else "drop",
+        unit=profile.unit if profile.unit and roles[profile.unit][0] == "identifier" else None,
+        output=answers.output,
+        target=_target(sensitive, quasi),
+        hierarchies=hierarchies,
+    )
+
+
+def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, str]]:
+    """Return the role of each column, and why."""
+    found: dict[str, tuple[Role | None, str]] = {}
+    for one in profile.columns:
+        proposed = one.role
+        if answers.roles is None and _is_repeated_name(one):
+            # A name is no key: people share it, and have several records.
+            found[one.name] = None, f"{one.reason}; never published"
+        elif answers.roles is None or answers.roles.get(one.name) == proposed:
+            found[one.name] = proposed, one.reason
+        else:
+            found[one.name] = answers.roles.get(one.name), "you said so"
+    return found
+
+
+def _is_repeated_name(one: ColumnProfile) -> bool:
+    return one.looks_like == "name of a person" and one.role == "identifier"
+
+
+def _typed(source: Source, used: list[ColumnProfile]) -> tuple[Source, bool]:
+    """Return how the data are read, and whether numbers and days are inferred of texts."""
+    if source.format != "csv":
+        return source, True
+    # A number has no leading zeros, and columns of several kinds are read in several ways.
+    if any(one.kind in ("code", "mixed", "timestamp") for one in used):
+        return source, False
+    options = {**source.options, "inferSchema": "true"}
+    return Source(source.path, source.format, options, source.notes), True
+
+
+def _plain(name: str) -> str:
+    """Return a column's name as a part of a file's."""
+    return "".join(one if one.isalnum() or one in "-_" else "_" for one in name)
+
+
+def _quasi_identifier(
+    one: ColumnProfile, reason: str, file: str | None, *, inferred: bool
+) -> DraftedAttribute:
+    options: dict[str, str] = {}
+    hint = None
+    is_text = one.type == "string"
+    type_needed = is_text and (not inferred or one.counts.missing > 0 or one.kind == "mixed")
+    is_code = one.looks_like in ("postal code", "ICD code") and one.length is not None
+    if (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
+        if is_text:
+            options["type"] = "text"
+        options["hierarchy"] = f"{{prefix: {list(range(1, one.length))}}}"
+        reason += "; published with its last characters masked"
+    elif file is not None:
+        hierarchy = {"hierarchy": _quoted(file)}
+        if one.counts.distinct > _LONGEST_SET:
+            options |= hierarchy
+            reason += "; its rare values are one group in that file, which you can edit"
+        else:
+            hint = f"{{role: quasi_identifier, hierarchy: {_quoted(file)}}}  # rare values as one"
+    elif type_needed and one.kind in _TYPES:
+        options["type"] = _TYPES[one.kind]
+    if one.kind == "date" and "hierarchy" not in options:
+        kind = "type: date, " if "type" in options else ""
+        hint = (
+            f"{{role: quasi_identifier, {kind}hierarchy: {{calendar: [month, quarter, year]}}}}"
+            "  # whole months, quarters, years"
+        )
+    if one.looks_like == "age" and one.kind == "whole number":
+        kind = "type: number, " if "type" in options else ""
+        hint = (
+            f"{{role: quasi_identifier, {kind}hierarchy: {{intervals: [5, 10, 20]}}}}"
+            "  # the same steps for all"
+        )
+    return DraftedAttribute(one.name, "quasi_identifier", reason, options, hint)
+
+
+def _left_out(one: ColumnProfile, reason: str, *, inferred: bool) -> DraftedAttribute:
+    """Return a column that is not published, as it could be."""
+    usable = (
+        one.kind not in ("nested", "empty", "other date")
+        and one.looks_like not in ("free text", "name of a person")
+        and one.counts.distinct > 1
+    )
+    options = _quasi_identifier(one, "", None, inferred=inferred).options if usable else {}
+    return DraftedAttribute(one.name, None, reason, options, usable=usable)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _criterion(one: ColumnProfile, rows: int) -> Criterion | None:
+    """Ask for different values in each class, as many as there are enough of."""
+    values = one.counts.distinct
+    if not 2 <= values <= _MOST_CRITERION_VALUES:
+        return None
+    largest = max(one.counts.largest, one.counts.missing)
+    many = 10
+    least = 3 if values >= many and 2 * largest <= rows else 2
+    return Criterion(one.name, least, f"{values:,} values, the largest {largest / rows:.0%}")
+
+
+def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:
+    """Return what orders of categories can be learned from, if there are any to be learned."""
+    if not any(one.kind == "text" and one.counts.distinct > 2 for one in quasi):
+        return None
+    for one in sensitive:
+        if 2 <= one.counts.distinct <= _MOST_CLASSES:
+            return one.name
+    return None

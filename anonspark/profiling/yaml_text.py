@@ -1,0 +1,139 @@
+"""A drafted configuration as YAML with comments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from anonspark.profiling.draft import Draft, DraftedAttribute
+
+
+def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
+    """Return the text of the file.
+
+    Parameters
+    ----------
+    draft : Draft
+    path : str
+        Of the file.
+    seed_file : str
+    schema : str
+        Of the JSON Schema, relative to the file.
+    """
+    source = draft.source
+    lines = [
+        f"# yaml-language-server: $schema={schema}",
+        "#",
+        f"# Proposed by anonspark init for {_comment(source.path)}: {draft.rows:,} rows, "
+        f"{len(draft.attributes):,} columns.",
+        "# Nothing is published before you run it. Read it, correct it, and then",
+        "#",
+        f"#     anonspark check {_comment(path)}",
+        f"#     anonspark run {_comment(path)}",
+        f"#     anonspark verify {_comment(draft.output)}",
+        "",
+        "input:",
+        f"  path: {_scalar(source.path)}",
+        f"  format: {_scalar(source.format)}"
+        + "".join(f"  # {_comment(note)}" for note in source.notes[:1]),
+    ]
+    if source.options:
+        lines.append(f"  options: {_flow(source.options)}")
+    if source.format == "csv" and "inferSchema" not in source.options:
+        lines.append(
+            "  # Without inferSchema, for numbers would lose leading zeros, or other texts."
+        )
+    lines += ["", *_attributes(draft), "", *_rest(draft, path, seed_file)]
+    return "\n".join(lines) + "\n"
+
+
+def _attributes(draft: Draft) -> list[str]:
+    lines = [
+        "# identifier: says who someone is by itself; never published.",
+        "# quasi_identifier: says it together with others; published as a range that k share.",
+        "# sensitive: what nobody should learn about a person; published as it is.",
+        "# insensitive: harmless; published as it is. No column is proposed as such.",
+        "attributes:",
+    ]
+    for one in draft.attributes:
+        if one.role is not None:
+            lines += _attribute(one)
+    left = [one for one in draft.attributes if one.role is None]
+    if left:
+        lines.append("  # Not published; take a # away to publish a column.")
+        for one in left:
+            written = f": {_value(one)}" if one.usable else ""
+            lines.append(f"  # {_scalar(one.name)}{written}  # {_comment(one.reason)}")
+    return lines
+
+
+def _attribute(one: DraftedAttribute) -> list[str]:
+    lines = [f"  {_scalar(one.name)}: {_value(one)}  # {_comment(one.reason)}"]
+    if one.hint is not None:
+        lines.append(f"  # {_scalar(one.name)}: {one.hint}")
+    return lines
+
+
+def _value(one: DraftedAttribute) -> str:
+    role = one.role or "quasi_identifier"
+    beside = ", ".join(f"{name}: {text}" for name, text in one.options.items())
+    return f"{{role: {role}, {beside}}}" if beside else role
+
+
+def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
+    lines = []
+    if draft.missing == "category":
+        lines.append("missing: category  # keeps rows without a quasi-identifier; drop would not")
+    else:
+        lines.append("missing: drop  # rows without a quasi-identifier are left out")
+    lines += [
+        "",
+        "privacy:",
+        f"  k: {draft.k}  # everyone looks like at least {draft.k - 1} others",
+    ]
+    if draft.unit is not None:
+        lines.append(
+            f"  unit: {_scalar(draft.unit)}  # it repeats: k counts people, not their records"
+        )
+    if draft.criteria:
+        lines.append(
+            "  l_diversity:  # different values in every class, so that none is told of all"
+        )
+        lines += [
+            f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {one.reason}"
+            for one in draft.criteria
+        ]
+    lines += [
+        "",
+        "output:",
+        f"  path: {_scalar(draft.output)}",
+        "",
+        "execution:",
+        f"  seed_file: {_scalar(seed_file)}  # a secret, drawn at random: keep it apart from this",
+    ]
+    if draft.target is not None:
+        lines += [
+            "",
+            "# Which values of a category share a set depends on their order, which is that of the",
+            "# alphabet. An order that goes with a column loses less of what tells of it:",
+            f"#     anonspark arrange {_comment(path)} --target {_comment(draft.target)}",
+        ]
+    return lines
+
+
+def _comment(text: str) -> str:
+    """Return a text that does not end its comment."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def _scalar(value: str) -> str:
+    return _flow([value])[1:-1]
+
+
+def _flow(value: Any) -> str:
+    """Return a value on one line."""
+    text: str = yaml.safe_dump(
+        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=float("inf")
+    )
+    return text.strip()

@@ -1,0 +1,276 @@
+"""``anonspark init``: what it writes can be checked and run as it is."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helpers import command, summary
+from places import REPOSITORY
+from typer.testing import CliRunner
+
+from anonspark.cli.application import application
+from anonspark.config import load_configuration
+from anonspark.errors import ConfigurationError, PublishingError
+from anonspark.profiling import writing
+
+pytestmark = pytest.mark.usefixtures("without_spark")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "data").mkdir()
+    shutil.copy(REPOSITORY / "data" / "people.csv", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(path.read_text())
+    return found
+
+
+def roles(path: Path) -> dict[str, str]:
+    attributes = written(path)["attributes"]
+    return {name: one if isinstance(one, str) else one["role"] for name, one in attributes.items()}
+
+
+def names_of(path: Path, role: str) -> list[str]:
+    return [name for name, one in roles(path).items() if one == role]
+
+
+def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "init", "data/people.csv", "--quiet")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == [
+        "Written: people.yaml",
+        "Written: people.seed",
+        "Written: anonspark.schema.json",
+        "Next: read it, then anonspark check people.yaml",
+    ]
+    text = (folder / "people.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=anonspark.schema.json\n")
+    document = written(folder / "people.yaml")
+    assert document["input"] == {
+        "path": "data/people.csv",
+        "format": "csv",
+        "options": {"header": "true", "inferSchema": "true"},
+    }
+    assert names_of(folder / "people.yaml", "identifier") == ["person_id"]
+    assert names_of(folder / "people.yaml", "quasi_identifier") == [
+        "birth_date", "sex", "postal_code", "education", "marital_status", "income",
+    ]  # fmt: skip
+    assert names_of(folder / "people.yaml", "sensitive") == ["diagnosis"]
+    assert document["attributes"]["postal_code"]["hierarchy"] == {"prefix": [1, 2, 3, 4]}
+    assert document["privacy"] == {"k": 5, "l_diversity": [{"attribute": "diagnosis", "l": 3}]}
+    for name in ("full_name", "city", "capital_gain", "last_visit", "visits"):
+        assert f"\n  # {name}" in text
+    # What is written has no value of the data in it.
+    with (folder / "data" / "people.csv").open() as opened:
+        people = list(csv.DictReader(opened))
+    values = {row[name] for row in people for name in ("full_name", "city", "diagnosis")}
+    assert not [value for value in values if value in text]
+    seed = folder / "people.seed"
+    assert stat.S_IMODE(seed.stat().st_mode) == 0o600
+    number = int(seed.read_text())
+    assert abs(number) > 2**32
+    assert load_configuration(str(folder / "people.yaml")).execution.seed == number
+    outcome = command(capsys, "run", "people.yaml", "--quiet")
+    assert outcome.code == 0
+    assert summary(folder / "out" / "people")["classes"] > 100
+
+
+def _some(source: Path, target: Path, rows: int) -> Path:
+    content = source.read_bytes()
+    text = (gzip.decompress(content) if source.suffix == ".gz" else content).decode()
+    header, *lines = text.splitlines(keepends=True)
+    # Attacks come one after another, and so do the visits of a patient.
+    step = len(lines) // rows if "kddcup" in source.name else 1
+    target.write_text("".join([header, *lines[::step][:rows]]))
+    return target
+
+
+def test_public_tables_are_right_without_an_edit(
+    folder: Path, data_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The whole of them takes two minutes.
+    files = (
+        "adult.csv",
+        "adult_raw.csv",
+        "fars.csv",
+        "diabetic_data.csv.gz",
+        "kddcup99_10_percent.csv.gz",
+    )
+    tables = {}
+    for file in files:
+        name = file.partition(".")[0]
+        tables[name] = _some(data_directory / file, folder / f"{name}.csv", 4_000)
+    for name, path in tables.items():
+        made = command(capsys, "init", str(path), "--quiet")
+        assert made.code == 0, made.err
+        checked = command(capsys, "check", f"{name}.yaml")
+        assert checked.code == 0, checked.err
+    adult = folder / "adult.yaml"
+    assert names_of(adult, "quasi_identifier") == [
+        "age", "workclass", "education", "marital-status", "occupation", "race", "sex",
+        "native-country",
+    ]  # fmt: skip
+    assert roles(adult)["income"] == "sensitive"
+    assert "education-num: quasi_identifier  # education gives it away" in adult.read_text()
+    assert (folder / "adult.native-country.csv").read_text().startswith("United-States;")
+    assert written(adult)["missing"] == "drop"
+    assert written(folder / "adult_raw.yaml")["missing"] == "category"
+    diabetes = folder / "diabetic_data.yaml"
+    assert names_of(diabetes, "identifier") == ["encounter_id", "patient_nbr"]
+    assert names_of(diabetes, "quasi_identifier") == ["race", "gender", "age"]
+    assert names_of(diabetes, "sensitive") == ["diag_1", "diag_2", "diag_3", "readmitted"]
+    assert written(diabetes)["privacy"]["unit"] == "patient_nbr"
+    assert names_of(folder / "fars.yaml", "sensitive") == ["iinjury"]
+    assert names_of(folder / "kddcup99_10_percent.yaml", "sensitive") == ["label"]
+    assert len(names_of(folder / "kddcup99_10_percent.yaml", "quasi_identifier")) == 4
+
+
+@pytest.mark.usefixtures("folder")
+def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header = ["yes", "zip: code", "# children", "Größe", "born", "ccy"]
+    cities = [f"c{number}" for number in range(60)]
+    rows = [
+        [
+            "on" if n % 3 else "off",
+            f"{(n * n) % 91:05}",
+            str(n % 50) if n % 9 else "?",
+            f"{n % 40},5",
+            f"19{n % 70 + 10}-01-0{n % 9 + 1}",
+            cities[min(n % 7, n % 60)],
+        ]
+        for n in range(900)
+    ]
+    with (tmp_path / "odd.csv").open("w", newline="") as opened:
+        csv.writer(opened, delimiter=";").writerows([header, *rows])
+    assert command(capsys, "init", "odd.csv", "--quiet").code == 0
+    document = written(tmp_path / "odd.yaml")
+    # Codes with leading zeros stay texts.
+    assert document["input"]["options"] == {"header": "true", "sep": ";"}
+    assert document["attributes"]["zip: code"] == {
+        "role": "quasi_identifier",
+        "type": "text",
+        "hierarchy": {"prefix": [1, 2, 3, 4]},
+    }
+    assert document["attributes"]["# children"] == {"role": "quasi_identifier", "type": "number"}
+    assert document["attributes"]["born"] == {"role": "quasi_identifier", "type": "date"}
+    assert command(capsys, "check", "odd.yaml").code == 0
+
+
+def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("people.yaml", "people.seed"):
+        (folder / name).write_text("mine")
+        outcome = command(capsys, "init", "data/people.csv", "--quiet")
+        assert outcome.code == 2
+        assert f"--out: found {name} already, which is not overwritten" in outcome.err
+        assert (folder / name).read_text() == "mine"
+        (folder / name).unlink()
+    assert [one.name for one in folder.iterdir()] == ["data"]
+    outcome = command(capsys, "init", "data/people.csv", "--out", "hdfs:///people.yaml")
+    assert outcome.code == 2
+    assert "--out: found the address" in outcome.err
+    (folder / "conf").mkdir()
+    (folder / "conf" / "anonspark.schema.json").write_text("mine")
+    assert command(capsys, "init", "data/people.csv", "--out", "conf/x.yaml", "-q").code == 0
+    assert (folder / "conf" / "anonspark.schema.json").read_text() == "mine"
+    assert written(folder / "conf" / "x.yaml")["execution"]["seed_file"] == "conf/x.seed"
+    assert command(capsys, "check", "conf/x.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "error"),
+    [
+        (OSError(28, "No space left"), PublishingError),
+        (FileExistsError(17, "", "x"), ConfigurationError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_nothing_half_written_stays(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+    error: type[BaseException],
+) -> None:
+    real, calls = os.link, []
+
+    def link(source: Any, target: Any) -> None:
+        calls.append(target)
+        if len(calls) == 3:
+            raise failure
+        real(source, target)
+
+    monkeypatch.setattr(os, "link", link)
+    last = str(tmp_path / "c.yaml")
+    with pytest.raises(error):
+        writing.write_files({str(tmp_path / "a"): "1"}, {last: "3", str(tmp_path / "b"): "2"}, last)
+    assert [Path(one).name for one in calls] == ["a", "b", "c.yaml"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [
+        "person_id, nobody",  # no such column: asked again
+        "person_id",
+        "sex, city",
+        "sex",  # has a role already: asked again
+        "diagnosis",
+        "visits",
+        "one",  # no number: asked again
+        "7",
+        "out/mine",
+        "n",
+    ]
+    asked = CliRunner().invoke(
+        application, ["init", "data/people.csv", "-i", "-q"], input="\n".join(answers) + "\n"
+    )
+    assert asked.exit_code == 0, asked.output
+    assert "there is no column 'nobody'" in asked.output
+    assert "sex has another role already" in asked.output
+    document = written(folder / "people.yaml")
+    assert roles(folder / "people.yaml") == {
+        "person_id": "identifier",
+        "sex": "quasi_identifier",
+        "city": "quasi_identifier",
+        "diagnosis": "sensitive",
+        "visits": "insensitive",
+    }
+    assert document["privacy"]["k"] == 7
+    assert document["output"]["path"] == "out/mine"
+    assert "visits: insensitive  # you said so" in (folder / "people.yaml").read_text()
+    assert document["attributes"]["city"]["hierarchy"] == "people.city.csv"
+    assert command(capsys, "check", "people.yaml").code == 0
+
+
+def test_defaults_of_questions_and_orders(folder: Path) -> None:
+    asked = CliRunner().invoke(
+        application, ["init", "data/people.csv", "-i", "-q"], input="\n" * 6 + "y\n"
+    )
+    assert asked.exit_code == 0, asked.output
+    assert set(roles(folder / "people.yaml")) >= {"birth_date", "person_id", "diagnosis"}
+    orders = written(folder / "people.orders" / "orders.yaml")
+    assert "education" in str(orders)
+
+
+def test_who_ends_the_questions_gets_no_file(folder: Path) -> None:
+    asked = CliRunner().invoke(application, ["init", "data/people.csv", "-i", "-q"], input="\n")
+    assert asked.exit_code != 0
+    assert [one.name for one in folder.iterdir()] == ["data"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_page_shows_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = command(capsys, "init", "data/people.csv", "--quiet")
+    page = (REPOSITORY / "docs" / "profile.md").read_text()
+    assert f"```text\n{outcome.out}```" in page
+    assert f"```yml\n{(tmp_path / 'people.yaml').read_text()}```" in page
