@@ -43,6 +43,9 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         if row["status"] == "refused":
             text = f"refused: {_label(comparison, row)}: {row['reason']}"
             console.print(text, markup=False, highlight=False)
+    if grid.trial is not None:
+        for name, reason in grid.trial.refused.items():
+            console.print(f"refused: {name}: {reason}", markup=False, highlight=False)
     for note in comparison.notes:
         console.print(note, markup=False, highlight=False)
     console.print(
@@ -51,6 +54,12 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         markup=False,
         highlight=False,
     )
+    if comparison.advice is not None:
+        sentence = comparison.advice.sentence
+        text = f"{sentence[0].upper()}{sentence[1:]}"
+        console.print(text, style="bold", markup=False, highlight=False)
+        options = comparison.advice.command_line or "nothing to set"
+        console.print(f"To have it: {options}", markup=False, highlight=False)
 
 
 def _label(comparison: Comparison, row: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from anonspark.redaction import REDACTED, Redacted, is_secret_option, redact_opt
 
 # What stands in a cell's configuration for the place of its release, which is deleted after it is
 # measured: the cell's name must not depend on that place.
-_NOWHERE = "-"
+NOWHERE = "-"
 
 _VARIED = ("privacy", "model", "evaluate", "execution", "gates")
 _FIXED = {
@@ -106,6 +106,28 @@ class Cell(Redacted):
 
 
 @dataclass(frozen=True, repr=False)
+class Trial(Redacted):
+    """What was a configuration, not a grid: its models are tried, and one is recommended.
+
+    Parameters
+    ----------
+    model : str or None
+        Of the configuration; None where that chooses one by itself, or maps.
+    has_options : bool
+        Whether the configuration gives its model options, which others may not have.
+    k : int
+        Of the configuration.
+    refused : mapping of str to str
+        Models that are no cells, and why.
+    """
+
+    model: str | None
+    has_options: bool
+    k: int
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, repr=False)
 class Grid(Redacted):
     """What is to be compared.
 
@@ -122,6 +144,9 @@ class Grid(Redacted):
         Directory of the figures.
     evaluation : EvaluationOptions or None
         What is measured of the release of each cell, beside its own metrics.
+    trial : Trial or None
+        Of a configuration in the place of a grid file. Its cells may fail in any way that the data
+        show, and say why.
     """
 
     title: str | None
@@ -130,6 +155,7 @@ class Grid(Redacted):
     rank_by: str
     output: str
     evaluation: EvaluationOptions | None = None
+    trial: Trial | None = None
 
 
 def public_setting(key: str, value: Any) -> Any:
@@ -320,7 +346,7 @@ def _cells(
         # runs of its job.
         own = [
             *written_overrides(settings),
-            f"output.path={_NOWHERE!r}",
+            f"output.path={NOWHERE!r}",
             "output.mode=error",
             "metrics={}",
         ]

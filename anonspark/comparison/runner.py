@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from anonspark.comparison.advice import Advice, advise
 from anonspark.comparison.cells import (
     CELL_FILES,
     CellResult,
@@ -58,6 +59,8 @@ class Comparison(Redacted):
         Cells that were run, and cells whose figures were there.
     notes : tuple of str
         What readers of evaluations have to know.
+    advice : Advice or None
+        What to do, where a configuration was given instead of a grid.
     """
 
     path: str
@@ -66,6 +69,7 @@ class Comparison(Redacted):
     ran: int
     reused: int
     notes: tuple[str, ...] = ()
+    advice: Advice | None = None
 
 
 def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Comparison:
@@ -104,7 +108,9 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
     """
     progress = progress or Progress()
     files = engine.files
-    shared = max((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
+    # If there are rows enough for the largest k, there are for all; of a trial some may fail.
+    choose = max if grid.trial is None else min
+    shared = choose((cell.configuration for cell in grid.cells), key=lambda one: one.privacy.k)
     output = files.qualified(grid.output).rstrip("/")
     _require_own_output(files, shared, output)
     results: dict[str, CellResult] = {}
@@ -115,7 +121,7 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
             snapshot = prepare(engine, shared, staging.records)
-        # Before any work: if there are rows enough for the largest k, there are for all.
+        # Before any work.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()
         evaluation = None
@@ -142,7 +148,12 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
                     ran += 1
                     with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
                         result = _run_cell(
-                            engine, cell, snapshot, fingerprint, staging, progress, measure
+                            engine,
+                            cell,
+                            snapshot,
+                            fingerprint,
+                            staging,
+                            _CellRun(progress, measure, may_fail=grid.trial is not None),
                         )
                         write_result(files, output, result)
                 results[cell.id] = result
@@ -150,7 +161,8 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
     write_tables(files, grid, rows)
     notes = evaluation_notes([result.evaluation for result in results.values()])
     write_report(files, grid, rows, notes)
-    return Comparison(grid.output, rows, results, ran, len(results) - ran, tuple(notes))
+    advice = None if grid.trial is None else advise(grid.trial, list(results.values()))
+    return Comparison(grid.output, rows, results, ran, len(results) - ran, tuple(notes), advice)
 
 
 def _placed(configuration: Configuration, path: str, mode: str = "error") -> Configuration:
@@ -185,19 +197,36 @@ def _require_own_output(files: Files, configuration: Configuration, output: str)
         )
 
 
+@dataclass(frozen=True)
+class _CellRun:
+    """How cells are run.
+
+    Parameters
+    ----------
+    progress : Progress
+    measure : callable or None
+        Evaluates a release.
+    may_fail : bool
+        Whether what only the data show to be impossible is the cell's matter alone.
+    """
+
+    progress: Progress
+    measure: Callable[[str], dict[str, Any]] | None
+    may_fail: bool
+
+
 def _run_cell(
     engine: Engine,
     cell: Cell,
     snapshot: Snapshot,
     fingerprint: str,
     staging: Staging,
-    progress: Progress,
-    measure: Callable[[str], dict[str, Any]] | None,
+    how: _CellRun,
 ) -> CellResult:
     """Make a cell's release, keep its figures, and delete it."""
     # With the raw records, as it is not published.
     path = f"{staging.records}/cells/{cell.id}"
-    inner = InnerProgress(outer=progress)
+    inner = InnerProgress(outer=how.progress)
     summary: dict[str, Any] = {}
     rounds: Rows = []
     attributes: Rows = []
@@ -214,15 +243,17 @@ def _run_cell(
             snapshot=snapshot,
             purpose="comparison",
         )
-        if measure is not None:
+        if how.measure is not None:
             with inner.stage("evaluate"):
-                evaluated = measure(path)
+                evaluated = how.measure(path)
     except GuaranteeError as error:
         reason = str(error)
     except (ConfigurationError, DataError) as error:
-        raise type(error)(
-            *(f"cell {cell.label}: {problem}" for problem in error.problems)
-        ) from error
+        if not how.may_fail:
+            raise type(error)(
+                *(f"cell {cell.label}: {problem}" for problem in error.problems)
+            ) from error
+        reason = str(error)
     else:
         # Of the cell's configuration, not of the one that names the place in the staging directory.
         summary = release.summary | {"configuration_fingerprint": cell.configuration.fingerprint()}

@@ -32,7 +32,10 @@ def _of_grid(grid: Grid) -> tuple[EngineName, Work]:
 
 def compare(
     grid: Annotated[
-        str, typer.Argument(metavar="GRID", help="YAML file, local or at any address of Hadoop.")
+        str,
+        typer.Argument(
+            metavar="GRID", help="YAML file of a grid, or a configuration: its models at three k."
+        ),
     ],
     overrides: Overrides = None,
     master: Master = None,
@@ -41,7 +44,7 @@ def compare(
 ) -> None:
     """Run many settings on one input, and rank them; what was run before is not run again."""
     from anonspark.cli.comparison_display import show_comparison
-    from anonspark.comparison.grid import load_grid
+    from anonspark.comparison.trial import load_comparison
 
     progress = LOG.get().follow(quiet=quiet)
 
@@ -52,13 +55,19 @@ def compare(
 
     wanted, comparison = load_then_work(
         grid,
-        lambda read: load_grid(grid, overrides or (), read),
+        lambda read: load_comparison(grid, overrides or (), read),
         _of_grid,
         master,
         run_cells,
     )
     if as_json:
-        told = {"path": comparison.path, "cells": comparison.rows, "notes": comparison.notes}
+        told: dict[str, object] = {
+            "path": comparison.path,
+            "cells": comparison.rows,
+            "notes": comparison.notes,
+        }
+        if wanted.trial is not None and comparison.advice is not None:
+            told |= {"refused": wanted.trial.refused, "advice": comparison.advice.as_dict()}
         print_json(told)
     else:
         show_comparison(OUT, wanted, comparison)

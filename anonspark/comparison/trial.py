@@ -1,0 +1,130 @@
+"""An ordinary configuration in the place of a grid: the models at three k, without a grid file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anonspark.comparison.grid import NOWHERE, Cell, Grid, Trial, load_grid
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.models import AutoOptions, MappingOptions
+from anonspark.config.overrides import written_overrides
+from anonspark.config.reading import TextReader, read_local_text
+from anonspark.config.yaml_reading import read_document
+from anonspark.errors import ConfigurationError, SparkNeededError
+
+MODELS = (
+    "su-mondrian",
+    "smondrian",
+    "u-canon",
+    "microaggregation",
+    "full-domain",
+    "rho-gain",
+)
+"""What is tried; of equal losses the first is best. The others are variants of these."""
+
+FACTORS = (1, 2, 5)
+"""Of the configuration's k."""
+
+_BESIDE = "-comparison"
+
+
+def load_comparison(
+    path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
+) -> Grid:
+    """Read a grid file, or make the grid of a configuration; parameters, errors: `load_grid`.
+
+    Returns
+    -------
+    Grid
+        Of a configuration that names input and attributes: :func:`trial_grid`.
+    """
+    document, problems = read_document(path, "a grid or a configuration", "a mapping", read)
+    if "axes" in document or "base" in document or "input" not in document:
+        return load_grid(path, overrides, read)
+    if problems:
+        raise ConfigurationError(*problems)
+    return trial_grid(document, overrides, read)
+
+
+def trial_grid(
+    document: Mapping[str, Any], overrides: Sequence[str], read: TextReader = read_local_text
+) -> Grid:
+    """Return the models at the configuration's k, twice and five times that.
+
+    Parameters
+    ----------
+    document : mapping
+        A configuration.
+    overrides : sequence of str
+        What ``--set`` was given.
+    read : callable
+
+    Returns
+    -------
+    Grid
+        Figures go beside the configuration's output. Models that refuse the configuration are no
+        cells; the trial says why.
+
+    Raises
+    ------
+    ConfigurationError
+        If the configuration is wrong.
+    """
+    configuration = parse_configuration(document, overrides, read)
+    own = configuration.model.name
+    # Their rivals are what they would choose from, or need no earlier release.
+    chooses = isinstance(configuration.model, AutoOptions | MappingOptions)
+    names = list(MODELS) if chooses or own in MODELS else [own, *MODELS]
+    cells: list[Cell] = []
+    refused: dict[str, str] = {}
+    for name in names:
+        for factor in FACTORS:
+            k = configuration.privacy.k * factor
+            settings = {"model.name": name, "privacy.k": k}
+            try:
+                cell = _cell(document, overrides, settings, configuration, read)
+            except SparkNeededError:
+                raise
+            except ConfigurationError as error:
+                first, *others = error.problems
+                more = f" (and {len(others):,} more)" if others else ""
+                refused.setdefault(name, f"{first}{more}")
+            else:
+                cells.append(cell)
+    return Grid(
+        title=None,
+        cells=tuple(cells),
+        axes=("model.name", "privacy.k"),
+        rank_by="gcp",
+        output=f"{configuration.output.path.rstrip('/')}{_BESIDE}",
+        trial=Trial(
+            model=None if chooses else own,
+            has_options=bool(
+                configuration.model.model_dump(exclude_defaults=True).keys() - {"name"}
+            ),
+            k=configuration.privacy.k,
+            refused=refused,
+        ),
+    )
+
+
+def _cell(
+    document: Mapping[str, Any],
+    overrides: Sequence[str],
+    settings: Mapping[str, Any],
+    configuration: Configuration,
+    read: TextReader,
+) -> Cell:
+    """Return a cell; the configuration's own model keeps its options."""
+    wanted = {"privacy.k": settings["privacy.k"]}
+    if settings["model.name"] != configuration.model.name:
+        wanted["model"] = {"name": settings["model.name"]}
+    own = [
+        *written_overrides(wanted),
+        f"output.path={NOWHERE!r}",
+        "output.mode=error",
+        "metrics={}",
+    ]
+    return Cell(dict(settings), parse_configuration(document, [*overrides, *own], read))
