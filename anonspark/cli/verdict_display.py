@@ -50,6 +50,8 @@ def show_verdict(console: Console, release: Release) -> None:
     for name, text in lines:
         if text:
             say(console, name, text)
+    if release.rival is not None:
+        say(console, "better", release.rival.describe(), style="yellow")
     if release.warnings:
         number = len(release.warnings)
         count = "1 warning" if number == 1 else f"{number} warnings"

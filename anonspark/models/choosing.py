@@ -26,7 +26,7 @@ from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.distribution import received_records
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 from anonspark.models.model import Task
-from anonspark.models.one_block import Classes, release_one_block
+from anonspark.models.one_block import Classes, release_one_block, satisfy_together
 from anonspark.models.registry import create_model
 from anonspark.staged.records import RECORDS, Records, pack_table, unpack_batches
 
@@ -130,12 +130,52 @@ def choose_model(options: AutoOptions, task: Task, records: Records, rows: int) 
     losses tell which model is best, not what the release loses. One pass over the records and one
     task, of some ten seconds.
     """
-    sample = records.packed.send(_Draw(min(_SAMPLED / rows, 1.0)), _SENT, tasks=1)
-    found = sample.map_batches(_TryModels(task, options.objective), _TRIED).gather()
-    losses = tuple(found.sort_by("candidate")["loss"].to_pylist())
+    tried = candidates(options.objective)
+    losses, sampled = try_models(
+        tried, task, records, share=_SAMPLED / rows, objective=options.objective
+    )
     best = losses.index(min(losses))
-    chosen = candidates(options.objective)[best]
-    return Choice(chosen, options.objective, found["rows"][0].as_py(), losses)
+    return Choice(tried[best], options.objective, sampled, losses)
+
+
+def try_models(
+    tried: tuple[ModelOptions, ...],
+    task: Task,
+    records: Records,
+    *,
+    share: float,
+    objective: Literal["gcp", "queries"],
+) -> tuple[tuple[float, ...], int]:
+    """Return what models lose on the same sample of a table, and how many records it has.
+
+    Parameters
+    ----------
+    tried : tuple of ModelOptions
+        Of models that can form the classes of one block.
+    task : Task
+    records : Records
+        As staged.
+    share : float
+        Of the records, about so many are drawn; from 1 on all are.
+    objective : str
+        What the losses are.
+
+    Returns
+    -------
+    losses : tuple of float
+        Empty where no record was drawn, or those that were satisfy the criteria not even together.
+    rows : int
+
+    Notes
+    -----
+    One pass over the records and one task.
+    """
+    sample = records.packed.send(_Draw(min(share, 1.0)), _SENT, tasks=1)
+    found = sample.map_batches(_TryModels(task, objective, tried), _TRIED).gather()
+    if not len(found):
+        return (), 0
+    losses = tuple(found.sort_by("candidate")["loss"].to_pylist())
+    return losses, int(found["rows"][0].as_py())
 
 
 @dataclass(frozen=True)
@@ -163,6 +203,7 @@ class _TryModels:
 
     task: Task
     objective: Literal["gcp", "queries"]
+    tried: tuple[ModelOptions, ...]
 
     def __call__(self, batches: Batches) -> Batches:
         records = received_records(batches)
@@ -171,13 +212,15 @@ class _TryModels:
         generalizer = self.task.generalizer
         contents = None
         losses = []
-        for options in candidates(self.objective):
+        for options in self.tried:
             model = create_model(options, self.task)
             if not isinstance(model, BlockwiseModel):
                 raise TypeError(f"{options.name} cannot be tried on one block")
             if contents is None:
                 forming = FormGroups({}, model.group_former, generalizer, self.task.criteria)
                 contents = forming.contents(records)
+                if not satisfy_together(contents):
+                    return
             classes = release_one_block(model, contents)
             if self.objective == "queries":
                 loss = query_error(contents, classes, generalizer.quasi_identifiers)

@@ -98,6 +98,11 @@ def _form_groups(model: BlockwiseModel, contents: Contents, rows: Codes, number:
     return Classes(rows[order], groups.starts)
 
 
+def satisfy_together(contents: Contents) -> bool:
+    """Return whether records could be one class."""
+    return _may_have_a_round(contents, np.arange(len(contents.codes)))
+
+
 def _may_have_a_round(contents: Contents, rows: Codes) -> bool:
     """Return whether records left over could be a class."""
     requirements = contents.requirements

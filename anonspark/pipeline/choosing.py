@@ -6,14 +6,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from anonspark.config.models import AutoOptions
+from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.layers.generalize.classes import Generalizer
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.choosing import Choice, choose_model
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
+from anonspark.models.rivals import LEAST_ROWS, Rival, find_rival
 from anonspark.pipeline.context import RunContext
-from anonspark.pipeline.tasks import task_of
+from anonspark.pipeline.tasks import generalizer_of, task_of
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -31,6 +32,38 @@ class ChosenModel:
 
     model: Model
     choice: Choice | None
+
+
+def look_for_rival(context: RunContext, snapshot: Snapshot) -> Rival | None:
+    """Look whether another model would have lost much less; costs: `find_rival`.
+
+    Parameters
+    ----------
+    context : RunContext
+    snapshot : Snapshot
+
+    Returns
+    -------
+    Rival or None
+        None for a model that was chosen as the best, for the release of a plan, and where nobody
+        asks for advice. It is in the log, and in no file of the release.
+    """
+    configuration = context.configuration
+    options = configuration.model
+    if (
+        context.purpose != "release"
+        or context.request is not None
+        or isinstance(options, AutoOptions | MappingOptions)
+        or snapshot.rows < LEAST_ROWS
+    ):
+        return None
+    with context.progress.stage("compare models"):
+        generalizer = generalizer_of(configuration, snapshot.quasi_identifiers)
+        task = task_of(configuration, generalizer, snapshot.criteria)
+        rival = find_rival(options, task, snapshot.records, snapshot.rows)
+    if rival is not None:
+        _LOGGER.info("%s", rival.describe())
+    return rival
 
 
 ModelMaker = Callable[[Task], Model]

@@ -9,6 +9,7 @@ from datetime import UTC
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine
 from anonspark.errors import DataError, GuaranteeError
+from anonspark.models.rivals import Rival
 from anonspark.pipeline.figures import Row
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.redaction import Redacted
@@ -42,6 +43,8 @@ class Release(Redacted):
         What who releases it should know.
     verified : Verification or None
         What the run proved of its files before it published them; None where an earlier run did.
+    rival : Rival or None
+        A model that would have lost much less, where a look at a sample found one.
     """
 
     path: str
@@ -53,6 +56,7 @@ class Release(Redacted):
     seconds: dict[str, float]
     warnings: list[ReleaseWarning]
     verified: Verification | None = None
+    rival: Rival | None = None
 
 
 def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:

@@ -35,7 +35,7 @@ from anonspark.pipeline.beside_input import (
     measure_association_kept,
     measure_information_kept,
 )
-from anonspark.pipeline.choosing import ModelMaker, choose
+from anonspark.pipeline.choosing import ModelMaker, choose, look_for_rival
 from anonspark.pipeline.context import Purpose, RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, published_form
 from anonspark.pipeline.figures import make_figures
@@ -372,6 +372,8 @@ def _anonymize(
         form, basis, chosen.choice, figures, gates, drifts, warnings, prepared.version
     )
     figures = stage_findings(context, staging, findings, [*written, *verified.files])
+    # After all that is published is written: nothing of it is in the release.
+    rival = None if make_model is not None else look_for_rival(context, snapshot)
     release = Release(
         configuration.output.path,
         figures.summary,
@@ -382,5 +384,6 @@ def _anonymize(
         progress.seconds,
         warnings,
         verified_by_run(configuration, form.columns, measured, figures),
+        rival,
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)
