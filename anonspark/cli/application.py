@@ -45,10 +45,11 @@ application = typer.Typer(
     name="anonspark",
     help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+_COMPLETION = frozenset(("--install-completion", "--show-completion"))
 
 # In the order of the help.
 _COMMANDS: dict[str, Callable[..., None]] = {
@@ -201,12 +202,28 @@ def _day_of_run(day: str) -> Iterator[None]:
             os.environ[RUN_DATE_VARIABLE] = before
 
 
+def _call(given: Sequence[str]) -> int:
+    """Call the command, and return its code; completion ends the process by itself."""
+    try:
+        result = application(given, prog_name="anonspark", standalone_mode=False)
+    except SystemExit as ended:
+        result = ended.code
+    return result if isinstance(result, int) else 0
+
+
 def _run_command(given: Sequence[str], log: CommandLog) -> int:
     """Run a command, and tell why it ended if it failed."""
     debug = log.debug
     try:
-        result = application(given, standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        code = _call(given)
+        if code and _COMPLETION.intersection(given):
+            return log.fail(
+                EnvironmentProblem.exit_code,
+                "completion: the shell was not recognized; expected bash, zsh, fish or PowerShell; "
+                "call it in one of these",
+                debug=False,
+            )
+        return code
     except (AnonsparkError, EndedError) as error:
         return log.fail(error.exit_code, str(error), debug=debug)
     except (KeyboardInterrupt, typer.Abort):  # in the middle of Spark's start
