@@ -124,6 +124,15 @@ def as_compared(row: Mapping[str, object]) -> Mapping[str, object]:
     return {**row, "criterion": criterion, "required": row["c"]}
 
 
+def _size(number: int) -> str:
+    """Return bytes in a unit of few digits."""
+    size, units = float(number), iter(("bytes", "kB", "MB", "GB"))
+    unit = next(units)
+    while size >= 1000 and unit != "GB":
+        size, unit = size / 1000, next(units)
+    return f"{size:,.3g} {unit}" if size < 1000 else f"{size:,.0f} {unit}"
+
+
 def show_plan(console: Console, plan: Plan) -> None:
     """Show what a run would do."""
     lines: list[tuple[str, object]] = [
@@ -146,5 +155,9 @@ def show_plan(console: Console, plan: Plan) -> None:
         for place, quasi_identifier in enumerate(plan.quasi_identifiers)
     ]
     console.print(titled_table("Quasi-identifiers", ("position", "name", "kind"), rows))
+    estimate = plan.estimate
+    took = "" if estimate.seconds is None else f"{estimate.seconds:,.0f} seconds and "
+    text = f"About {took}{_size(estimate.bytes)} of data: {estimate.basis}"
+    console.print(text, markup=False, highlight=False)
     # Below the tables, where a terminal does not break it: to be copied.
     console.print(f"Output: {plan.output}", markup=False, highlight=False)

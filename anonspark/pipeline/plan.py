@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.config.coding import Coding
@@ -17,6 +18,7 @@ from anonspark.layers.publish.metrics_paths import require_usable_metrics
 from anonspark.layers.publish.paths import require_replaceable_output, require_usable_output
 from anonspark.layers.publish.writing import published_names
 from anonspark.models.model import Model
+from anonspark.pipeline.estimate import Estimate, estimate_run
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
@@ -49,6 +51,8 @@ class Plan(Redacted):
         Columns of the release.
     output : str
         Absolute address of the output.
+    estimate : Estimate
+        Of its seconds and bytes.
     """
 
     rows: int
@@ -60,6 +64,24 @@ class Plan(Redacted):
     nodes: int | None
     columns: list[str]
     output: str
+    estimate: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "rows": self.rows,
+            "rows_to_drop": self.rows_dropped,
+            "rounds": self.rounds,
+            "levels": None if self.nodes is not None else self.levels,
+            "tasks": None if self.nodes is not None else self.tasks,
+            "nodes": self.nodes,
+            "quasi_identifiers": [
+                {"name": one.name, "kind": one.kind} for one in self.quasi_identifiers
+            ],
+            "columns": self.columns,
+            "output": self.output,
+            "estimate": self.estimate.as_dict(),
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,6 +176,7 @@ def plan_run(
 ) -> Plan:
     """Tell what a run would do, without anonymizing; costs and errors as :func:`check_input`."""
     inspection, generalizer, model = _look(engine, configuration, progress or Progress())
+    columns = published_names(configuration, generalizer)
     rows, task_rows = inspection.rows, configuration.execution.task_rows
     tasks = -(-rows // task_rows)
     return Plan(
@@ -164,8 +187,9 @@ def plan_run(
         tasks=tasks,
         rounds=model.rounds,
         nodes=model.nodes,
-        columns=published_names(configuration, generalizer),
+        columns=columns,
         output=engine.files.qualified(configuration.output.path),
+        estimate=estimate_run(engine.files, configuration, rows, len(columns)),
     )
 
 

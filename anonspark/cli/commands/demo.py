@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import Quiet
+from anonspark.cli.options import AsJson, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import work_with_spark
 
@@ -24,6 +25,7 @@ def demo(
         "anonspark-demo"
     ),
     rows: Annotated[int, typer.Option(min=100, help="People to generate.")] = 20_000,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Anonymize generated people with an embedded Spark, and show the result."""
@@ -46,6 +48,10 @@ def demo(
         return path, release, before, after
 
     path, release, before, after = work_with_spark(None, generate_and_anonymize)
+    if as_json:
+        summary = release.summary
+        print_json({"configuration": str(path), "path": release.path, "summary": summary})
+        return
     show_records(OUT, "Before: five of the invented people", before)
     show_records(OUT, "After: five published records, which share their class", after)
     show_verdict(OUT, release)

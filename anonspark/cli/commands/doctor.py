@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anonspark.cli.options import AsJson
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.errors import EnvironmentProblem
 
@@ -11,17 +13,30 @@ if TYPE_CHECKING:
     pass
 
 
-def doctor() -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Check Java, Python, Spark, Arrow, Numba and write access; exit code 6 where one fails."""
     from anonspark.cli.doctor import run_checks
 
     failed = 0
+    told = []
     for result in run_checks():
         failed += not result.passed
+        if as_json:
+            told.append(
+                {
+                    "name": result.name,
+                    "passed": result.passed,
+                    "found": result.found,
+                    "remedy": None if result.passed else result.remedy,
+                }
+            )
+            continue
         mark = "[green]pass[/]" if result.passed else "[red]fail[/]"
         OUT.print(f"{mark}  ", end="")
         OUT.print(f"{result.name}: {result.found}", markup=False, highlight=False)
         if not result.passed:
             OUT.print(f"      {result.remedy}", markup=False, highlight=False)
+    if as_json:
+        print_json({"checks": told})
     if failed:
         raise EnvironmentProblem(f"{failed} of the checks above failed; each names its remedy")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anonspark.cli.options import AsJson
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.errors import ConfigurationError
 
@@ -20,11 +22,16 @@ def fetch(
     url: Annotated[
         str | None, typer.Option(help="Where the original files are, instead of UCI's archive.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Download a public data set, check its SHA-256 and write it as CSV."""
     from anonspark.demo.fetch import ADULT_URL, fetch_adult
 
     if name != "adult":
         raise ConfigurationError(f"fetch: no data set {name!r}; expected adult")
-    for path in fetch_adult(out, base_url=url or ADULT_URL):
-        OUT.print(str(path))
+    paths = fetch_adult(out, base_url=url or ADULT_URL)
+    if as_json:
+        print_json({"files": [str(path) for path in paths]})
+        return
+    for path in paths:
+        OUT.print(str(path), markup=False, highlight=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import Master, Quiet
+from anonspark.cli.options import AsJson, Master, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import work_with_spark
 
@@ -21,6 +22,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="Another seed makes other people.")] = 0,
     format: Annotated[str, typer.Option(help="parquet, csv, orc or json.")] = "parquet",
     master: Master = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a table of invented people, of any size, in parallel."""
@@ -33,4 +35,7 @@ def generate(
             write_people(engine.session, rows, out, seed, format)
 
     work_with_spark(master, write)
-    OUT.print(f"{rows:,} people at {out}")
+    if as_json:
+        print_json({"rows": rows, "path": out, "format": format})
+    else:
+        OUT.print(f"{rows:,} people at {out}", markup=False, highlight=False)

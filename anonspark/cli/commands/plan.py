@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import ConfigurationPath, Master, Overrides, Quiet
+from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration
 
@@ -20,6 +21,7 @@ def plan(
     config: ConfigurationPath,
     overrides: Overrides = None,
     master: Master = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Tell what a run would do, without anonymizing."""
@@ -42,6 +44,10 @@ def plan(
     chosen: list[Choice] = []
     load = loads(config, overrides)
     planned = load_then_work(config, load, describe, master, look_ahead)
+    if as_json:
+        engine = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
+        print_json(planned.as_dict() | {"engine": engine[0] if engine else None})
+        return
     show_plan(OUT, planned)
     for choice in chosen:
         OUT.print(f"Engine: {choice.name}, for {choice.reason}", markup=False, highlight=False)

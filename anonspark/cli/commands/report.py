@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import EngineOption, Master, Quiet
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import of_paths, work_with_engine
 
@@ -35,6 +36,7 @@ def report_release(
     ] = False,
     master: Master = None,
     engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Show a release in one HTML file: its proof, its figures, before and after."""
@@ -47,4 +49,7 @@ def report_release(
             return write(engine, output, original, out, inside=inside)
 
     made = work_with_engine(*of_paths(engine_name, output, original), master, make)
-    OUT.print(f"Report: {made}", markup=False, highlight=False)
+    if as_json:
+        print_json({"report": made})
+    else:
+        OUT.print(f"Report: {made}", markup=False, highlight=False)
