@@ -13,13 +13,20 @@ from anonspark._version import __version__
 
 if TYPE_CHECKING:
     from anonspark.api import (
+        Comparison,
         Distribution,
         PublishedRelease,
         Release,
         Selection,
+        Union,
+        Utility,
+        Verification,
         anonymize,
+        compare,
         distribute,
+        evaluate,
         read,
+        report,
         select,
         union,
         verify,
@@ -27,19 +34,30 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Comparison",
     "Distribution",
     "PublishedRelease",
     "Release",
     "Selection",
+    "Union",
+    "Utility",
+    "Verification",
     "__version__",
     "anonymize",
+    "compare",
     "distribute",
+    "evaluate",
     "read",
+    "report",
     "select",
     "union",
     "verify",
     "verify_together",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,12 @@ from typing import Any, Generic
 
 import pyarrow as pa
 
-from anonspark.api.release import GIVEN, Frame, Release
-from anonspark.redaction import Redacted
+from anonspark.api.pictures import figures_chart
+from anonspark.api.release import Release
+from anonspark.api.shown import Shown
+from anonspark.api.tables import GIVEN, Frame
+from anonspark.page.blocks import Table
+from anonspark.page.card import Card
 
 COALITIONS = pa.schema(
     [
@@ -33,7 +37,7 @@ COALITIONS = pa.schema(
 
 
 @dataclass(frozen=True, repr=False)
-class Distribution(Redacted, Generic[Frame]):
+class Distribution(Shown, Generic[Frame]):
     """The releases of a plan, over private files.
 
     It is a context manager: at its end, or with :meth:`close`, the files of all releases are
@@ -55,7 +59,39 @@ class Distribution(Redacted, Generic[Frame]):
     releases: dict[str, Release[Frame]]
     coalitions: Frame
     other_strategy: dict[str, float | None]
+    _told: pa.Table = field(repr=False)
     _close: Callable[[], None] = field(repr=False)
+
+    def _card(self) -> Card:
+        checked = self._told.to_pylist()
+        rows, losses = [], {}
+        for name, release in self.releases.items():
+            summary = release.figures.summary
+            rows.append([name, _text(summary.get("rows_published")), _text(summary.get("gcp"))])
+            if summary.get("gcp") is not None:
+                losses[name] = float(summary["gcp"])
+        smallest = {
+            " + ".join(row["recipients"]): float(row["smallest"])
+            for row in checked
+            if row["smallest"] is not None
+        }
+        verdict = f"{len(rows):,} recipients have a release each"
+        if smallest:
+            least = min(smallest.values())
+            verdict += f"; together, any of them tell no fewer than {least:,.0f} people apart"
+        drawn = [
+            figures_chart("Loss of each release", losses, axis="gcp", rows="recipient"),
+            figures_chart(
+                "Smallest joint class", smallest, axis="people", rows="recipients together"
+            ),
+        ]
+        return Card(
+            "Distribution",
+            verdict,
+            all(row["holds"] for row in checked),
+            table=Table("Releases", ("recipient", "records", "gcp"), rows),
+            charts=lambda: [chart for chart in drawn if chart is not None],
+        )
 
     def close(self) -> None:
         """Remove the files of all releases; the ledger keeps what it was told."""
@@ -90,3 +126,9 @@ def given_plan(plan: Mapping[str, Any], path: str) -> dict[str, Any]:
     """
     settings = plan.get("set", {})
     return {**plan, "output": path, "set": {**settings, "input.path": GIVEN}}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not told"
+    return f"{value:,.4f}" if isinstance(value, float) else f"{value:,}"

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import atexit
 import shutil
-import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Generic
 
 import pyarrow as pa
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
-from anonspark.api.release import DATA, GIVEN, Frame, Release, given_configuration, given_input
+from anonspark.api.given import given_configuration, given_input
+from anonspark.api.release import DATA, Figures, Release
+from anonspark.api.reports import made_report
+from anonspark.api.results import Selection, Union, Verification, own
+from anonspark.api.shown import Page
+from anonspark.api.tables import GIVEN, Frame, as_arrow, as_given
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError, exit_code_of
-from anonspark.holders.union import Union, unite
+from anonspark.holders.union import unite
 from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.pipeline.released import Release as Released
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import parse_plan
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.selection.selecting import select as choose_attributes
 from anonspark.selection.settings import parse_selection
-from anonspark.selection.writing import Selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -37,11 +43,13 @@ from anonspark.verification.claims import (
     claim_of_roles,
 )
 from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
-from anonspark.verification.result import Verification
 
 
 def anonymize(
-    table: Frame, config: Mapping[str, Any] | Configuration, staging: str | None
+    table: Frame,
+    config: Mapping[str, Any] | Configuration,
+    staging: str | None,
+    progress: Progress,
 ) -> Release[Frame]:
     """Anonymize a table; see :func:`anonspark.api.anonymize`."""
     engine = LocalEngine()
@@ -51,8 +59,8 @@ def anonymize(
     try:
         configuration = given_configuration(config, path, engine.files.read_document)
         _require_engine(configuration)
-        _run(engine, configuration, given)
-        return _open(engine, path, temporary, table)
+        made = _run(engine, configuration, given, progress)
+        return _open(engine, path, temporary, table, made)
     except BaseException:
         engine.files.delete(path)
         if temporary is not None:
@@ -69,14 +77,17 @@ def _staging(staging: str | None) -> tuple[str, str | None]:
     return temporary, temporary
 
 
-def _run(engine: LocalEngine, configuration: Configuration, table: Table) -> None:
+def _run(
+    engine: LocalEngine, configuration: Configuration, table: Table, progress: Progress
+) -> Released:
     """Anonymize a table, and tell Prometheus how it went where that is asked for."""
-    progress = Progress()
     started = datetime.now(UTC)
     summary = None
     code = 0
     try:
-        summary = run(engine, configuration, progress=progress, table=table).summary
+        made = run(engine, configuration, progress=progress, table=table)
+        summary = made.summary
+        return made
     except BaseException as error:
         code = exit_code_of(error)
         raise
@@ -91,36 +102,73 @@ def _run(engine: LocalEngine, configuration: Configuration, table: Table) -> Non
         )
 
 
-def _open(engine: LocalEngine, path: str, temporary: str | None, like: Frame) -> Release[Frame]:
-    manifest = read_manifest(engine.files, path)
+@dataclass(frozen=True)
+class _Source(Generic[Frame]):
+    """The files of a release, which this process reads."""
 
-    def read(name: str) -> Frame:
-        place = f"{path}/{DATA}" if name == DATA else f"{path}/metrics/{name}"
-        data_format = manifest.data_format if name == DATA else "parquet"
-        found: Frame = _as_given(engine.published(place, data_format).gather(), like)
+    engine: LocalEngine
+    path: str
+    manifest: Manifest
+    temporary: str | None
+    like: Frame
+    stays: bool = True
+
+    def require_usable(self) -> None:
+        """Do nothing: this process is there."""
+
+    def read(self, name: str) -> Frame:
+        found: Frame = as_given(self.arrow(name), self.like)
         return found
 
-    def prove(original: Frame | None, population: Frame | None) -> Verification:
+    def arrow(self, name: str) -> pa.Table:
+        place = f"{self.path}/{DATA}" if name == DATA else f"{self.path}/metrics/{name}"
+        data_format = self.manifest.data_format if name == DATA else "parquet"
+        return self.engine.published(place, data_format).gather()
+
+    def as_arrow(self, table: Frame) -> pa.Table:
+        return as_arrow(table)
+
+    def prove(self, original: Frame | None, population: Frame | None) -> Verification:
         matched = original is not None or population is not None
-        claim = claim_of_manifest(engine, path, manifest, matched=matched)
-        return audit_table(
-            engine.published(f"{path}/{DATA}", manifest.data_format),
+        claim = claim_of_manifest(self.engine, self.path, self.manifest, matched=matched)
+        found = audit_table(
+            self.engine.published(f"{self.path}/{DATA}", self.manifest.data_format),
             claim,
-            original=_optional(engine, original),
-            population=_optional(engine, population),
-            name=path,
+            original=_optional(self.engine, original),
+            population=_optional(self.engine, population),
+            name=self.path,
         )
+        return own(Verification, found)
 
-    def close() -> None:
-        engine.files.delete(path)
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+    def report(self, original: Frame | None, path: str | None) -> Page:
+        return made_report(self.engine, self.path, _optional(self.engine, original), path)
 
-    return Release.of(path, manifest.document, read, prove, close)
+    def class_sizes(self) -> Mapping[int, int]:
+        counted = self.arrow("classes").group_by("size").aggregate([([], "count_all")])
+        sizes = counted.column("size").to_pylist()
+        return dict(zip(sizes, counted.column("count_all").to_pylist(), strict=True))
+
+    def close(self) -> None:
+        self.engine.files.delete(self.path)
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def _open(
+    engine: LocalEngine, path: str, temporary: str | None, like: Frame, made: Released
+) -> Release[Frame]:
+    manifest = read_manifest(engine.files, path)
+    figures = Figures(made.summary, made.attributes, made.privacy, made.risk)
+    source = _Source(engine, path, manifest, temporary, like)
+    return Release(path, manifest.document, figures, source)
 
 
 def distribute(
-    table: Frame, plan: Mapping[str, Any], staging: str | None, run_id: str | None
+    table: Frame,
+    plan: Mapping[str, Any],
+    staging: str | None,
+    run_id: str | None,
+    progress: Progress,
 ) -> Distribution[Frame]:
     """Carry a plan out; see :func:`anonspark.api.distribute`."""
     engine = LocalEngine()
@@ -136,14 +184,13 @@ def distribute(
     try:
         parsed = parse_plan(given_plan(plan, directory), engine.files.read_document)
         _require_engine(parsed.base)
-        made = carry_out(engine, parsed, run_id=run_id, table=given)
+        made = carry_out(engine, parsed, run_id=run_id, table=given, progress=progress)
         releases = {
-            name: _open(engine, one.path, None, table) for name, one in made.releases.items()
+            name: _open(engine, one.path, None, table, one) for name, one in made.releases.items()
         }
-        coalitions: Frame = _as_given(
-            pa.Table.from_pylist(made.coalitions, schema=COALITIONS), table
-        )
-        return Distribution(releases, coalitions, made.other_strategy, close)
+        told = pa.Table.from_pylist(made.coalitions, schema=COALITIONS)
+        coalitions: Frame = as_given(told, table)
+        return Distribution(releases, coalitions, made.other_strategy, told, close)
     except BaseException:
         close()
         raise
@@ -161,7 +208,8 @@ def select(table: Frame, config: Mapping[str, Any], run_id: str | None) -> Selec
     """Choose attributes in private; see :func:`anonspark.api.select`."""
     engine = LocalEngine()
     settings = parse_selection(given_input(config), read=engine.files.read_document)
-    return choose_attributes(engine, settings, run_id=run_id, table=_table(engine, table))
+    found = choose_attributes(engine, settings, run_id=run_id, table=_table(engine, table))
+    return own(Selection, found)
 
 
 def verify(
@@ -183,12 +231,13 @@ def verify(
         configuration = given_configuration(config, GIVEN, read, needs_seed=False)
         matched = original is not None or population is not None
         claim = claim_of_configuration(engine, configuration, names, None, matched=matched)
-    return audit_table(
+    found = audit_table(
         given,
         claim,
         original=_optional(engine, original),
         population=_optional(engine, population),
     )
+    return own(Verification, found)
 
 
 def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
@@ -198,7 +247,27 @@ def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
 
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
     """Publish releases as one; see :func:`anonspark.api.union`."""
-    return unite(LocalEngine(), paths, out, holder_column=holder_column, seed=seed)
+    made = unite(LocalEngine(), paths, out, holder_column=holder_column, seed=seed)
+    return own(Union, made)
+
+
+@contextmanager
+def working(*tables: Any) -> Iterator[tuple[LocalEngine, list[Table | None]]]:
+    """Work with tables, None among them.
+
+    Yields
+    ------
+    engine : Engine
+    tables : list of (Table or None)
+        As the engine has them.
+    """
+    engine = LocalEngine()
+    yield engine, [_optional(engine, one) for one in tables]
+
+
+def working_place(_: LocalEngine, staging: str | None) -> tuple[str, str | None]:
+    """Return where to work, and the temporary directory that this is, or None."""
+    return _staging(staging)
 
 
 def _optional(engine: LocalEngine, table: Frame | None) -> Table | None:
@@ -206,40 +275,4 @@ def _optional(engine: LocalEngine, table: Frame | None) -> Table | None:
 
 
 def _table(engine: LocalEngine, table: Any) -> Table:
-    return engine.wrap(_as_arrow(table))
-
-
-def _as_arrow(table: Any) -> pa.Table:
-    """Return a table as Arrow's.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no table that Arrow knows.
-    """
-    if isinstance(table, pa.Table):
-        return table
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(table, pandas.DataFrame):
-        return pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
-    if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(table)
-    raise ConfigurationError(
-        f"table: found {type(table).__name__}; expected a DataFrame of Spark, pandas or polars, or "
-        "a table of Arrow"
-    )
-
-
-def _as_given(found: pa.Table, like: Any) -> Any:
-    """Return a table of Arrow as one of the kind that was given."""
-    for module, kind in _KINDS.items():
-        own = sys.modules.get(module)
-        if own is not None and isinstance(like, own.DataFrame):
-            return kind(own, found)
-    return found
-
-
-_KINDS: Mapping[str, Callable[[Any, pa.Table], Any]] = {
-    "pandas": lambda _, found: found.to_pandas(),
-    "polars": lambda polars, found: polars.from_arrow(found),
-}
+    return engine.wrap(as_arrow(table))

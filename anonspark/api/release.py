@@ -2,27 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol
 
-from anonspark.config import Configuration, parse_configuration
-from anonspark.config.reading import TextReader
-from anonspark.redaction import Redacted
-from anonspark.verification.result import Verification
+import pyarrow as pa
 
-Frame = TypeVar("Frame")
-"""A table of the kind that was given: a DataFrame of Spark, pandas or polars, or Arrow's."""
-
-GIVEN = "the given DataFrame"
-"""What messages call the table."""
+from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
+from anonspark.api.results import Verification
+from anonspark.api.shown import Page, Picture, Shown
+from anonspark.api.tables import Frame, as_polars
+from anonspark.core.utility_score import describe_utility
+from anonspark.errors import ConfigurationError
+from anonspark.page.card import Card
 
 DATA = "data"
 
+METRICS = ("classes", "rounds", "summary", "attributes", "privacy", "risk")
+"""Tables of a release beside its records."""
 
-@dataclass(frozen=True, repr=False)
-class Release(Redacted, Generic[Frame]):
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a run told of a release: rows of its tables of metrics."""
+
+    summary: Row
+    attributes: Sequence[Row]
+    privacy: Sequence[Row]
+    risk: Sequence[Row]
+
+
+class Source(Protocol[Frame]):
+    """Where a release is, and how its tables become those of a program."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether tables that were read are of use when the files are gone."""
+
+    def require_usable(self) -> None:
+        """Raise where what reads the files has ended."""
+
+    def read(self, name: str) -> Frame:
+        """Return a table, of the kind that was given."""
+
+    def arrow(self, name: str) -> pa.Table:
+        """Return a table of Arrow."""
+
+    def as_arrow(self, table: Frame) -> pa.Table:
+        """Return a table that was read as one of Arrow."""
+
+    def prove(self, original: Frame | None, population: Frame | None) -> Verification:
+        """Verify the files."""
+
+    def report(self, original: Frame | None, path: str | None) -> Page:
+        """Make the report."""
+
+    def class_sizes(self) -> Mapping[int, int]:
+        """Count the classes of each size."""
+
+    def close(self) -> None:
+        """Remove the files."""
+
+
+class Release(Shown, Generic[Frame]):
     """An anonymized table with its metrics, over private files.
 
     Its tables are of the kind that was given: lazy DataFrames of Spark, or pandas', polars' or
@@ -34,50 +79,126 @@ class Release(Redacted, Generic[Frame]):
     ----------
     path : str
         Directory of the files, in the layout of every release.
+    manifest : dict
+        What the release is and how it was made.
+    figures : Figures
+        What the run told of it.
+    source : Source
+
+    Attributes
+    ----------
+    path : str
+    manifest : dict
     data : DataFrame
         The published records.
     classes, rounds, summary, attributes, privacy, risk : DataFrame
         The metrics tables.
-    manifest : dict
-        What the release is and how it was made.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": [20 + n % 8 for n in range(40)], "visits": [1, 2] * 20})
+    >>> release = anonspark.anonymize(
+    ...     people, k=5, quasi_identifiers=["age"], insensitive=["visits"]
+    ... )
+    >>> release.to_arrow().num_rows
+    40
+    >>> release.plot_loss()
+    What was lost of each attribute
+    attribute  part of the range left open
+    age                             0.00 %
+    >>> release.close()
     """
 
-    path: str
-    data: Frame
-    classes: Frame
-    rounds: Frame
-    summary: Frame
-    attributes: Frame
-    privacy: Frame
-    risk: Frame
-    manifest: dict[str, Any]
-    _prove: Callable[[Frame | None, Frame | None], Verification] = field(repr=False)
-    _close: Callable[[], None] = field(repr=False)
+    def __init__(
+        self, path: str, manifest: dict[str, Any], figures: Figures, source: Source[Frame]
+    ) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.figures = figures
+        self._source = source
+        self._closed = False
+        self._sizes: Mapping[int, int] | None = None
+        # Of a kind that is read at once, tables outlive the files.
+        self._tables = {name: source.read(name) for name in (DATA, *METRICS)}
 
-    @classmethod
-    def of(
-        cls,
-        path: str,
-        manifest: dict[str, Any],
-        read: Callable[[str], Frame],
-        prove: Callable[[Frame | None, Frame | None], Verification],
-        close: Callable[[], None],
-    ) -> Release[Frame]:
-        """Return a release of some files.
+    def _table(self, name: str) -> Frame:
+        if not self._source.stays:
+            self.require_open()
+        return self._tables[name]
 
-        Parameters
-        ----------
-        path : str
-        manifest : dict
-        read : callable
-            Takes the name of a table.
-        prove : callable
-            Takes an original and a population.
-        close : callable
+    def require_open(self) -> None:
+        """Raise where its files are gone, or what reads them has ended.
+
+        Raises
+        ------
+        ConfigurationError
+            If it was closed.
+        EnvironmentProblem
+            If the session of Spark was stopped.
         """
-        names = (DATA, "classes", "rounds", "summary", "attributes", "privacy", "risk")
-        tables = {name: read(name) for name in names}
-        return cls(path=path, **tables, manifest=manifest, _prove=prove, _close=close)
+        if self._closed:
+            raise ConfigurationError(
+                "release: it was closed, which removed its files; ask before .close() or inside of "
+                "the 'with' block, and keep what you need later, as with .to_pandas()"
+            )
+        self._source.require_usable()
+
+    @property
+    def data(self) -> Frame:
+        """The published records."""
+        return self._table(DATA)
+
+    @property
+    def classes(self) -> Frame:
+        """A row a class."""
+        return self._table("classes")
+
+    @property
+    def rounds(self) -> Frame:
+        """A row a round."""
+        return self._table("rounds")
+
+    @property
+    def summary(self) -> Frame:
+        """One row: the figures of the whole release."""
+        return self._table("summary")
+
+    @property
+    def attributes(self) -> Frame:
+        """A row a quasi-identifier."""
+        return self._table("attributes")
+
+    @property
+    def privacy(self) -> Frame:
+        """A row a criterion."""
+        return self._table("privacy")
+
+    @property
+    def risk(self) -> Frame:
+        """A row a round and attacker, and one an attacker for the whole release."""
+        return self._table("risk")
+
+    def to_arrow(self) -> pa.Table:
+        """Return the published records as a table of Arrow, in the memory of this process."""
+        if self._closed and self._source.stays:
+            return self._source.as_arrow(self._tables[DATA])
+        self.require_open()
+        return self._source.arrow(DATA)
+
+    def to_pandas(self) -> Any:
+        """Return the published records as a DataFrame of pandas, in the memory of this process."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return the published records as a DataFrame of polars, in the memory of this process.
+
+        Raises
+        ------
+        EnvironmentProblem
+            If polars is not installed.
+        """
+        return as_polars(self.to_arrow())
 
     def verify(
         self, *, original: Frame | None = None, population: Frame | None = None
@@ -91,11 +212,99 @@ class Release(Redacted, Generic[Frame]):
         population : DataFrame or None
             What an attacker may have, for the linkage attack and the journalist's risk.
         """
-        return self._prove(original, population)
+        self.require_open()
+        return self._source.prove(original, population)
+
+    def report(self, path: str | None = None, *, original: Frame | None = None) -> Page:
+        """Make the report, one page of HTML; see :func:`anonspark.report`.
+
+        Parameters
+        ----------
+        path : str or None
+            Where to write it; None writes nothing.
+        original : DataFrame or None
+            The table that was anonymized: also shows before and after.
+        """
+        self.require_open()
+        return self._source.report(original, path)
+
+    def plot_loss(self) -> Picture | None:
+        """Draw what was lost of each quasi-identifier; None without such figures."""
+        chart = loss_chart(self.figures.attributes)
+        return None if chart is None else Picture(chart)
+
+    def plot_sizes(self) -> Picture | None:
+        """Draw how large the classes are; with Spark one job, over the table of classes."""
+        chart = sizes_chart(self._class_sizes(), self._k)
+        return None if chart is None else Picture(chart)
+
+    def plot_risk(self) -> Picture | None:
+        """Draw how likely people are found again; None without such figures."""
+        chart = risk_chart(self._final_risk())
+        return None if chart is None else Picture(chart)
+
+    @property
+    def _k(self) -> int:
+        return int(self.figures.summary["k"])
+
+    def _final_risk(self) -> list[Row]:
+        return [row for row in self.figures.risk if row.get("round") is None]
+
+    def _class_sizes(self) -> Mapping[int, int]:
+        if self._sizes is None:
+            self.require_open()
+            self._sizes = self._source.class_sizes()
+        return self._sizes
+
+    def _card(self) -> Card:
+        summary = self.figures.summary
+        k, smallest = self._k, summary.get("published_min_class_size")
+        counted = "people" if summary.get("smallest_units") is not None else "records"
+        least = summary.get("smallest_units") if counted == "people" else smallest
+        verdict = f"every class has at least {k:,} {counted}"
+        if least is not None:
+            verdict += f"; the smallest has {least:,}"
+        figures = [("records published", _number(summary.get("rows_published")))]
+        if summary.get("rows_suppressed"):
+            figures.append(("records suppressed", _number(summary["rows_suppressed"])))
+        figures += [
+            ("classes", _number(summary.get("published_classes"))),
+            ("records in a class, on average", _number(summary.get("mean_class_size"))),
+            ("certainty penalty (gcp, 0 to 1)", _number(summary.get("gcp"))),
+        ]
+        figures += [
+            (f"{row['attribute']}: {row['criterion']} (required {row['required']:g})",
+             _number(row["measured"]))
+            for row in self.figures.privacy[:6]
+            if row.get("attribute") is not None and row.get("measured") is not None
+        ]  # fmt: skip
+        highest = [row["highest"] for row in self._final_risk() if row.get("highest") is not None]
+        if highest:
+            figures.append(("highest risk of re-identification", _number(max(highest))))
+        model = summary.get("model")
+        if "chosen_model" in self.manifest:
+            model = f"{model} ({self.manifest['chosen_model']['model']['name']})"
+        figures.append(("model", str(model)))
+        notes = [
+            f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
+            for one in self.manifest.get("warnings", [])
+        ]
+        if summary.get("utility_score") is not None:
+            notes.insert(0, f"Usefulness: {describe_utility(summary)}.")
+        return Card("Release", verdict, True, figures, notes=notes, charts=self._charts)
+
+    def _charts(self) -> list[Any]:
+        usable = not self._closed or self._sizes is not None
+        drawn = [
+            loss_chart(self.figures.attributes),
+            sizes_chart(self._class_sizes(), self._k) if usable else risk_chart(self._final_risk()),
+        ]
+        return [chart for chart in drawn if chart is not None]
 
     def close(self) -> None:
         """Remove the files; lazy DataFrames are of no use any more."""
-        self._close()
+        self._closed = True
+        self._source.close()
 
     def __enter__(self) -> Release[Frame]:
         return self
@@ -109,24 +318,9 @@ class Release(Redacted, Generic[Frame]):
         self.close()
 
 
-def given_input(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document that reads what it is given."""
-    return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
-
-
-def given_configuration(
-    config: Mapping[str, Any] | Configuration,
-    path: str,
-    read: TextReader,
-    *,
-    needs_seed: bool = True,
-) -> Configuration:
-    """Return a configuration that writes to a path and reads what it is given."""
-    if isinstance(config, Configuration):
-        output = config.output.model_copy(update={"path": path, "mode": "error"})
-        return config.model_copy(update={"output": output})
-    return parse_configuration(
-        given_input(config) | {"output": {**config.get("output", {}), "path": path}},
-        read=read,
-        needs_seed=needs_seed,
-    )
+def _number(value: Any) -> str:
+    if value is None:
+        return "not told"
+    if isinstance(value, float):
+        return f"{value:,.4f}" if abs(value) < 1 else f"{value:,.1f}"
+    return f"{value:,}"

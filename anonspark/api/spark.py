@@ -8,15 +8,22 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
-from anonspark.api.release import DATA, GIVEN, Release, given_configuration, given_input
+from anonspark.api.given import given_configuration, given_input
+from anonspark.api.release import DATA, Figures, Release
+from anonspark.api.reports import made_report
+from anonspark.api.results import Selection, Union, Verification, own
+from anonspark.api.shown import Page
+from anonspark.api.tables import GIVEN
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Table
 from anonspark.engine.spark.arrow import spark_schema
@@ -27,19 +34,24 @@ from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import select_attributes
-from anonspark.engine.spark.session import open_session, require_classic
+from anonspark.engine.spark.session import (
+    is_running,
+    open_session,
+    require_classic,
+    require_running,
+)
 from anonspark.engine.spark.settings import our_settings, reads_as_we_do, writing_settings
 from anonspark.errors import ConfigurationError, exit_code_of
-from anonspark.holders.union import Union, unite
+from anonspark.holders.union import unite
 from anonspark.layers.publish.prometheus import write_textfile
+from anonspark.pipeline.released import Release as Released
 from anonspark.pipeline.run import run
 from anonspark.progress import Progress
 from anonspark.recipients.distribute import distribute as carry_out
 from anonspark.recipients.plan import Plan, parse_plan
-from anonspark.release.manifest import read_manifest
+from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.selection.selecting import select as choose_attributes
 from anonspark.selection.settings import parse_selection
-from anonspark.selection.writing import Selection
 from anonspark.verification.audit import audit_table
 from anonspark.verification.claims import (
     Roles,
@@ -48,25 +60,37 @@ from anonspark.verification.claims import (
     claim_of_roles,
 )
 from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
-from anonspark.verification.result import Verification
 
 # The settings of a session are those of all its threads.
 _TURN = threading.RLock()
 
 
 def anonymize(
-    table: DataFrame, config: Mapping[str, Any] | Configuration, staging: str | None
+    table: DataFrame,
+    config: Mapping[str, Any] | Configuration,
+    staging: str | None,
+    progress: Progress,
 ) -> Release[DataFrame]:
-    """Anonymize a DataFrame; see :func:`anonspark.api.anonymize`."""
-    spark = table.sparkSession
-    require_classic(spark)
+    """Anonymize a DataFrame; see :func:`anonspark.anonymize`.
+
+    Examples
+    --------
+    >>> import anonspark
+    >>> people = spark.range(40).selectExpr("20 + id % 8 AS age", "id % 3 AS visits")
+    >>> with anonspark.anonymize(
+    ...     people, k=5, quasi_identifiers=["age"], insensitive=["visits"]
+    ... ) as release:
+    ...     release.data.count(), release.verify(original=people).holds
+    (40, True)
+    """
+    spark = _session_of(table)
     staging, temporary = _staging(spark, staging)
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"
     try:
         configuration = given_configuration(config, path, FileSystem(spark).read_document)
         with _TURN, _given(table, configuration, f"{path}-given") as given, our_settings(spark):
-            _run(spark, configuration, given())
-            return _open(spark, path, temporary)
+            made = _run(spark, configuration, given(), progress)
+            return _open(spark, path, temporary, made)
     except BaseException:
         FileSystem(spark).delete(path)
         if temporary is not None:
@@ -97,11 +121,14 @@ def _staging(spark: SparkSession, staging: str | None) -> tuple[str, str | None]
 
 
 def distribute(
-    table: DataFrame, plan: Mapping[str, Any], staging: str | None, run_id: str | None
+    table: DataFrame,
+    plan: Mapping[str, Any],
+    staging: str | None,
+    run_id: str | None,
+    progress: Progress,
 ) -> Distribution[DataFrame]:
     """Carry a plan out; see :func:`anonspark.api.distribute`."""
-    spark = table.sparkSession
-    require_classic(spark)
+    spark = _session_of(table)
     staging, temporary = _staging(spark, staging)
     directory = new_directory(staging)
 
@@ -115,13 +142,20 @@ def distribute(
         with _TURN:
             given = _computed(_asked_for(table, parsed))
             with our_settings(spark):
-                made = carry_out(SparkEngine(spark), parsed, run_id=run_id, table=_table(given))
+                made = carry_out(
+                    SparkEngine(spark),
+                    parsed,
+                    run_id=run_id,
+                    table=_table(given),
+                    progress=progress,
+                )
                 releases = {
-                    name: _open(spark, one.path, None) for name, one in made.releases.items()
+                    name: _open(spark, one.path, None, one) for name, one in made.releases.items()
                 }
         rows = [tuple(row[name] for name in COALITIONS.names) for row in made.coalitions]
         coalitions = spark.createDataFrame(rows, spark_schema(COALITIONS))
-        return Distribution(releases, coalitions, made.other_strategy, close)
+        told = pa.Table.from_pylist(made.coalitions, schema=COALITIONS)
+        return Distribution(releases, coalitions, made.other_strategy, told, close)
     except BaseException:
         close()
         raise
@@ -129,17 +163,17 @@ def distribute(
 
 def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> Selection:
     """Choose attributes in private; see :func:`anonspark.api.select`."""
-    spark = table.sparkSession
-    require_classic(spark)
+    spark = _session_of(table)
     settings = parse_selection(given_input(config), read=FileSystem(spark).read_document)
     names = {*settings.candidates, settings.selection.target}
     asked = table.select(*(quoted(name) for name in table.columns if name in names))
     with _TURN:
         given = _computed(asked)
         with our_settings(spark):
-            return choose_attributes(
+            found = choose_attributes(
                 SparkEngine(spark), settings, run_id=run_id, table=_table(given)
             )
+    return own(Selection, found)
 
 
 def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:
@@ -222,15 +256,18 @@ def _table(frame: DataFrame | None) -> Table | None:
     return None if frame is None else SparkEngine(frame.sparkSession).wrap(frame)
 
 
-def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) -> None:
+def _run(
+    spark: SparkSession, configuration: Configuration, table: DataFrame, progress: Progress
+) -> Released:
     """Anonymize a table, and tell Prometheus how it went where that is asked for."""
     engine = SparkEngine(spark)
-    progress = Progress()
     started = datetime.now(UTC)
     summary = None
     code = 0
     try:
-        summary = run(engine, configuration, progress=progress, table=_table(table)).summary
+        made = run(engine, configuration, progress=progress, table=_table(table))
+        summary = made.summary
+        return made
     except BaseException as error:
         code = exit_code_of(error)
         raise
@@ -245,35 +282,105 @@ def _run(spark: SparkSession, configuration: Configuration, table: DataFrame) ->
         )
 
 
-def _open(spark: SparkSession, path: str, temporary: str | None) -> Release[DataFrame]:
-    manifest = read_manifest(FileSystem(spark), path)
+def _session_of(table: DataFrame) -> SparkSession:
+    """Return the session of a DataFrame, which has to be a classic one that runs."""
+    spark = table.sparkSession
+    require_classic(spark)
+    require_running(spark)
+    return spark
 
-    def read(name: str) -> DataFrame:
+
+@dataclass(frozen=True)
+class _Source:
+    """The files of a release, which a session of Spark reads."""
+
+    spark: SparkSession
+    path: str
+    manifest: Manifest
+    temporary: str | None
+    stays: bool = False
+
+    def require_usable(self) -> None:
+        require_running(self.spark)
+
+    def read(self, name: str) -> DataFrame:
         if name == DATA:
-            return spark.read.format(manifest.data_format).load(f"{path}/{DATA}")
-        return spark.read.parquet(f"{path}/metrics/{name}")
+            return self.spark.read.format(self.manifest.data_format).load(f"{self.path}/{DATA}")
+        return self.spark.read.parquet(f"{self.path}/metrics/{name}")
 
-    def prove(original: DataFrame | None, population: DataFrame | None) -> Verification:
+    def arrow(self, name: str) -> pa.Table:
+        with _TURN, our_settings(self.spark):
+            table: pa.Table = SparkEngine(self.spark).wrap(self.read(name)).gather()
+        return table
+
+    def as_arrow(self, table: DataFrame) -> pa.Table:
+        return SparkEngine(self.spark).wrap(table).gather()
+
+    def prove(self, original: DataFrame | None, population: DataFrame | None) -> Verification:
         matched = original is not None or population is not None
+        spark = self.spark
         with _TURN:
             with our_settings(spark):
-                claim = claim_of_manifest(SparkEngine(spark), path, manifest, matched=matched)
+                claim = claim_of_manifest(
+                    SparkEngine(spark), self.path, self.manifest, matched=matched
+                )
             original, population = _computed(original), _computed(population)
             with our_settings(spark):
-                return audit_table(
-                    _table(read(DATA)),
+                found = audit_table(
+                    _table(self.read(DATA)),
                     claim,
                     original=_table(original),
                     population=_table(population),
-                    name=path,
+                    name=self.path,
                 )
+        return own(Verification, found)
 
-    def close() -> None:
-        FileSystem(spark).delete(path)
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+    def report(self, original: DataFrame | None, path: str | None) -> Page:
+        with working(original) as (engine, (table,)):
+            return made_report(engine, self.path, table, path)
 
-    return Release.of(path, manifest.document, read, prove, close)
+    def class_sizes(self) -> Mapping[int, int]:
+        with _TURN, our_settings(self.spark):
+            rows = self.read("classes").groupBy("size").count().collect()
+        return {row["size"]: row["count"] for row in rows}
+
+    def close(self) -> None:
+        if is_running(self.spark):
+            FileSystem(self.spark).delete(self.path)
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def _open(
+    spark: SparkSession, path: str, temporary: str | None, made: Released
+) -> Release[DataFrame]:
+    manifest = read_manifest(FileSystem(spark), path)
+    figures = Figures(made.summary, made.attributes, made.privacy, made.risk)
+    source = _Source(spark, path, manifest, temporary)
+    return Release(path, manifest.document, figures, source)
+
+
+@contextmanager
+def working(*tables: DataFrame | None) -> Iterator[tuple[SparkEngine, list[Table | None]]]:
+    """Work with tables, None among them, with our settings.
+
+    Yields
+    ------
+    engine : Engine
+    tables : list of (Table or None)
+        As the engine has them.
+    """
+    frames = [one for one in tables if one is not None]
+    opening = nullcontext(_session_of(frames[0])) if frames else open_session()
+    with opening as spark, _TURN:
+        computed = [_computed(one) for one in tables]
+        with our_settings(spark):
+            yield SparkEngine(spark), [_table(one) for one in computed]
+
+
+def working_place(engine: SparkEngine, staging: str | None) -> tuple[str, str | None]:
+    """Return where to work, and the temporary directory that this is, or None."""
+    return _staging(engine.session, staging)
 
 
 def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
@@ -285,7 +392,8 @@ def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:
     """Publish releases as one; see :func:`anonspark.api.union`."""
     with open_session() as spark, _TURN, our_settings(spark), writing_settings(spark):
-        return unite(SparkEngine(spark), paths, out, holder_column=holder_column, seed=seed)
+        made = unite(SparkEngine(spark), paths, out, holder_column=holder_column, seed=seed)
+    return own(Union, made)
 
 
 def verify(
@@ -297,7 +405,7 @@ def verify(
     population: DataFrame | None,
 ) -> Verification:
     """Measure what a DataFrame keeps of a promise; see :func:`anonspark.api.verify`."""
-    spark = table.sparkSession
+    spark = _session_of(table)
     matched = original is not None or population is not None
     with _TURN:
         with our_settings(spark):
@@ -313,9 +421,10 @@ def verify(
         computed = _computed(table)
         original, population = _computed(original), _computed(population)
         with our_settings(spark):
-            return audit_table(
+            found = audit_table(
                 _table(computed),
                 claim,
                 original=_table(original),
                 population=_table(population),
             )
+    return own(Verification, found)

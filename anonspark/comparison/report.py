@@ -46,9 +46,9 @@ def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()
     done = [row for row in rows if row["status"] == "done"]
     refused = [row for row in rows if row["status"] == "refused"]
     sections = [Section("ranking", "Ranking", [*_ranking(grid, rows), *map(Text, notes)])]
-    charts = _charts(grid, done)
-    if charts:
-        sections.append(Section("charts", "Figures", charts))
+    drawn = charts(grid, done)
+    if drawn:
+        sections.append(Section("charts", "Figures", drawn))
     if refused:
         sections.append(Section("refused", "Refused", _refused(grid, refused)))
     return render(
@@ -124,7 +124,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     ]
 
 
-def _charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
+def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     """Draw the main figures against the axis with the most numbers; k, if it is varied."""
     across = _axis_across(grid, rows)
     if across is None:

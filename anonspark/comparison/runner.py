@@ -24,7 +24,7 @@ from anonspark.comparison.report import write_report
 from anonspark.comparison.table import comparison_rows, write_tables
 from anonspark.config import Configuration
 from anonspark.engine.files import Files
-from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.layers.prepare.inspection import require_enough_rows
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -72,7 +72,13 @@ class Comparison(Redacted):
     advice: Advice | None = None
 
 
-def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Comparison:
+def compare(
+    engine: Engine,
+    grid: Grid,
+    progress: Progress | None = None,
+    *,
+    table: Table | None = None,
+) -> Comparison:
     """Run what is missing of a grid, and write the metrics of all its cells.
 
     Parameters
@@ -81,6 +87,8 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
     grid : Grid
     progress : Progress or None
         Where to tell what is going on.
+    table : Table or None
+        The input; None opens what the base names.
 
     Returns
     -------
@@ -120,7 +128,8 @@ def compare(engine: Engine, grid: Grid, progress: Progress | None = None) -> Com
     opening = open_staging(files, output, _STAGING, staging_path=staging_path, resume=True)
     with opening as staging, engine.running(_STAGING, progress):
         with progress.stage("prepare"):
-            snapshot = prepare(engine, shared, staging.records)
+            given = None if table is None else partial(engine.open_input, given=table)
+            snapshot = prepare(engine, shared, staging.records, given)
         # Before any work.
         require_enough_rows(snapshot.rows_read, snapshot.rows, shared.privacy.k)
         fingerprint = snapshot.content_fingerprint()

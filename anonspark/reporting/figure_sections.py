@@ -46,7 +46,7 @@ def class_sizes(evidence: Evidence) -> Section | None:
     sizes = {int(size): int(classes) for size, classes in evidence.verification.get("sizes") or ()}
     if not sizes:
         return None
-    bins = _size_bins(sizes, evidence.k)
+    bins = size_bins(sizes, evidence.k)
     labels = [label for label, _, _ in bins]
     classes = [float(number) for _, number, _ in bins]
     chart = bar_chart(
@@ -76,7 +76,7 @@ def class_sizes(evidence: Evidence) -> Section | None:
     )  # fmt: skip
 
 
-def _size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
+def size_bins(sizes: Mapping[int, int], k: int) -> list[tuple[str, int, int]]:
     """Return bins of class sizes: label, classes, records; each with k records or more."""
     starts = _size_starts(k, max(sizes))
     found: list[list[int]] = []

@@ -189,9 +189,9 @@ class Evaluation:
 def evaluate(
     engine: Engine,
     release: str,
-    original: str,
+    original: str | Table,
     target: str | None = None,
-    holdout: str | None = None,
+    holdout: str | Table | None = None,
 ) -> Utility:
     """Measure how useful a release is.
 
@@ -200,13 +200,14 @@ def evaluate(
     engine : Engine
     release : str
         The directory that ``output.path`` named.
-    original : str
-        Path of the table that it was made of; opened as the manifest says.
+    original : str or Table
+        The table that it was made of, or its path, which is opened as the manifest says.
     target : str or None
         A category that is published as it is: models learn to predict it.
-    holdout : str or None
-        Path of records like the original's that were not anonymized: models are tested on them.
-        Without it they are tested on about 30 % of the original, chosen by a hash of the content.
+    holdout : str, Table or None
+        Records like the original's that were not anonymized, or their path: models are tested on
+        them. Without it they are tested on about 30 % of the original, chosen by a hash of the
+        content.
 
     Returns
     -------
@@ -228,7 +229,8 @@ def evaluate(
     :func:`~anonspark.utility.association.measure_association` and
     :class:`~anonspark.utility.models.Tested` for jobs and cost.
     """
-    sources = (f"{release.rstrip('/')}/data", original, *([holdout] if holdout else []))
+    given = [one for one in (original, holdout) if isinstance(one, str)]
+    sources = (f"{release.rstrip('/')}/data", *given)
     with engine.reading(sources, key=""):
         opened = open_evaluation(engine, release, original, target, holdout)
         return Utility(opened.records, opened.workload(), opened.association(), opened.learning())
@@ -237,9 +239,9 @@ def evaluate(
 def open_evaluation(
     engine: Engine,
     release: str,
-    original: str,
+    original: str | Table,
     target: str | None = None,
-    holdout: str | None = None,
+    holdout: str | Table | None = None,
 ) -> Evaluation:
     """Open a release and its original; parameters and errors: :func:`evaluate`.
 
@@ -254,8 +256,12 @@ def open_evaluation(
         _require_target(target, manifest)
     elif holdout is not None:
         raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
-    table = open_original(engine, original, manifest)
-    held_out = None if holdout is None else open_original(engine, holdout, manifest, "--holdout")
+    table = open_original(engine, original, manifest) if isinstance(original, str) else original
+    held_out = (
+        open_original(engine, holdout, manifest, "--holdout")
+        if isinstance(holdout, str)
+        else holdout
+    )
     opened = look_at(engine, release, manifest, table, held_out)
     if target is None:
         return opened

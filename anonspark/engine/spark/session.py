@@ -131,6 +131,32 @@ def require_classic(session: object) -> None:
         raise _connect_problem("this is a session of Spark Connect")
 
 
+def is_running(session: SparkSession) -> bool:
+    """Return whether a classic session has not been stopped."""
+    java = session.sparkContext._jsc
+    return java is not None and not java.sc().isStopped()
+
+
+def require_running(session: SparkSession) -> None:
+    """Refuse a session that was stopped.
+
+    Parameters
+    ----------
+    session : SparkSession
+        A classic one.
+
+    Raises
+    ------
+    EnvironmentProblem
+        If it was stopped: its tables cannot be read any more.
+    """
+    if not is_running(session):
+        raise EnvironmentProblem(
+            "Spark: the session of this table was stopped, so that nothing can be read from it; "
+            "open a session, and make the table anew"
+        )
+
+
 def _connect_problem(found: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"Spark Connect cannot be used: {found}, and files are staged and published through the "

@@ -1,0 +1,156 @@
+"""What somebody's program gives instead of a YAML file."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from anonspark.api.tables import GIVEN
+from anonspark.config import Configuration, parse_configuration
+from anonspark.config.reading import TextReader
+from anonspark.errors import ConfigurationError, DataError
+
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+
+Names = Sequence[str]
+
+
+def given_input(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document that reads what it is given."""
+    return {**config, "input": {"path": GIVEN, **config.get("input", {})}}
+
+
+def given_configuration(
+    config: Mapping[str, Any] | Configuration,
+    path: str,
+    read: TextReader,
+    *,
+    needs_seed: bool = True,
+) -> Configuration:
+    """Return a configuration that writes to a path and reads what it is given."""
+    if isinstance(config, Configuration):
+        output = config.output.model_copy(update={"path": path, "mode": "error"})
+        return config.model_copy(update={"output": output})
+    return parse_configuration(
+        given_input(config) | {"output": {**config.get("output", {}), "path": path}},
+        read=read,
+        needs_seed=needs_seed,
+    )
+
+
+def roles_of(
+    *, quasi_identifiers: Names, sensitive: Names, identifiers: Names, insensitive: Names
+) -> dict[str, str]:
+    """Return the section ``attributes`` of a configuration.
+
+    Parameters
+    ----------
+    quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
+        Names of columns.
+
+    Raises
+    ------
+    ConfigurationError
+        If something else than a list of names is given, or a column twice.
+    """
+    given = {
+        "quasi_identifiers": (quasi_identifiers, "quasi_identifier"),
+        "sensitive": (sensitive, "sensitive"),
+        "identifiers": (identifiers, "identifier"),
+        "insensitive": (insensitive, "insensitive"),
+    }
+    problems = []
+    roles: dict[str, str] = {}
+    for name, (columns, role) in given.items():
+        if isinstance(columns, str) or not all(isinstance(one, str) for one in columns):
+            found = "a text" if isinstance(columns, str) else "something else than texts in it"
+            problems.append(f"{name}: found {found}; expected a list of names of columns")
+            continue
+        for column in columns:
+            if column in roles:
+                problems.append(f"{name}: {column!r} is named twice; name each column once")
+            roles[column] = role
+    if problems:
+        raise ConfigurationError(*problems)
+    return roles
+
+
+def wanted_configuration(
+    config: Mapping[str, Any] | Configuration | None,
+    roles: Mapping[str, str],
+    k: int | None,
+    model: str | Mapping[str, Any] | None,
+    seed: int | None = None,
+) -> Mapping[str, Any] | Configuration:
+    """Return what keywords ask for, or the configuration that is given instead of them.
+
+    Parameters
+    ----------
+    config : mapping, Configuration or None
+    roles : mapping of str to str
+        Of :func:`roles_of`.
+    k : int or None
+    model : str, mapping or None
+        Name, or the section ``model``.
+    seed : int or None
+        Key of all that is drawn; a secret. None draws one.
+
+    Raises
+    ------
+    ConfigurationError
+        If both are given, or neither, or k is not said.
+    """
+    if config is not None:
+        if roles or any(one is not None for one in (k, model, seed)):
+            raise ConfigurationError(
+                "k, quasi_identifiers, sensitive, identifiers, insensitive, model, seed: found "
+                "together with a configuration, which says the same; leave one of the two out"
+            )
+        return config
+    missing = []
+    if k is None:
+        missing.append(
+            "k: it is missing; expected how many records must look alike at least, as in k=5"
+        )
+    if "quasi_identifier" not in roles.values():
+        missing.append(
+            "quasi_identifiers: none is named; expected a list of the columns that others may "
+            "know of a person, as in quasi_identifiers=['age', 'city']"
+        )
+    if missing:
+        raise ConfigurationError(*missing)
+    wanted: dict[str, Any] = {
+        "attributes": dict(roles),
+        "privacy": {"k": k},
+        # The default of a configuration is known to everybody.
+        "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else seed},
+    }
+    if model is not None:
+        wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
+    return wanted
+
+
+@contextmanager
+def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Let messages name arguments of Python where they name options of the command line.
+
+    Parameters
+    ----------
+    names : mapping of str to str or None
+        Arguments that are not called like their options, by option.
+    """
+    own = names or {}
+
+    def argument(option: re.Match[str]) -> str:
+        return own.get(option[0], option[1].replace("-", "_"))
+
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        problems = [_OPTION.sub(argument, one) for one in error.problems]
+        if tuple(problems) == error.problems:
+            raise
+        raise type(error)(*problems) from error

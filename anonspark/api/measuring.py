@@ -1,0 +1,268 @@
+"""What a release is worth, which settings are worth most, and the page that shows it."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from anonspark.api.choosing import as_text, functions_for, place_of
+from anonspark.api.given import (
+    given_input,
+    named_as_arguments,
+    roles_of,
+    wanted_configuration,
+)
+from anonspark.api.release import Release
+from anonspark.api.reports import made_report
+from anonspark.api.results import Comparison, Utility, own
+from anonspark.api.shown import Page
+from anonspark.api.tables import Frame
+from anonspark.api.telling import progress_for
+from anonspark.comparison.grid import load_grid
+from anonspark.comparison.runner import compare as run_cells
+from anonspark.errors import ConfigurationError
+from anonspark.utility.evaluation import evaluate as measure_utility
+
+_GRID = "the given settings"
+
+
+def evaluate(
+    release: Release[Any] | str,
+    original: Frame | str,
+    *,
+    target: str | None = None,
+    holdout: Frame | str | None = None,
+    progress: bool = True,
+) -> Utility:
+    """Measure how useful a release is: errors of counts, and what models learn from it.
+
+    Parameters
+    ----------
+    release : Release or str
+        What :func:`anonspark.anonymize` returned, or the directory of a release.
+    original : DataFrame or str
+        The table that it was made of, or its path.
+    target : str or None
+        A category that is published as it is: models learn to predict it.
+    holdout : DataFrame, str or None
+        Records like the original's that were not anonymized: models are tested on them. Without it
+        they are tested on about 30 % of the original, which the release has seen.
+    progress : bool
+        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+
+    Returns
+    -------
+    Utility
+        ``workload``, ``association`` and ``learning``.
+
+    Raises
+    ------
+    ConfigurationError
+        If the target is no category that is published as it is, or the release was closed.
+    DataError
+        If there is no complete release, or a table lacks columns.
+
+    Notes
+    -----
+    The work of ``anonspark evaluate``: see :func:`anonspark.utility.evaluation.evaluate`.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": [20 + n % 8 for n in range(400)]})
+    >>> with anonspark.anonymize(people, k=5, quasi_identifiers=["age"]) as release:
+    ...     anonspark.evaluate(release, people).workload.median
+    0.0
+    """
+    path = place_of(release)
+    told = progress_for(progress)
+    given = [as_text(original), as_text(holdout)]
+    functions = functions_for(path, *given)
+    tables = [None if isinstance(one, str) else one for one in given]
+    with (
+        named_as_arguments(),
+        functions.working(*tables) as (engine, opened),
+        told.stage("evaluate"),
+    ):
+        paths_and_tables = [
+            one if table is None else table for one, table in zip(given, opened, strict=True)
+        ]
+        found = measure_utility(engine, path, paths_and_tables[0], target, paths_and_tables[1])
+    return own(Utility, found)
+
+
+def compare(  # noqa: PLR0913 - keywords instead of a file
+    table: Frame,
+    grid: Mapping[str, Any] | None = None,
+    *,
+    k: Sequence[int] | int | None = None,
+    model: Sequence[str] | str | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    rank_by: str = "gcp",
+    staging: str | None = None,
+    progress: bool = True,
+) -> Comparison:
+    """Anonymize a table with many settings, measure each release, and rank the settings.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of the kinds that :func:`anonspark.anonymize` takes.
+    grid : mapping or None
+        As in the YAML file of a grid, for everything that the keywords do not say;
+        ``base.input.path`` and ``output`` are not needed.
+    k : sequence of int, or int
+        Without a grid: the values of k to try.
+    model : sequence of str, str or None
+        The models to try; None for the default one.
+    quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
+        Columns of each role, as of :func:`anonspark.anonymize`.
+    rank_by : str
+        The figure that settings are ranked by.
+    staging : str or None
+        Private directory that all executors reach, as of :func:`anonspark.anonymize`.
+    progress : bool
+        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+
+    Returns
+    -------
+    Comparison
+        ``rows``, the figures of each cell, the best first; ``best``, ``plot()``, ``report()``. No
+        release is kept.
+
+    Raises
+    ------
+    ConfigurationError
+        If keywords or grid are wrong, or both are given.
+    DataError
+        If the table does not fit.
+
+    Notes
+    -----
+    The work of ``anonspark compare``: see :func:`anonspark.comparison.runner.compare`.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": range(40), "size": [7 * n % 40 for n in range(40)]})
+    >>> found = anonspark.compare(people, k=[2, 5], quasi_identifiers=["age", "size"])
+    >>> [(row["k"], row["published_min_class_size"] >= row["k"]) for row in found.rows]
+    [(2, True), (5, True)]
+    """
+    roles = roles_of(
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifiers=identifiers,
+        insensitive=insensitive,
+    )
+    document = _document(grid, roles, k, model, rank_by)
+    told = progress_for(progress)
+    functions = functions_for(table)
+    with functions.working(table) as (engine, (given,)):
+        place, temporary = functions.working_place(engine, staging)
+        output = f"{place.rstrip('/')}/comparison-{uuid.uuid4().hex[:12]}"
+        text = yaml.safe_dump({**document, "output": output}, sort_keys=False)
+
+        def read(path: str) -> str:
+            return text if path == _GRID else str(engine.files.read_document(path))
+
+        try:
+            wanted = load_grid(_GRID, (), read)
+            found = run_cells(engine, wanted, told, table=given)
+        finally:
+            engine.files.delete(output)
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+    return own(Comparison, found, grid=wanted)
+
+
+def _document(
+    grid: Mapping[str, Any] | None,
+    roles: Mapping[str, str],
+    k: Sequence[int] | int | None,
+    model: Sequence[str] | str | None,
+    rank_by: str,
+) -> dict[str, Any]:
+    """Return the grid that keywords ask for, or the one that is given instead of them.
+
+    Raises
+    ------
+    ConfigurationError
+        If both are given, or neither.
+    """
+    if grid is not None:
+        if roles or k is not None or model is not None:
+            raise ConfigurationError(
+                "k, model, quasi_identifiers, sensitive, identifiers, insensitive: found together "
+                "with a grid, which says the same; leave one of the two out"
+            )
+        base = grid.get("base", {})
+        return {**grid, "base": given_input(base) if isinstance(base, Mapping) else base}
+    values = [k] if isinstance(k, int) else list(k or ())
+    base = wanted_configuration(None, roles, values[0] if values else None, None)
+    axes: dict[str, list[Any]] = {"privacy.k": values}
+    if model is not None:
+        axes["model.name"] = [model] if isinstance(model, str) else list(model)
+    return {"base": given_input(dict(base)), "axes": [axes], "rank_by": rank_by}
+
+
+def report(
+    release: Release[Any] | str,
+    path: str | None = None,
+    *,
+    original: Frame | str | None = None,
+    progress: bool = True,
+) -> Page:
+    """Show a release in one page of HTML: its proof, its figures, before and after.
+
+    Parameters
+    ----------
+    release : Release or str
+        What :func:`anonspark.anonymize` returned, or the directory of a release.
+    path : str or None
+        Where to write the page; None writes nothing.
+    original : DataFrame, str or None
+        The table that it was made of, or its path: also shows before and after.
+    progress : bool
+        Whether to tell what is going on; see :func:`anonspark.anonymize`.
+
+    Returns
+    -------
+    Page
+        ``html``, and ``path`` where it was written; a notebook shows it.
+
+    Raises
+    ------
+    ConfigurationError
+        If something other than a report is at the path, or the release was closed.
+    DataError
+        If there is no complete release, or the original lacks columns.
+    PublishingError
+        If it cannot be written.
+
+    Notes
+    -----
+    The work of ``anonspark report``: see :func:`anonspark.reporting.making.make_report`.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": [20 + n % 8 for n in range(40)]})
+    >>> with anonspark.anonymize(people, k=5, quasi_identifiers=["age"]) as release:
+    ...     "Class sizes" in anonspark.report(release, original=people).html
+    True
+    """
+    place = place_of(release)
+    told = progress_for(progress)
+    given = as_text(original)
+    functions = functions_for(place, given)
+    table = None if isinstance(given, str) else given
+    with functions.working(table) as (engine, (opened,)), told.stage("report"):
+        return made_report(engine, place, given if opened is None else opened, as_text(path))

@@ -1,0 +1,195 @@
+"""Proof of what is published, of one release and of several together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonspark.api.choosing import as_text, functions_for, place_of
+from anonspark.api.given import given_configuration, named_as_arguments
+from anonspark.api.release import Release
+from anonspark.api.results import Verification, own
+from anonspark.api.tables import GIVEN, Frame
+from anonspark.config import Configuration
+from anonspark.errors import ConfigurationError
+from anonspark.verification.audit import audit_release
+from anonspark.verification.claims import Roles
+from anonspark.verification.pair_relation import Statement
+from anonspark.verification.release_pairs import Attack, JointVerification
+
+
+def verify(
+    table: Frame | Release[Any] | str,
+    config: Mapping[str, Any] | Configuration | None = None,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    original: Frame | str | None = None,
+    population: Frame | str | None = None,
+) -> Verification:
+    """Measure what an anonymized table, of whatever tool, keeps of a promise.
+
+    Parameters
+    ----------
+    table : DataFrame, Release or str
+        Published records: a table of the kinds that :func:`anonspark.anonymize` takes, what that
+        returned, or the directory of a release, or of a table of another tool.
+    config : mapping, Configuration or None
+        What to require; of it count attributes, privacy, missing values and risk.
+    quasi_identifiers, sensitive : sequence of str
+        Without a configuration, the attributes of these roles; each quasi-identifier is a column,
+        or two: ``<name>_min`` and ``<name>_max``.
+    k : int
+        Without a configuration, the smallest class size required; 2 if it is not given.
+    original : DataFrame, str or None
+        The table that it was made of, for truthfulness and the linkage attack.
+    population : DataFrame, str or None
+        What an attacker may have, for the linkage attack and the journalist's risk.
+
+    Returns
+    -------
+    Verification
+        ``holds`` and ``failures`` tell the result; ``require()`` raises where something failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If neither configuration nor quasi-identifiers are given, or both, or a file cannot be used.
+    DataError
+        If columns are missing, or cannot be read.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.audit.audit_release`. Without a configuration a
+    release is held to what its manifest promises.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> ages = pandas.DataFrame({"age": ["20-29", "20-29", "30-39"]})
+    >>> proof = anonspark.verify(ages, quasi_identifiers=["age"], k=2)
+    >>> proof.holds, proof.published.smallest
+    (False, 1)
+    """
+    roles = None
+    if quasi_identifiers or sensitive or k is not None:
+        if config is not None:
+            raise ConfigurationError(
+                "quasi_identifiers, sensitive, k: found together with a configuration, which "
+                "says the same; leave one of the two out"
+            )
+        roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
+    original, population = as_text(original), as_text(population)
+    beside_files = isinstance(original, str) or isinstance(population, str)
+    if isinstance(table, Release) and config is None and roles is None and not beside_files:
+        return table.verify(original=original, population=population)
+    if isinstance(table, Release | str | os.PathLike):
+        return _verify_files(place_of(table), config, roles, original, population)
+    if beside_files:
+        raise ConfigurationError(
+            "original, population: found a path beside a table in memory; expected tables of the "
+            "same kind; read the file first, or give the directory of the release"
+        )
+    verification: Verification = functions_for(table, original, population).verify(
+        table, config, roles, original=original, population=population
+    )
+    return verification
+
+
+def _verify_files(
+    path: str,
+    config: Mapping[str, Any] | Configuration | None,
+    roles: Roles | None,
+    original: Any,
+    population: Any,
+) -> Verification:
+    """Verify the directory of a release, or a table of another tool.
+
+    Raises
+    ------
+    ConfigurationError
+        If tables in memory are given beside it.
+    """
+    beside = [one for one in (original, population) if one is not None]
+    if not all(isinstance(one, str) for one in beside):
+        raise ConfigurationError(
+            "original, population: found a table beside the directory of a release; expected "
+            "paths, too, or for a table in memory what anonymize returned, with nothing else"
+        )
+    with named_as_arguments(), functions_for(path, *beside).working() as (engine, _):
+        configuration = None
+        if config is not None:
+            configuration = given_configuration(
+                config, GIVEN, engine.files.read_document, needs_seed=False
+            )
+        found = audit_release(
+            engine, path, configuration, roles=roles, original=original, population=population
+        )
+    return own(Verification, found)
+
+
+def verify_together(
+    releases: Sequence[str | Release[Any]],
+    *,
+    same_people: bool = False,
+    inside: bool = False,
+    joint_k: int | None = None,
+    original: str | None = None,
+) -> JointVerification:
+    """Attack releases together, from their files alone, and verify each by itself.
+
+    Parameters
+    ----------
+    releases : sequence of (str or Release)
+        At least two: directories, or what :func:`anonymize` returned.
+    same_people : bool
+        Where their manifests do not tell: whether all of them are about the same people.
+    inside : bool
+        Where their manifests do not tell: whether the people of the smaller of two releases are
+        among those of the larger.
+    joint_k : int or None
+        People that nobody should be told apart from by two releases; None for what the manifests
+        promise.
+    original : str or None
+        Path of the table that they were made of.
+
+    Returns
+    -------
+    JointVerification
+        ``holds`` and ``failures`` tell the result, ``pairs`` the figures of every two;
+        ``require()`` raises where something failed.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are fewer than two releases, one is named twice or publishes means.
+    DataError
+        If releases cannot be compared, or their people cannot be related as it is said.
+
+    Notes
+    -----
+    The jobs of :func:`anonspark.verification.release_pairs.audit_releases`.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": range(40), "size": [7 * n % 40 for n in range(40)]})
+    >>> def made(name):
+    ...     return anonspark.anonymize(people, k=5, quasi_identifiers=[name])
+    >>> with made("age") as first, made("size") as second:
+    ...     proof = anonspark.verify_together([first, second], same_people=True)
+    ...     proof.holds, proof.pairs[0].figures.proven
+    (True, 0)
+    """
+    if same_people and inside:
+        raise ConfigurationError(
+            "same_people, inside: found both; the people of two releases are the same, or those "
+            "of one are among those of the other: leave one of the two out"
+        )
+    said: Statement | None = "same people" if same_people else "inside" if inside else None
+    paths = list(map(place_of, releases))
+    functions = functions_for(*paths, original)
+    found: JointVerification = functions.verify_together(paths, Attack(said, joint_k, original))
+    return found

@@ -1,0 +1,344 @@
+"""What verifying, measuring, comparing, choosing and uniting found, as a program shows it.
+
+Each is what the room that found it says, and shows itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from anonspark.api.pictures import figures_chart, risk_chart, sizes_chart
+from anonspark.api.shown import Page, Picture, Shown
+from anonspark.comparison import runner
+from anonspark.comparison.grid import Grid, settings_label
+from anonspark.comparison.ranking import METRICS
+from anonspark.comparison.report import charts as comparison_charts
+from anonspark.comparison.report import comparison_report, figure_text
+from anonspark.core.figures import SUMMARY
+from anonspark.holders import union
+from anonspark.page.blocks import Chart, Table
+from anonspark.page.card import Card
+from anonspark.reporting.disclosure import percent
+from anonspark.selection import writing
+from anonspark.utility import evaluation
+from anonspark.utility.usefulness import describe_usefulness
+from anonspark.verification import result
+
+_Own = TypeVar("_Own", bound=Shown)
+
+_MOST_BARS = 12
+
+
+def own(kind: Callable[..., _Own], found: Any, **more: Any) -> _Own:
+    """Return what a room found as what shows itself.
+
+    Parameters
+    ----------
+    kind : type
+        A class of this module.
+    found : object
+        A dataclass that it is one of.
+    **more : object
+        What the room does not say.
+    """
+    said = {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
+    return kind(**said, **more)
+
+
+def _drawn(*charts: Chart | None) -> list[Chart]:
+    return [chart for chart in charts if chart is not None]
+
+
+def _picture(chart: Chart | None) -> Picture | None:
+    return None if chart is None else Picture(chart)
+
+
+class Verification(Shown, result.Verification):
+    """What the files of a release, or the records of a table, keep of a promise.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> ages = pandas.DataFrame({"age": ["20-29", "20-29", "30-39"]})
+    >>> proof = anonspark.verify(ages, quasi_identifiers=["age"], k=2)
+    >>> proof.plot_sizes()
+    Classes by size
+    records in a class  classes
+    up to 2                   2
+    """
+
+    def plot_sizes(self) -> Picture | None:
+        """Draw how large the classes are; None where nothing was published."""
+        return _picture(sizes_chart(self.published.sizes, self.k))
+
+    def plot_risk(self) -> Picture | None:
+        """Draw how likely people are found again; None where that was not measured."""
+        return _picture(risk_chart(self.risk))
+
+    def _card(self) -> Card:
+        published = self.published
+        failed = len(self.failures)
+        verdict = (
+            f"everything that was promised holds, with k = {self.k:,}"
+            if self.holds
+            else f"{failed:,} {'thing does' if failed == 1 else 'things do'} not hold"
+        )
+        figures = [
+            ("k required", f"{self.k:,}"),
+            ("smallest class", f"{published.smallest:,}"),
+            ("largest class", f"{published.largest:,}"),
+            ("classes", f"{published.classes:,}"),
+            ("records", f"{published.rows:,}"),
+            ("records alone in their class", f"{published.sizes.get(1, 0):,}"),
+        ]
+        if self.units is not None:
+            figures.append(("fewest people of a class", f"{self.units.fewest:,}"))
+        figures += [
+            (f"{one.criterion.attribute}: {one.criterion.describe()}", f"{one.measured:,.4g}")
+            for one in self.criteria[:4]
+        ]
+        figures += [
+            (f"{one.attribute}: classes with one value alone", f"{one.homogeneous_classes:,}")
+            for one in self.sensitive[:4]
+        ]
+        figures += [
+            (f"people singled out with the {table}", f"{one.singled_out:,}")
+            for table, one in self.linkage.items()
+        ]
+        if self.truthfulness is not None:
+            told = "yes" if self.truthfulness.holds else "no"
+            figures.append(("every original lies in what is published of it", told))
+        return Card(
+            "Verification",
+            verdict,
+            self.holds,
+            figures,
+            notes=[*self.failures, *self.warnings],
+            charts=lambda: _drawn(sizes_chart(published.sizes, self.k), risk_chart(self.risk)),
+        )
+
+
+class Utility(Shown, evaluation.Utility):
+    """What a release is worth to who counts with it or trains models on it."""
+
+    def plot_errors(self) -> Picture | None:
+        """Draw how far counts that are taken from the release are off."""
+        return _picture(self._errors())
+
+    def plot_models(self) -> Picture | None:
+        """Draw how well models predict; None where no target was given."""
+        return _picture(self._models())
+
+    def _errors(self) -> Chart | None:
+        found = self.workload
+        return figures_chart(
+            "Errors of counts",
+            {
+                "a quarter are off by less than": 100 * found.first_quartile,
+                "half": 100 * found.median,
+                "three quarters": 100 * found.third_quartile,
+            },
+            axis="relative error (%)",
+            rows="of 1,000 counting queries" if found.queries == 1000 else "of the queries",
+        )
+
+    def _models(self) -> Chart | None:
+        if self.learning is None:
+            return None
+        shown = {
+            f"{score.learner}, {score.trained_on.replace('_', ' ')}": 100 * score.accuracy
+            for score in self.learning.scores
+            if score.trained_on in ("original", "release")
+        }
+        shown["most frequent value alone"] = 100 * self.learning.majority
+        return figures_chart(
+            f"Models that tell {self.learning.target}",
+            shown,
+            axis="accuracy (%)",
+            rows="model, and what it was trained on",
+            limit=100.0,
+        )
+
+    def _card(self) -> Card:
+        found = self.workload
+        figures = [
+            ("records of the original", f"{self.records:,}"),
+            ("counting queries", f"{found.queries:,}"),
+            ("relative error of a count, median", percent(found.median)),
+            ("relative error of a count, mean", percent(found.mean)),
+        ]
+        notes = []
+        if self.association is not None:
+            figures += [
+                (f"{one.name} tells of the target, before and after",
+                 f"{percent(one.before)}, {percent(one.after)}")
+                for one in self.association.attributes[:6]
+                if one.before is not None and one.after is not None and one.after >= 0
+            ]  # fmt: skip
+        if self.learning is not None:
+            figures += [
+                (f"{score.learner}, trained on the {score.trained_on.replace('_', ' ')}",
+                 f"accuracy {score.accuracy:.4f}")
+                for score in self.learning.scores
+                if score.trained_on in ("original", "release")
+            ]  # fmt: skip
+            if not self.learning.held_out:
+                notes.append(
+                    "The release has seen the records that models were tested on; give holdout, "
+                    "records that were not anonymized, for a fair comparison."
+                )
+        verdict = describe_usefulness(found, self.learning)
+        return Card(
+            "Evaluation",
+            verdict,
+            figures=figures,
+            notes=notes,
+            charts=lambda: _drawn(self._errors(), self._models()),
+        )
+
+
+class Comparison(Shown, runner.Comparison):
+    """What each of several settings makes of one table.
+
+    Parameters
+    ----------
+    grid : Grid
+        What was compared; the others are those of the comparison.
+    **found : object
+    """
+
+    def __init__(self, *, grid: Grid, **found: Any) -> None:
+        super().__init__(**found)
+        object.__setattr__(self, "grid", grid)
+
+    grid: Grid
+
+    @property
+    def best(self) -> list[Mapping[str, Any]]:
+        """The rows of the cells that are best among those with the same protection."""
+        return [row for row in self.rows if row["place"] == 1]
+
+    def plot(self) -> Picture | None:
+        """Draw the figure that cells are ranked by; None where no cell was published."""
+        charts = self._charts()
+        return Picture(charts[0]) if charts else None
+
+    def report(self, path: str | None = None) -> Page:
+        """Make the report, one page of HTML.
+
+        Parameters
+        ----------
+        path : str or None
+            Local file to write it to, which is replaced; None writes nothing.
+        """
+        page = Page(comparison_report(self.grid, self.rows, self.notes))
+        return page if path is None else page.save(path)
+
+    def _label(self, row: Mapping[str, Any]) -> str:
+        return settings_label(self.results[row["cell"]].settings)
+
+    def _charts(self) -> list[Chart]:
+        done = [row for row in self.rows if row["status"] == "done"]
+        lines = [one for one in comparison_charts(self.grid, done) if isinstance(one, Chart)]
+        if len(lines) >= 2:
+            return lines[:2]
+        names = list(dict.fromkeys([self.grid.rank_by, "gcp", "classes"]))[:2]
+        bars = [
+            figures_chart(
+                METRICS[name].axis,
+                {
+                    self._label(row): float(row[name])
+                    for row in done[:_MOST_BARS]
+                    if row.get(name) is not None
+                },
+                axis=METRICS[name].axis,
+                rows="settings",
+            )
+            for name in names
+        ]
+        return _drawn(*bars)
+
+    def _card(self) -> Card:
+        rank_by = self.grid.rank_by
+        best = self.best
+        refused = sum(row["status"] == "refused" for row in self.rows)
+        better = METRICS[rank_by].better
+        told = "; ".join(
+            f"{self._label(row)} ({rank_by} {figure_text(row.get(rank_by))})" for row in best[:4]
+        )
+        verdict = (
+            f"best by {rank_by}, {better} is better: {told}"
+            if best
+            else "nothing could be published with any of the settings"
+        )
+        columns = list(dict.fromkeys(["place", rank_by, "classes", "seconds"]))
+        table = Table(
+            f"Settings, the best of each protection first, by {rank_by}",
+            ["settings", *columns],
+            [
+                [self._label(row), *(figure_text(row.get(name)) for name in columns)]
+                for row in self.rows
+            ],
+        )
+        reasons = [
+            f"refused: {self._label(row)}: {row['reason']}"
+            for row in self.rows
+            if row["status"] == "refused"
+        ]
+        return Card(
+            "Comparison",
+            verdict,
+            None if best else False,
+            [("settings tried", f"{len(self.rows):,}"), ("of them refused", f"{refused:,}")],
+            table,
+            [*self.notes, *reasons],
+            self._charts,
+        )
+
+
+class Union(Shown, union.Union):
+    """A union that was published."""
+
+    def _card(self) -> Card:
+        shown = [
+            (figure.title.format(**self.summary), figure_text(self.summary.get(figure.name)))
+            for figure in SUMMARY
+            if figure.line and self.summary.get(figure.name) is not None
+        ]
+        parts = {
+            str(part["holder"] or f"part {number}"): float(part["rows"])
+            for number, part in enumerate(self.parts, 1)
+            if part.get("rows") is not None
+        }
+        return Card(
+            "Union",
+            f"{len(self.parts):,} releases are one, and what it promises was proved anew",
+            True,
+            [("where", self.path), *shown[:10]],
+            notes=self.warnings,
+            charts=lambda: _drawn(
+                figures_chart("Records of each part", parts, axis="records", rows="part"),
+                risk_chart([row for row in self.risk if row.get("round") is None]),
+            ),
+        )
+
+
+class Selection(Shown, writing.Selection):
+    """What was chosen in private, and what it cost."""
+
+    def _card(self) -> Card:
+        return Card(
+            "Selection",
+            f"{len(self.attributes):,} attributes are chosen",
+            figures=[
+                *((f"choice {place}", name) for place, name in enumerate(self.attributes[:12], 1)),
+                ("epsilon spent", str(self.told["epsilon"])),
+                ("where", self.output),
+            ],
+            notes=[str(self.told["guarantee"])],
+        )
+
+
+__all__: Sequence[str] = ("Comparison", "Selection", "Union", "Utility", "Verification", "own")

@@ -1,0 +1,103 @@
+"""What shows itself: as plain text where a program is run, as HTML in a notebook."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from anonspark.api.telling import in_notebook, ipython_display
+from anonspark.page.blocks import Chart
+from anonspark.page.card import Card, card_html, card_text, chart_html, table_text
+
+
+class Shown(ABC):
+    """Base of what shows itself by a card."""
+
+    @abstractmethod
+    def _card(self) -> Card:
+        """Return what is shown."""
+
+    def __repr__(self) -> str:
+        """Return verdict and figures in at most 25 lines, without credentials."""
+        return card_text(self._card())
+
+    def _repr_html_(self) -> str:
+        """Return verdict, figures and charts for a notebook."""
+        return card_html(self._card())
+
+    def show(self) -> None:
+        """Show it: below the cell of a notebook, else as text on standard output."""
+        _show(self)
+
+
+def _show(one: object) -> None:
+    if in_notebook():
+        ipython_display().display(one)
+    else:
+        print(one)  # noqa: T201 - that is what it is for
+
+
+@dataclass(frozen=True, repr=False)
+class Picture:
+    """A chart: a drawing in a notebook, its figures as text elsewhere.
+
+    Parameters
+    ----------
+    chart : Chart
+        The drawing, and the same figures as a table.
+    """
+
+    chart: Chart
+
+    def __repr__(self) -> str:
+        """Return the figures."""
+        return table_text(self.chart.table)
+
+    def _repr_html_(self) -> str:
+        return chart_html(self.chart)
+
+    def show(self) -> None:
+        """Show it: below the cell of a notebook, else as text on standard output."""
+        _show(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Page:
+    """A page of HTML that needs nothing else.
+
+    Parameters
+    ----------
+    html : str
+    path : str or None
+        Where it was written to; None where it was not.
+    """
+
+    html: str
+    path: str | None = None
+
+    def __repr__(self) -> str:
+        """Return where it is."""
+        size = f"{len(self.html.encode()) / 1000:,.0f} kB of HTML"
+        place = "not written; .save(path) does" if self.path is None else f"at {self.path}"
+        return f"Page: {size}, {place}"
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:70vh;min-height:30rem;border:1px solid #8888;border-radius:6px"
+        inside = escape(self.html, quote=True)
+        return f'<iframe sandbox srcdoc="{inside}" title="report" style="{style}"></iframe>'
+
+    def save(self, path: str) -> Page:
+        """Write it to a local file, which is replaced.
+
+        Parameters
+        ----------
+        path : str
+        """
+        Path(path).write_text(self.html, encoding="utf-8")
+        return Page(self.html, str(path))
+
+    def show(self) -> None:
+        """Show it: below the cell of a notebook, else as text on standard output."""
+        _show(self)

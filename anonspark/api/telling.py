@@ -1,0 +1,103 @@
+"""Telling what is going on: a live line in a notebook or on a terminal, nothing elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import escape
+from rich.console import Console
+
+from anonspark.progress import Progress
+
+_SECONDS_BETWEEN_UPDATES = 0.5
+
+
+def progress_for(wanted: bool) -> Progress:
+    """Return whom work tells what it is at.
+
+    Parameters
+    ----------
+    wanted : bool
+        False keeps it to itself.
+
+    Returns
+    -------
+    Progress
+        A live line in a notebook; on a terminal what the command line shows; elsewhere lines of
+        the logger ``anonspark``, of the level INFO.
+    """
+    if wanted and in_notebook():
+        return NotebookProgress()
+    if wanted and sys.stderr.isatty():
+        return Progress(Console(stderr=True, soft_wrap=True))
+    return Progress()
+
+
+def in_notebook() -> bool:
+    """Return whether this program is a notebook, whose cells show HTML."""
+    shell = sys.modules.get("IPython")
+    if shell is None:
+        return False
+    running = shell.get_ipython()
+    return running is not None and getattr(running, "kernel", None) is not None
+
+
+def ipython_display() -> Any:
+    """Return what a notebook shows things with."""
+    return importlib.import_module("IPython.display")
+
+
+@dataclass
+class NotebookProgress(Progress):
+    """One line below the cell, which says what is done and since when, and goes at the end."""
+
+    _line: Any = field(default=None, repr=False)
+    _text: str = field(default="", repr=False)
+    _since: float = field(default=0.0, repr=False)
+
+    def tell(self, detail: str) -> None:
+        """Say what the stage at hand is at."""
+        self._text = f"{self.current}: {detail}"
+        super().tell(detail)
+
+    def skip(self, name: str, rows: int) -> None:
+        """Say that a stage was finished before."""
+        self._text = f"{name}: {rows:,} rows: finished before"
+
+    @contextmanager
+    def stage(self, name: str, rows: int | None = None) -> Iterator[None]:
+        """Run a stage; parameters as :meth:`Progress.stage`."""
+        self._text = name if rows is None else f"{name}: {rows:,} rows"
+        self._since = time.monotonic()
+        ended = threading.Event()
+        self._show()
+        showing = threading.Thread(target=self._keep_showing, args=(ended,), daemon=True)
+        showing.start()
+        try:
+            with self.timed(name):
+                yield
+        finally:
+            ended.set()
+            showing.join()
+            self._write("")
+
+    def _keep_showing(self, ended: threading.Event) -> None:
+        while not ended.wait(_SECONDS_BETWEEN_UPDATES):
+            self._show()
+
+    def _show(self) -> None:
+        self._write(f"{self._text} ... {time.monotonic() - self._since:.0f} s")
+
+    def _write(self, text: str) -> None:
+        shown = ipython_display().HTML(f"<span>{escape(text)}</span>")
+        if self._line is None:
+            self._line = ipython_display().display(shown, display_id=True)
+        else:
+            self._line.update(shown)
