@@ -14,6 +14,8 @@ from anonspark.reporting.figure_sections import size_bins
 
 Row = Mapping[str, Any]
 
+_ROOM = 0.85
+
 
 def loss_chart(attributes: Sequence[Row]) -> Chart | None:
     """Draw what was lost of each quasi-identifier; None where nothing tells.
@@ -77,13 +79,14 @@ def risk_chart(risk: Sequence[Row]) -> Chart | None:
         rows="attacker",
         columns=("attacker", "probability"),
         texts=[percent(value) for value in shown.values()],
-        limit=100.0,
+        # A number beside the longest bar needs room, too.
+        limit=100.0 if max(shown.values(), default=0.0) <= _ROOM else None,
         marks=marks,
     )
 
 
 def figures_chart(
-    title: str, figures: Mapping[str, float], *, axis: str, rows: str, limit: float | None = None
+    title: str, figures: Mapping[str, float], *, axis: str, rows: str
 ) -> Chart | None:
     """Draw a figure of each of some things; None where there are none.
 
@@ -94,8 +97,6 @@ def figures_chart(
         NaN draws no bar.
     axis, rows : str
         What the figure and the things are.
-    limit : float or None
-        Where the axis ends.
     """
     return _bars(
         title,
@@ -104,7 +105,6 @@ def figures_chart(
         rows=rows,
         columns=(rows, axis),
         texts=["" if math.isnan(value) else f"{value:,.4g}" for value in figures.values()],
-        limit=limit,
     )
 
 

@@ -106,7 +106,7 @@ class Release(Shown, Generic[Frame]):
     >>> release.plot_loss()
     What was lost of each attribute
     attribute  part of the range left open
-    age                             0.00 %
+    age                                0 %
     >>> release.close()
     """
 
@@ -265,8 +265,13 @@ class Release(Shown, Generic[Frame]):
         if least is not None:
             verdict += f"; the smallest has {least:,}"
         figures = [("records published", _number(summary.get("rows_published")))]
+        if summary.get("rows_dropped_missing"):
+            dropped = _number(summary["rows_dropped_missing"])
+            figures.append(("records dropped, a quasi-identifier missing", dropped))
         if summary.get("rows_suppressed"):
-            figures.append(("records suppressed", _number(summary["rows_suppressed"])))
+            figures.append(
+                ("records without a class, suppressed", _number(summary["rows_suppressed"]))
+            )
         figures += [
             ("classes", _number(summary.get("published_classes"))),
             ("records in a class, on average", _number(summary.get("mean_class_size"))),

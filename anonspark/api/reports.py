@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from anonspark.api.given import named_as_arguments
 from anonspark.api.shown import Page
 from anonspark.engine.protocol import Engine, Table
@@ -27,7 +29,7 @@ def made_report(
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        place = None if path is None else report_place(files, release, path)
+        place = None if path is None else report_place(files, release, os.fspath(path))
         told = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))

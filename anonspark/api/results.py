@@ -80,11 +80,10 @@ class Verification(Shown, result.Verification):
     def _card(self) -> Card:
         published = self.published
         failed = len(self.failures)
-        verdict = (
-            f"everything that was promised holds, with k = {self.k:,}"
-            if self.holds
-            else f"{failed:,} {'thing does' if failed == 1 else 'things do'} not hold"
-        )
+        if self.holds:
+            verdict = f"everything that was promised holds, with k = {self.k:,}"
+        else:
+            verdict = self.failures[0] if failed == 1 else f"{failed:,} things do not hold"
         figures = [
             ("k required", f"{self.k:,}"),
             ("smallest class", f"{published.smallest:,}"),
@@ -115,7 +114,7 @@ class Verification(Shown, result.Verification):
             verdict,
             self.holds,
             figures,
-            notes=[*self.failures, *self.warnings],
+            notes=[*(self.failures if failed > 1 else []), *self.warnings],
             charts=lambda: _drawn(sizes_chart(published.sizes, self.k), risk_chart(self.risk)),
         )
 
@@ -144,21 +143,28 @@ class Utility(Shown, evaluation.Utility):
             rows="of 1,000 counting queries" if found.queries == 1000 else "of the queries",
         )
 
+    def _scores(self) -> tuple[str, dict[str, float]]:
+        """Return what models are measured by, and that of each."""
+        learning = self.learning
+        if learning is None:
+            return "", {}
+        shown = [one for one in learning.scores if one.trained_on in ("original", "release")]
+        areas = {f"{one.learner}, {one.trained_on}": one.roc_auc for one in shown}
+        if None not in areas.values():
+            found = {name: float(area) for name, area in areas.items() if area is not None}
+            return "ROC AUC", found | {"guessing": 0.5}
+        accuracies = {f"{one.learner}, {one.trained_on}": one.accuracy for one in shown}
+        return "accuracy", accuracies | {"the most frequent value alone": learning.majority}
+
     def _models(self) -> Chart | None:
         if self.learning is None:
             return None
-        shown = {
-            f"{score.learner}, {score.trained_on.replace('_', ' ')}": 100 * score.accuracy
-            for score in self.learning.scores
-            if score.trained_on in ("original", "release")
-        }
-        shown["most frequent value alone"] = 100 * self.learning.majority
+        measure, scores = self._scores()
         return figures_chart(
             f"Models that tell {self.learning.target}",
-            shown,
-            axis="accuracy (%)",
+            scores,
+            axis=f"{measure} (0 to 1)",
             rows="model, and what it was trained on",
-            limit=100.0,
         )
 
     def _card(self) -> Card:
@@ -178,12 +184,8 @@ class Utility(Shown, evaluation.Utility):
                 if one.before is not None and one.after is not None and one.after >= 0
             ]  # fmt: skip
         if self.learning is not None:
-            figures += [
-                (f"{score.learner}, trained on the {score.trained_on.replace('_', ' ')}",
-                 f"accuracy {score.accuracy:.4f}")
-                for score in self.learning.scores
-                if score.trained_on in ("original", "release")
-            ]  # fmt: skip
+            measure, scores = self._scores()
+            figures += [(f"{name}: {measure}", f"{score:.4f}") for name, score in scores.items()]
             if not self.learning.held_out:
                 notes.append(
                     "The release has seen the records that models were tested on; give holdout, "

@@ -1,0 +1,127 @@
+"""Keywords instead of a configuration, tables of other libraries, and paths beside tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import anonspark
+from anonspark.errors import ConfigurationError
+
+ROLES: dict[str, Any] = {"quasi_identifiers": ["age"], "insensitive": ["visits"]}
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame({"age": [20 + n % 8 for n in range(40)], "visits": [1, 2] * 20})
+
+
+def test_keywords_say_what_a_configuration_says() -> None:
+    config = {
+        "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
+        "privacy": {"k": 5},
+        "model": {"name": "mondrian"},
+        "execution": {"seed": 7},
+    }
+    with (
+        anonspark.anonymize(people(), config) as said,
+        anonspark.anonymize(people(), k=5, model="mondrian", seed=7, **ROLES) as given,
+    ):
+        assert given.data.equals(said.data)
+        configurations = [dict(one.manifest["configuration"]) for one in (said, given)]
+        assert [one.pop("output")["path"] for one in configurations] == [said.path, given.path]
+        assert configurations[0] == configurations[1]
+
+
+def test_no_seed_is_one_that_nobody_knows() -> None:
+    with anonspark.anonymize(people(), k=5, **ROLES) as release:
+        assert "seed" not in " ".join(one["code"] for one in release.manifest["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"quasi_identifiers": ["age"]}, r"^k: it is missing; expected .*k=5"),
+        ({"k": 5}, r"^quasi_identifiers: none is named"),
+        (
+            {"k": 5, "quasi_identifiers": "age"},
+            r"^quasi_identifiers: found a text; expected a list",
+        ),
+        (
+            {"k": 5, "quasi_identifiers": [3]},
+            r"^quasi_identifiers: found something else than texts",
+        ),
+        ({"k": 5, "quasi_identifiers": ["age"], "sensitive": ["age"]}, "'age' is named twice"),
+        ({"k": 5, "config": {"privacy": {"k": 5}}}, "found together with a configuration"),
+        ({"k": 0, "quasi_identifiers": ["age"]}, r"privacy\.k"),
+        ({"k": 5, "quasi_identifiers": ["age"], "model": "mondrain"}, "did you mean 'mondrian'"),
+    ],
+)
+def test_wrong_keywords(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        anonspark.anonymize(people(), **given)
+
+
+def test_a_grid_and_keywords() -> None:
+    grid = {
+        "base": {"attributes": {"age": "quasi_identifier"}, "privacy": {"k": 2}},
+        "axes": {"privacy.k": [2, 4]},
+    }
+    found = anonspark.compare(people(), grid)
+    assert [row["k"] for row in found.rows] == [2, 4]
+    assert [row["k"] for row in found.best] == [2, 4]
+    with pytest.raises(ConfigurationError, match="found together with a grid"):
+        anonspark.compare(people(), grid, k=[2])
+    with pytest.raises(ConfigurationError, match=r"^k: it is missing"):
+        anonspark.compare(people(), quasi_identifiers=["age"])
+
+
+def test_tables_of_other_libraries() -> None:
+    table = pl.from_pandas(people())
+    with anonspark.anonymize(table.lazy(), k=5, seed=7, **ROLES) as release:
+        expected = release.to_arrow()
+        assert isinstance(release.data, pl.DataFrame)
+        assert release.verify(original=table.lazy()).holds
+        assert release.to_polars().equals(release.data)
+        assert pa.Table.from_pandas(release.to_pandas(), preserve_index=False).equals(
+            expected.replace_schema_metadata(release.to_arrow().schema.metadata)
+        )
+    relation = duckdb.from_arrow(table.to_arrow())
+    with anonspark.anonymize(relation, k=5, seed=7, **ROLES) as release:
+        assert isinstance(release.data, pa.Table)
+        assert release.data.equals(expected)
+
+
+def test_paths_do_as_well(tmp_path: Path) -> None:
+    people().to_parquet(tmp_path / "people.parquet")
+    path = tmp_path / "people.parquet"
+    with anonspark.anonymize(people(), k=5, **ROLES) as release:
+        proof = anonspark.verify(release.path, original=str(path))
+        assert proof.holds
+        assert proof.truthfulness is not None
+        assert anonspark.verify(release, original=path).truthfulness == proof.truthfulness
+        assert anonspark.verify(release, original=people()).truthfulness == proof.truthfulness
+        from_path = anonspark.evaluate(release.path, path)
+        assert from_path.workload == anonspark.evaluate(release, people()).workload
+        page = anonspark.report(release, tmp_path / "report.html", original=path)
+        assert (tmp_path / "report.html").read_text() == page.html
+        with pytest.raises(ConfigurationError, match="found a table beside the directory"):
+            anonspark.verify(release.path, original=people())
+        with pytest.raises(ConfigurationError, match="found a path beside a table"):
+            anonspark.verify(people(), quasi_identifiers=["age"], original=str(path))
+
+
+def test_messages_name_arguments(tmp_path: Path) -> None:
+    with anonspark.anonymize(people(), k=5, **ROLES) as release:
+        with pytest.raises(ConfigurationError, match=r"^target: 'age' is not published as it is"):
+            anonspark.evaluate(release, people(), target="age")
+        with pytest.raises(ConfigurationError, match=r"^holdout: .*what to learn: target$"):
+            anonspark.evaluate(release, people(), holdout=people())
+        (tmp_path / "notes.txt").write_text("mine")
+        with pytest.raises(ConfigurationError, match=r"^path: what is at .* is not a report"):
+            anonspark.report(release, str(tmp_path / "notes.txt"))

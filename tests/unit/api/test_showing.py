@@ -1,0 +1,148 @@
+"""What programs get shows itself: text of few lines, HTML that is safe in somebody's page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import anonspark
+from anonspark.api.telling import NotebookProgress, progress_for
+from anonspark.errors import ConfigurationError
+from anonspark.page.card import MOST_LINES
+
+ODD = "<b onmouseover=alert(1)>town"
+SECRET = "wooden leg"  # noqa: S105 - a value of the data
+
+
+def people() -> pd.DataFrame:
+    rows = range(120)
+    return pd.DataFrame(
+        {
+            "age": [20 + 7 * row % 31 for row in rows],
+            ODD: ["ABC"[row % 3] for row in rows],
+            "illness": [("cold", "flu", SECRET)[row % 3] for row in rows],
+            "visits": [row % 2 for row in rows],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    table = people()
+    roles = {"quasi_identifiers": ["age", ODD], "sensitive": ["illness"]}
+    release = anonspark.anonymize(table, k=5, **roles, insensitive=["visits"], seed=7)
+    shown = {
+        "release": release,
+        "proof": release.verify(original=table),
+        "failed": anonspark.verify(table, quasi_identifiers=["age"], k=100),
+        "utility": anonspark.evaluate(release, table, target="illness"),
+        "comparison": anonspark.compare(
+            table, k=[2, 5], model=["su-mondrian", "mondrian"], **roles
+        ),
+        "one setting": anonspark.compare(table, k=3, **roles),
+        "loss": release.plot_loss(),
+        "sizes": release.plot_sizes(),
+        "risk": release.plot_risk(),
+        "errors": anonspark.evaluate(release, table).plot_errors(),
+        "report": release.report(original=table),
+    }
+    release.close()
+    return shown
+
+
+def test_text_is_short_and_begins_with_the_verdict(found: dict[str, Any]) -> None:
+    for name, one in found.items():
+        lines = repr(one).splitlines()
+        assert len(lines) <= MOST_LINES, name
+        assert max(map(len, lines)) <= 160, name
+        assert SECRET not in repr(one)
+    first = {name: repr(one).partition("\n")[0] for name, one in found.items()}
+    assert first["release"] == "Release: ✓ every class has at least 5 records; the smallest has 5"
+    assert first["proof"] == "Verification: ✓ everything that was promised holds, with k = 5"
+    assert first["failed"].startswith("Verification: ✗ the smallest class of the release has 3")
+    assert first["comparison"].startswith("Comparison: best by gcp, smaller is better: k=2, ")
+    assert "attribute  " in repr(found["loss"])
+
+
+def test_html_is_a_piece_of_a_page(found: dict[str, Any]) -> None:
+    for name in set(found) - {"report"}:
+        html = found[name]._repr_html_()
+        assert "<b onmouseover" not in html, name
+        assert SECRET not in html, name
+        assert not re.search(r"<script|<link|https?://|<html|<body", html), name
+        style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+        assert style is not None
+        selectors = re.findall(r"([^{}]+)\{", re.sub(r"@media[^{]*\{", "", style[1]))
+        assert all(".anonspark" in one for selector in selectors for one in selector.split(",")), (
+            name
+        )
+        ids = re.findall(r'\bid="([^"]*)"', html)
+        assert len(ids) == len(set(ids))
+    for name in ("release", "proof", "utility", "comparison", "one setting"):
+        assert found[name]._repr_html_().count("<svg") == 2, name
+    assert "&lt;b onmouseover" in found["release"]._repr_html_()
+
+
+def test_a_page_is_shown_in_a_frame_of_its_own(found: dict[str, Any], tmp_path: Path) -> None:
+    page = found["report"]
+    assert page._repr_html_().startswith("<iframe sandbox srcdoc=")
+    saved = page.save(str(tmp_path / "report.html"))
+    assert (tmp_path / "report.html").read_text() == page.html
+    assert str(tmp_path) in repr(saved)
+    assert "<html" in found["comparison"].report().html
+
+
+def test_what_needs_the_files_says_that_they_are_gone(found: dict[str, Any]) -> None:
+    release = found["release"]
+    assert len(release.data) == len(release.to_pandas()) == release.to_polars().height == 120
+    for ask in (
+        release.verify,
+        release.report,
+        lambda: anonspark.evaluate(release, people()),
+        lambda: anonspark.report(release),
+        lambda: anonspark.verify(release),
+    ):
+        with pytest.raises(ConfigurationError, match="it was closed, which removed its files"):
+            ask()
+
+
+def test_showing_prints_where_there_is_no_notebook(
+    found: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("release", "loss", "report"):
+        found[name].show()
+        assert capsys.readouterr().out == f"{found[name]!r}\n"
+
+
+def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def show(shown: str, **_: Any) -> Any:
+        written.append(shown)
+        return SimpleNamespace(update=written.append)
+
+    notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    display = SimpleNamespace(HTML=str, display=show)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    progress = progress_for(wanted=True)
+    assert isinstance(progress, NotebookProgress)
+    with progress.stage("prepare <it>", rows=1000):
+        progress.tell("counting")
+        progress._show()
+    assert written[0] == "<span>prepare &lt;it&gt;: 1,000 rows ... 0 s</span>"
+    assert "<span>prepare &lt;it&gt;: counting ... 0 s</span>" in written
+    assert written[-1] == "<span></span>"
+    assert not isinstance(progress_for(wanted=False), NotebookProgress)
+
+
+def test_nothing_is_told_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with anonspark.anonymize(people(), k=5, quasi_identifiers=["age"]):
+        pass
+    assert capsys.readouterr() == ("", "")
