@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from anonspark.api import (
         Comparison,
         Distribution,
+        Profile,
         PublishedRelease,
         Release,
         Selection,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         compare,
         distribute,
         evaluate,
+        profile,
         read,
         report,
         select,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Distribution",
+    "Profile",
     "PublishedRelease",
     "Release",
     "Selection",
@@ -47,6 +50,7 @@ __all__ = [
     "compare",
     "distribute",
     "evaluate",
+    "profile",
     "read",
     "report",
     "select",

@@ -5,16 +5,18 @@ from __future__ import annotations
 from anonspark.api.anonymizing import anonymize
 from anonspark.api.distribution import Distribution
 from anonspark.api.measuring import compare, evaluate, report
+from anonspark.api.profiles import profile
 from anonspark.api.proving import verify, verify_together
 from anonspark.api.reading import read
 from anonspark.api.release import Release
-from anonspark.api.results import Comparison, Selection, Union, Utility, Verification
+from anonspark.api.results import Comparison, Profile, Selection, Union, Utility, Verification
 from anonspark.api.sharing import distribute, select, union
 from anonspark.reading.published import PublishedRelease
 
 __all__ = [
     "Comparison",
     "Distribution",
+    "Profile",
     "PublishedRelease",
     "Release",
     "Selection",
@@ -25,6 +27,7 @@ __all__ = [
     "compare",
     "distribute",
     "evaluate",
+    "profile",
     "read",
     "report",
     "select",

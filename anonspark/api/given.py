@@ -13,7 +13,7 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.reading import TextReader
 from anonspark.errors import ConfigurationError, DataError
 
-_OPTION = re.compile(r"--([a-z][a-z-]*)")
+_OPTION = re.compile(r"--([a-z][a-z-]*)|^DATA(?=:)")
 
 Names = Sequence[str]
 
@@ -145,7 +145,8 @@ def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]
     own = names or {}
 
     def argument(option: re.Match[str]) -> str:
-        return own.get(option[0], option[1].replace("-", "_"))
+        name = option[1] or option[0]
+        return own.get(option[0], name.replace("-", "_"))
 
     try:
         yield

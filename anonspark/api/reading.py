@@ -45,14 +45,14 @@ def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> Publishe
 
     Examples
     --------
-    >>> import pandas
+    >>> import anonspark, pandas
     >>> people = pandas.DataFrame({"age": [20 + n % 8 for n in range(40)], "visits": [1, 2] * 20})
     >>> config = {
     ...     "attributes": {"age": "quasi_identifier", "visits": "insensitive"},
     ...     "privacy": {"k": 10},
     ... }
-    >>> with anonymize(people, config) as made:
-    ...     release = read(made.path)
+    >>> with anonspark.anonymize(people, config) as made:
+    ...     release = anonspark.read(made.path)
     ...     print(release.count("age between 20 and 22 and visits = 1"))
     ...     list(release.to_pandas().columns)
     10.0 (certain: 10 to 10)

@@ -20,6 +20,16 @@ from anonspark.core.figures import SUMMARY
 from anonspark.holders import union
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.card import Card
+from anonspark.profiling import profile
+from anonspark.profiling.page import profile_page
+from anonspark.profiling.wording import (
+    ROLES,
+    dependency_texts,
+    measured_text,
+    share_text,
+    unique_text,
+    unit_text,
+)
 from anonspark.reporting.disclosure import percent
 from anonspark.selection import writing
 from anonspark.utility import evaluation
@@ -29,6 +39,7 @@ from anonspark.verification import result
 _Own = TypeVar("_Own", bound=Shown)
 
 _MOST_BARS = 12
+_MOST_COLUMNS = 24
 
 
 def own(kind: Callable[..., _Own], found: Any, **more: Any) -> _Own:
@@ -300,6 +311,82 @@ class Comparison(Shown, runner.Comparison):
         )
 
 
+class Profile(Shown, profile.Profile):
+    """What a table has that tells people apart.
+
+    Examples
+    --------
+    >>> import anonspark, pandas
+    >>> people = pandas.DataFrame({"age": [20 + n % 40 for n in range(80)]})
+    >>> found = anonspark.profile(people)
+    >>> found.rows, [one.name for one in found.columns]
+    (80, ['age'])
+    """
+
+    def plot(self) -> Picture | None:
+        """Draw how many records have a value that few share, of each column."""
+        return _picture(self._few())
+
+    def report(self, path: str | None = None) -> Page:
+        """Make the page.
+
+        Parameters
+        ----------
+        path : str or None
+            Local file to write it to, which is replaced; None writes nothing.
+        """
+        page = Page(profile_page(self))
+        return page if path is None else page.save(path)
+
+    def _few(self) -> Chart | None:
+        return figures_chart(
+            f"Records whose value fewer than {self.k} share",
+            {one.name: 100 * one.counts.few / self.rows for one in self.columns[:_MOST_COLUMNS]},
+            axis="share of the records (%)",
+            rows="column",
+        )
+
+    def _together(self) -> Chart | None:
+        number = self.sample_rows
+        return figures_chart(
+            "Columns together that single records out",
+            {
+                " + ".join(one.columns): 100 * one.unique / number
+                for size in (2, 3)
+                for one in self.uniqueness.of_size(size)[:4]
+            },
+            axis="unique records (%)",
+            rows="columns",
+        )
+
+    def _card(self) -> Card:
+        unique = unique_text(self)
+        table = Table(
+            "Columns",
+            ["column", "kind", "values", f"fewer than {self.k}", "proposed role"],
+            [
+                [
+                    one.name,
+                    one.kind,
+                    f"{one.counts.distinct:,}",
+                    share_text(one.counts.few, self.rows),
+                    ROLES[one.role],
+                ]
+                for one in self.columns
+            ],
+        )
+        unit = unit_text(self)
+        return Card(
+            "Profile",
+            unique[-1] if unique else "no columns together tell records apart",
+            None,
+            [("records", f"{self.rows:,}"), ("columns", f"{len(self.columns):,}")],
+            table,
+            [measured_text(self), *([unit] if unit else []), *dependency_texts(self)],
+            lambda: _drawn(self._few(), self._together()),
+        )
+
+
 class Union(Shown, union.Union):
     """A union that was published."""
 
@@ -343,4 +430,12 @@ class Selection(Shown, writing.Selection):
         )
 
 
-__all__: Sequence[str] = ("Comparison", "Selection", "Union", "Utility", "Verification", "own")
+__all__: Sequence[str] = (
+    "Comparison",
+    "Profile",
+    "Selection",
+    "Union",
+    "Utility",
+    "Verification",
+    "own",
+)

@@ -6,7 +6,7 @@ import importlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,31 +62,31 @@ class NotebookProgress(Progress):
     _text: str = field(default="", repr=False)
     _since: float = field(default=0.0, repr=False)
 
-    def tell(self, detail: str) -> None:
-        """Say what the stage at hand is at."""
-        self._text = f"{self.current}: {detail}"
-        super().tell(detail)
-
-    def skip(self, name: str, rows: int) -> None:
-        """Say that a stage was finished before."""
-        self._text = f"{name}: {rows:,} rows: finished before"
-
     @contextmanager
-    def stage(self, name: str, rows: int | None = None) -> Iterator[None]:
-        """Run a stage; parameters as :meth:`Progress.stage`."""
-        self._text = name if rows is None else f"{name}: {rows:,} rows"
+    def _shown(self, told: str) -> Iterator[None]:
+        self._text = told
         self._since = time.monotonic()
+        self._told = self._tell_of(told)
         ended = threading.Event()
         self._show()
         showing = threading.Thread(target=self._keep_showing, args=(ended,), daemon=True)
         showing.start()
         try:
-            with self.timed(name):
-                yield
+            yield
         finally:
+            self._told = None
             ended.set()
             showing.join()
             self._write("")
+
+    def _tell_of(self, told: str) -> Callable[[str], None]:
+        def tell(detail: str) -> None:
+            self._text = f"{told}: {detail}"
+
+        return tell
+
+    def _say(self, done: str) -> None:
+        """Say nothing: what was done is not left below the cell."""
 
     def _keep_showing(self, ended: threading.Event) -> None:
         while not ended.wait(_SECONDS_BETWEEN_UPDATES):

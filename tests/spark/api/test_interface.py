@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
-import anonspark.api
+import anonspark.api.spark
 from anonspark.config import parse_configuration
-from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 
 CONFIG: dict[str, Any] = {
     "attributes": {"age": "quasi_identifier", "pay": "quasi_identifier", "sickness": "sensitive"},
@@ -47,20 +47,68 @@ def people(spark: SparkSession) -> Any:
 def test_the_example_of_the_documentation(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (REPOSITORY / "docs" / "python.md").read_text()
+    page = (REPOSITORY / "docs" / "python.md").read_text().partition("## In Spark")[2]
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 1
     monkeypatch.chdir(REPOSITORY)
     # The session of the tests goes on.
     code = "".join(blocks).replace("opening.__exit__(None, None, None)", "")
     exec(compile(code, "docs/python.md", "exec"), {})  # noqa: S102 - our own page
-    assert "people are alone with their values" in capsys.readouterr().out
+    assert "utility_score" in capsys.readouterr().out
     assert list(temporary.iterdir()) == []
 
 
 def test_the_examples_of_the_docstrings(spark: SparkSession, temporary: Path) -> None:
-    result = doctest.testmod(anonspark.api, extraglobs={"spark": spark})
-    assert (result.failed, result.attempted) == (0, 19)
+    result = doctest.testmod(anonspark.api.spark, extraglobs={"spark": spark})
+    assert (result.failed, result.attempted) == (0, 3)
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_is_asked_after_the_end(spark: SparkSession, temporary: Path) -> None:
+    table = people(spark)
+    roles = {"quasi_identifiers": ["age", "pay"], "sensitive": ["sickness"]}
+    release = anonspark.anonymize(table, k=5, **roles, seed=7)
+    assert len(repr(release).splitlines()) <= 25
+    assert release._repr_html_().count("<svg") == 2
+    assert release.to_pandas().shape == (200, 3)
+    assert release.to_polars().height == release.to_arrow().num_rows == 200
+    assert "Class sizes" in release.report(original=table).html
+    worth = anonspark.evaluate(release, table, target="sickness")
+    assert worth.records == 200
+    local = anonspark.anonymize(table.toPandas(), k=5, **roles, seed=7)
+    assert anonspark.evaluate(local, table.toPandas(), target="sickness").workload == worth.workload
+    assert local.to_arrow().sort_by("pay").num_rows == 200
+    compared = anonspark.compare(table, k=[2, 5], **roles)
+    assert [row["k"] for row in compared.best] == [2, 5]
+    profiled = anonspark.profile(table)
+    assert profiled.rows == 200
+    local.close()
+    release.close()
+    for ask in (lambda: release.data, release.to_pandas, release.verify, lambda: release.summary):
+        with pytest.raises(ConfigurationError, match="it was closed, which removed its files"):
+            ask()
+    assert "every class has at least 5 records" in repr(release)
+    with pytest.raises(ConfigurationError, match="DataFrames of Spark together with others"):
+        anonspark.verify(table, quasi_identifiers=["age"], original=table.toPandas())
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_session_that_was_stopped(
+    spark: SparkSession, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = people(spark)
+    release = anonspark.anonymize(table, CONFIG)
+    with monkeypatch.context() as stopped:
+        # As a stopped session looks; the one of the tests goes on.
+        stopped.setattr(spark.sparkContext, "_jsc", None)
+        for ask in (
+            lambda: release.data,
+            release.verify,
+            lambda: anonspark.anonymize(table, CONFIG),
+        ):
+            with pytest.raises(EnvironmentProblem, match="the session of this table was stopped"):
+                ask()
+    release.close()
     assert list(temporary.iterdir()) == []
 
 

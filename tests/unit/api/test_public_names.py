@@ -14,7 +14,16 @@ import pytest
 import anonspark
 from anonspark import api
 
-WITH_EXAMPLES = ("anonymizing", "measuring", "proving", "release", "results", "sharing")
+WITH_EXAMPLES = (
+    "anonymizing",
+    "measuring",
+    "profiles",
+    "proving",
+    "reading",
+    "release",
+    "results",
+    "sharing",
+)
 
 
 def python(code: str) -> str:

@@ -46,6 +46,7 @@ def found() -> dict[str, Any]:
             table, k=[2, 5], model=["su-mondrian", "mondrian"], **roles
         ),
         "one setting": anonspark.compare(table, k=3, **roles),
+        "profile": anonspark.profile(table, k=5),
         "loss": release.plot_loss(),
         "sizes": release.plot_sizes(),
         "risk": release.plot_risk(),
@@ -84,7 +85,7 @@ def test_html_is_a_piece_of_a_page(found: dict[str, Any]) -> None:
         )
         ids = re.findall(r'\bid="([^"]*)"', html)
         assert len(ids) == len(set(ids))
-    for name in ("release", "proof", "utility", "comparison", "one setting"):
+    for name in ("release", "proof", "utility", "comparison", "one setting", "profile"):
         assert found[name]._repr_html_().count("<svg") == 2, name
     assert "&lt;b onmouseover" in found["release"]._repr_html_()
 
@@ -137,7 +138,7 @@ def test_a_notebook_has_one_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> N
         progress.tell("counting")
         progress._show()
     assert written[0] == "<span>prepare &lt;it&gt;: 1,000 rows ... 0 s</span>"
-    assert "<span>prepare &lt;it&gt;: counting ... 0 s</span>" in written
+    assert "<span>prepare &lt;it&gt;: 1,000 rows: counting ... 0 s</span>" in written
     assert written[-1] == "<span></span>"
     assert not isinstance(progress_for(wanted=False), NotebookProgress)
 
