@@ -222,10 +222,12 @@ def values_of_classes(
     -------
     Table
         A row a class: the lists ``value`` and ``count``, and ``holder`` where that is kept. Lazy;
-        two shuffles of counts.
+        one shuffle of counts, two where an engine cannot spare the second.
     """
     by = {published_column(index): name for index, name in enumerate(quasi_identifiers)}
-    counted = data.select({**by, "value": attribute}).add_up([*by, "value"], count="count")
+    counted = data.select({**by, "value": attribute}).add_up(
+        [*by, "value"], count="count", together=list(by)
+    )
     chosen = {"value": "value", "count": "count"}
     if holder is not None:
         chosen[_HOLDER] = published_column(list(quasi_identifiers).index(holder))
@@ -264,7 +266,7 @@ def measure_criteria(
 
     Notes
     -----
-    One job with two shuffles of class counts for each sensitive attribute; one row a criterion and
+    One job for each sensitive attribute, see :func:`values_of_classes`; one row a criterion and
     task is collected. Every class is measured; nothing but the files is trusted.
     """
     found: dict[Criterion, MeasuredCriterion] = {}

@@ -201,7 +201,7 @@ def measure_merged(
 
     Notes
     -----
-    One job with two shuffles of class counts, as for the criteria themselves; one row a figure and
+    One job, as for the criteria themselves; one row a figure and
     task is collected.
     """
     attribute = values.attribute

@@ -82,6 +82,7 @@ class ToyTable:
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
+        together: Sequence[str] = (),  # noqa: ARG002 - all rows are in one place
     ) -> ToyTable:
         rows, of = self.gather(), {field.name: field.type for field in self.schema}
         wanted = [(name, name, of[name], lambda own: pc.sum(own).as_py()) for name in sums]

@@ -120,6 +120,7 @@ class LocalTable:
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
+        together: Sequence[str] = (),  # noqa: ARG002 - a shuffle within a process costs little
     ) -> LocalTable:
         """Return one row for all rows that are equal in some columns."""
         wanted = aggregates_of(

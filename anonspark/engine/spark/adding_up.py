@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,7 @@ def add_up_in_tasks(
     by: Sequence[str],
     wanted: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
+    together: Sequence[str],
 ) -> Made:
     """Return one row for all rows that are equal in some columns.
 
@@ -83,6 +85,8 @@ def add_up_in_tasks(
         For which :func:`can_add_up` holds.
     task_keys : int32 ndarray of shape (parts,)
         What Spark sends to each part of the groups.
+    together : sequence of str
+        Some of `by`: rows that are equal in them are of one part.
 
     Notes
     -----
@@ -90,9 +94,23 @@ def add_up_in_tasks(
     all rows. A task holds the groups of its part.
     """
     schema = schema_of(rows.schema, by, wanted)
-    first, last = in_two_steps(by, wanted, task_keys, schema)
+    first, last = in_two_steps(by, wanted, task_keys, schema, together)
     parcels = map_batches(rows.source, Then(rows.function, first), PARCELS)
     return made(shuffled(parcels), last, schema)
+
+
+def add_up_where_they_are(rows: Made, by: Sequence[str], wanted: Sequence[Aggregate]) -> Made:
+    """Return one row for all rows that are equal in some columns, which are in one task already.
+
+    Parameters
+    ----------
+    rows : Made
+    by : sequence of str
+    wanted : sequence of Aggregate
+        For which :func:`can_add_up` holds.
+    """
+    schema = schema_of(rows.schema, by, wanted)
+    return rows.then(_AddUpWhole(tuple(by), tuple(wanted), schema), schema)
 
 
 def in_two_steps(
@@ -100,6 +118,7 @@ def in_two_steps(
     wanted: Sequence[Aggregate],
     task_keys: npt.NDArray[np.int32],
     schema: pa.Schema,
+    together: Sequence[str] | None = None,
 ) -> tuple[OnBatches, OnBatches]:
     """Return what makes parcels of rows, and what makes figures of the parcels of a part.
 
@@ -110,12 +129,14 @@ def in_two_steps(
     task_keys : int32 ndarray of shape (parts,)
     schema : pyarrow.Schema
         Of the figures.
+    together : sequence of str or None
+        By what rows are divided; None for all of `by`.
     """
-    names = tuple(by)
+    names, divided = tuple(by), _Divide(tuple(by if together is None else together), task_keys)
     if any(one.kind == "list" for one in wanted):
-        return _Divide(names, task_keys), _AddUp(names, tuple(wanted), schema, once=True)
+        return divided, _AddUp(names, tuple(wanted), schema, once=True)
     merged = tuple(one.merged for one in wanted)
-    return _AddUpAndDivide(names, tuple(wanted), task_keys), _AddUp(names, merged, schema)
+    return _AddUpAndDivide(names, tuple(wanted), divided), _AddUp(names, merged, schema)
 
 
 @dataclass(frozen=True)
@@ -146,12 +167,11 @@ class _AddUpAndDivide:
 
     by: tuple[str, ...]
     wanted: tuple[Aggregate, ...]
-    task_keys: npt.NDArray[np.int32]
+    divide: _Divide
 
     def __call__(self, batches: Batches) -> Batches:
-        divide_rows = _Divide(self.by, self.task_keys)
         for groups in _added_up(batches, self.by, self.wanted, most=_WAITING_GROUPS):
-            yield from divide_rows.divided(groups)
+            yield from self.divide.divided(groups)
 
 
 @dataclass(frozen=True)
@@ -167,17 +187,32 @@ class _AddUp:
     def __call__(self, batches: Batches) -> Batches:
         unpacked = Unpack()(batches)
         if self.once:
-            received = [batch for batch in unpacked if batch.num_rows]
-            tables = (
-                [aggregate(pa.Table.from_batches(received), self.by, self.wanted)]
-                if received
-                else []
-            )
-        else:
-            tables = list(_added_up(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS))
-        for table in tables:
-            for batch in table.combine_chunks().to_batches(_BATCH_ROWS):
-                yield conform(batch, self.schema)
+            yield from _AddUpWhole(self.by, self.wanted, self.schema)(unpacked)
+            return
+        for table in list(_added_up(unpacked, self.by, self.wanted, at_once=_WAITING_GROUPS)):
+            yield from _conformed(table, self.schema)
+
+
+@dataclass(frozen=True)
+class _AddUpWhole:
+    """Adds up all rows of a task at once."""
+
+    by: tuple[str, ...]
+    wanted: tuple[Aggregate, ...]
+    schema: pa.Schema
+
+    takes_dictionaries: ClassVar[bool] = True
+
+    def __call__(self, batches: Batches) -> Batches:
+        received = [batch for batch in batches if batch.num_rows]
+        if received:
+            table = aggregate(pa.Table.from_batches(received), self.by, self.wanted)
+            yield from _conformed(table, self.schema)
+
+
+def _conformed(table: pa.Table, schema: pa.Schema) -> Batches:
+    for batch in table.combine_chunks().to_batches(_BATCH_ROWS):
+        yield conform(batch, schema)
 
 
 def _added_up(

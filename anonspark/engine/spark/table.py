@@ -19,7 +19,11 @@ from anonspark.engine.columns.grouping import aggregates_of
 from anonspark.engine.parquet_encoding import Encoding
 from anonspark.engine.protocol import ROW_GROUP_BYTES, TASK, Engine, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
-from anonspark.engine.spark.adding_up import add_up_in_tasks, can_add_up
+from anonspark.engine.spark.adding_up import (
+    add_up_in_tasks,
+    add_up_where_they_are,
+    can_add_up,
+)
 from anonspark.engine.spark.arrow import arrow_schema, collect_arrow, spark_schema
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.fingerprints import content_hash, exact_sum, hash_sums
@@ -73,6 +77,7 @@ class SparkTable:
     engine: Engine
     source: SourceFiles | None = None
     _kept: bool = field(default=False, repr=False)
+    _together: tuple[str, ...] = field(default=(), repr=False)
 
     def _of(self, content: DataFrame | Made) -> SparkTable:
         return SparkTable(content, self.engine)
@@ -124,6 +129,7 @@ class SparkTable:
         most: Sequence[str] = (),
         hashes: str | None = None,
         lists: Sequence[str] = (),
+        together: Sequence[str] = (),
     ) -> SparkTable:
         """Return one row for all rows that are equal in some columns."""
         if isinstance(self.content, Made):
@@ -137,12 +143,15 @@ class SparkTable:
                 lists=lists,
             )
             if can_add_up(self.schema, by, wanted_here):
+                if by and tuple(by) == self._together:
+                    return self._of(add_up_where_they_are(self.content, by, wanted_here))
                 parts = int(
                     self.content.source.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
                     or 200
                 )
                 keys = keys_for_partitions(parts)
-                return self._of(add_up_in_tasks(self.content, by, wanted_here, keys))
+                added = add_up_in_tasks(self.content, by, wanted_here, keys, together or by)
+                return SparkTable(added, self.engine, _together=tuple(together))
         return self._add_up_rows(
             by, count=count, sums=sums, least=least, most=most, hashes=hashes, lists=lists
         )

@@ -125,6 +125,9 @@ VERBS: dict[str, Verb] = {
     ),
     "floats added up": lambda table: table.add_up(["Text"], sums=["double"], most=["float"]),
     "listed": lambda table: table.add_up(["Text"], count="n").add_up(["n"], lists=["Text"]),
+    "listed where they are": lambda table: table.add_up(
+        ["Text", "day"], count="n", together=["Text"]
+    ).add_up(["Text"], lists=["day"]),
     "twice added up": lambda table: table.with_hashes({"h": PLAIN}).add_up(["Text"], count="n",
         hashes="h").add_up(["n"], count="m", sums=["h_sum"], hashes="h_xor"),
     "sent": lambda table: table.select(PLAIN).send(to_three_tasks(), ADDRESSED, 3).select(PLAIN),
