@@ -48,8 +48,8 @@ class Document(dict[str, Any]):
     variables : sequence of FromVariable
     concealed : mapping of str to str
         Values of variables to their names.
-    unset : sequence of str
-        Key paths at which a variable is missing.
+    unset : mapping of str to sequence of str
+        Key paths at which a variable is missing, and what is said of it.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Document(dict[str, Any]):
         positions: Positions | None = None,
         variables: Sequence[FromVariable] = (),
         concealed: Mapping[str, str] | None = None,
-        unset: Sequence[str] = (),
+        unset: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__(content)
         self.path, self.positions = path, positions or {}
-        self.variables, self.concealed, self.unset = variables, concealed or {}, unset
+        self.variables, self.concealed, self.unset = variables, concealed or {}, unset or {}
 
     def with_content(self, content: Mapping[str, Any]) -> Document:
         """Return another mapping that was made of it, which stands nowhere in the file."""
@@ -103,7 +103,7 @@ class Document(dict[str, Any]):
         for problem in problems:
             head = self._key_path_of(problem)
             is_of_file = not any(_is_within(head, path) for path in replaced)
-            if is_of_file and head in self.unset and "no environment variable" not in problem:
+            if is_of_file and problem not in self.unset.get(head, [problem]):
                 continue  # what it would hold is not known
             position = self._position_of(head, is_whole=is_whole) if is_of_file else None
             shown = self._concealed(problem, head)

@@ -151,7 +151,7 @@ class Reading:
     positions: dict[str, tuple[int, int]] = field(default_factory=dict)
     from_variables: list[FromVariable] = field(default_factory=list)
     concealed: dict[str, str] = field(default_factory=dict)
-    unset: list[str] = field(default_factory=list)
+    unset: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_yaml(
@@ -243,9 +243,10 @@ def _note(
             for secret, shown in filled.values.items():
                 if is_secret_option(shown):
                     hide(secret, shown)
-        if filled.problems:
-            reading.unset.append(key_path(location))
-        yield from (Finding(location, problem) for problem in filled.problems)
+        findings = [Finding(location, problem) for problem in filled.problems]
+        if findings:
+            reading.unset[key_path(location)] = [finding.line() for finding in findings]
+        yield from findings
 
 
 def _duplicates(
