@@ -160,8 +160,12 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
 
 
 @page
-def test_yaml_examples_are_right(page: Path, tmp_path: Path) -> None:
+def test_yaml_examples_are_right(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for text in blocks(page, "yaml"):
+        for name in re.findall(r"\$\{([A-Z_]+)\}", text):
+            monkeypatch.setenv(name, "given")
         document = yaml.safe_load(text)
         keys = set(document) if isinstance(document, dict) else set()
         attributes = {"attributes", "quasi_identifiers"} & keys
