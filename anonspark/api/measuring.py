@@ -22,8 +22,8 @@ from anonspark.api.results import Comparison, Utility, own
 from anonspark.api.shown import Page
 from anonspark.api.tables import Frame
 from anonspark.api.telling import progress_for
-from anonspark.comparison.grid import load_grid
 from anonspark.comparison.runner import compare as run_cells
+from anonspark.comparison.trial import BESIDE, load_comparison
 from anonspark.errors import ConfigurationError
 from anonspark.utility.evaluation import evaluate as measure_utility
 
@@ -97,7 +97,7 @@ def evaluate(
 
 def compare(  # noqa: PLR0913 - keywords instead of a file
     table: Frame,
-    grid: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None,
     *,
     k: Sequence[int] | int | None = None,
     model: Sequence[str] | str | None = None,
@@ -115,11 +115,12 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     ----------
     table : DataFrame
         Of the kinds that :func:`anonspark.anonymize` takes.
-    grid : mapping or None
+    config : mapping or None
         As in the YAML file of a grid, for everything that the keywords do not say;
-        ``base.input.path`` and ``output`` are not needed.
+        ``base.input.path`` and ``output`` are not needed. Or a configuration, as of
+        :func:`anonspark.anonymize`: all models are tried, at its k, twice and five times that.
     k : sequence of int, or int
-        Without a grid: the values of k to try.
+        Without these: the values of k to try.
     model : sequence of str, str or None
         The models to try; None for the default one.
     quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
@@ -140,7 +141,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     Raises
     ------
     ConfigurationError
-        If keywords or grid are wrong, or both are given.
+        If keywords, grid or configuration are wrong, or several of them are given.
     DataError
         If the table does not fit.
 
@@ -162,49 +163,55 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         identifiers=identifiers,
         insensitive=insensitive,
     )
-    document = _document(grid, roles, k, model, rank_by)
+    document = _document(config, roles, k, model, rank_by)
     told = progress_for(progress)
     functions = functions_for(table)
     with functions.working(table) as (engine, (given,)):
         place, temporary = functions.working_place(engine, staging)
-        output = f"{place.rstrip('/')}/comparison-{uuid.uuid4().hex[:12]}"
-        text = yaml.safe_dump({**document, "output": output}, sort_keys=False)
+        output = f"{place.rstrip('/')}/{uuid.uuid4().hex[:12]}"
+        asked = "base" in document
+        placed = output if asked else {**document.get("output", {}), "path": output}
+        text = yaml.safe_dump({**document, "output": placed}, sort_keys=False)
 
         def read(path: str) -> str:
             return text if path == _GRID else str(engine.files.read_document(path))
 
         try:
-            wanted = load_grid(_GRID, (), read)
+            wanted = load_comparison(_GRID, (), read)
             found = run_cells(engine, wanted, told, table=given)
         finally:
-            engine.files.delete(output)
+            # Figures of a configuration go beside its output.
+            for one in (output, f"{output}{BESIDE}"):
+                engine.files.delete(one)
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
     return own(Comparison, found, grid=wanted)
 
 
 def _document(
-    grid: Mapping[str, Any] | None,
+    config: Mapping[str, Any] | None,
     roles: Mapping[str, str],
     k: Sequence[int] | int | None,
     model: Sequence[str] | str | None,
     rank_by: str,
 ) -> dict[str, Any]:
-    """Return the grid that keywords ask for, or the one that is given instead of them.
+    """Return the grid that keywords ask for, or what is given instead of them.
 
     Raises
     ------
     ConfigurationError
         If both are given, or neither.
     """
-    if grid is not None:
+    if config is not None:
         if roles or k is not None or model is not None:
             raise ConfigurationError(
                 "k, model, quasi_identifiers, sensitive, identifiers, insensitive: found together "
-                "with a grid, which says the same; leave one of the two out"
+                "with a grid or a configuration, which says the same; leave one of the two out"
             )
-        base = grid.get("base", {})
-        return {**grid, "base": given_input(base) if isinstance(base, Mapping) else base}
+        if not {"base", "axes"} & set(config):
+            return given_input(config)
+        base = config.get("base", {})
+        return {**config, "base": given_input(base) if isinstance(base, Mapping) else base}
     values = [k] if isinstance(k, int) else list(k or ())
     base = wanted_configuration(None, roles, values[0] if values else None, None)
     axes: dict[str, list[Any]] = {"privacy.k": values}
@@ -218,6 +225,7 @@ def report(
     path: str | None = None,
     *,
     original: Frame | str | None = None,
+    inside: bool = False,
     progress: bool = True,
 ) -> Page:
     """Show a release in one page of HTML: its proof, its figures, before and after.
@@ -230,6 +238,8 @@ def report(
         Where to write the page; None writes nothing.
     original : DataFrame, str or None
         The table that it was made of, or its path: also shows before and after.
+    inside : bool
+        Whether it names the worst classes; such a page is not to be published.
     progress : bool
         Whether to tell what is going on; see :func:`anonspark.anonymize`.
 
@@ -265,4 +275,4 @@ def report(
     functions = functions_for(place, given)
     table = None if isinstance(given, str) else given
     with functions.working(table) as (engine, (opened,)), told.stage("report"):
-        return made_report(engine, place, given if opened is None else opened, as_text(path))
+        return made_report(engine, place, given if opened is None else opened, path, inside=inside)

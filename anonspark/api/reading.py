@@ -55,7 +55,8 @@ def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> Publishe
     ...     release = anonspark.read(made.path)
     ...     print(release.count("age between 20 and 22 and visits = 1"))
     ...     list(release.to_pandas().columns)
-    10.0 (certain: 10 to 10)
+    7.5 (certain: 5 to 10)
+    ['age', 'age_min', 'age_max', 'age_mid', 'visits']
     """
     work = Work((path,))
     choice = choose_engine("auto", work, None)

@@ -14,7 +14,12 @@ from anonspark.reporting.placing import place_report, report_place
 
 
 def made_report(
-    engine: Engine, release: str, original: Table | str | None, path: str | None
+    engine: Engine,
+    release: str,
+    original: Table | str | None,
+    path: str | None,
+    *,
+    inside: bool = False,
 ) -> Page:
     """Make the report of a release, and write it where that is asked for.
 
@@ -26,14 +31,18 @@ def made_report(
     original : Table, str or None
         What it was made of, or where that is.
     path : str or None
+    inside : bool
+        Whether it names the worst classes.
     """
     files = engine.files
     with named_as_arguments({"--out": "path"}):
-        place = None if path is None else report_place(files, release, os.fspath(path))
+        place = (
+            None if path is None else report_place(files, release, os.fspath(path), inside=inside)
+        )
         told = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
-        html = make_report(engine, release, original, told)
+        html = make_report(engine, release, original, told, inside=inside)
         if place is not None:
             place_report(files, release, place, html)
     return Page(html, place)

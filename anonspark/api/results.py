@@ -286,6 +286,8 @@ class Comparison(Shown, runner.Comparison):
             if best
             else "nothing could be published with any of the settings"
         )
+        if self.advice is not None:
+            verdict = self.advice.sentence
         columns = list(dict.fromkeys(["place", rank_by, "classes", "seconds"]))
         table = Table(
             f"Settings, the best of each protection first, by {rank_by}",

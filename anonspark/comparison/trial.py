@@ -27,7 +27,8 @@ MODELS = (
 FACTORS = (1, 2, 5)
 """Of the configuration's k."""
 
-_BESIDE = "-comparison"
+BESIDE = "-comparison"
+"""What the name of the figures' directory ends with, beside that of a configuration's output."""
 
 
 def load_comparison(
@@ -98,7 +99,7 @@ def trial_grid(
         cells=tuple(cells),
         axes=("model.name", "privacy.k"),
         rank_by="gcp",
-        output=f"{configuration.output.path.rstrip('/')}{_BESIDE}",
+        output=f"{configuration.output.path.rstrip('/')}{BESIDE}",
         trial=Trial(
             model=None if chooses else own,
             has_options=bool(

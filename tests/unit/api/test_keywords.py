@@ -75,6 +75,10 @@ def test_a_grid_and_keywords() -> None:
     found = anonspark.compare(people(), grid)
     assert [row["k"] for row in found.rows] == [2, 4]
     assert [row["k"] for row in found.best] == [2, 4]
+    tried = anonspark.compare(people(), grid["base"])
+    assert tried.advice is not None
+    assert {row["k"] for row in tried.rows} == {2, 4, 10}
+    assert tried.advice.sentence.split()[0] in repr(tried)
     with pytest.raises(ConfigurationError, match="found together with a grid"):
         anonspark.compare(people(), grid, k=[2])
     with pytest.raises(ConfigurationError, match=r"^k: it is missing"):
