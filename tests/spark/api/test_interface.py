@@ -73,10 +73,10 @@ def test_what_is_asked_after_the_end(spark: SparkSession, temporary: Path) -> No
     assert release.to_pandas().shape == (200, 3)
     assert release.to_polars().height == release.to_arrow().num_rows == 200
     assert "Class sizes" in release.report(original=table).html
-    worth = anonspark.evaluate(release, table, target="sickness")
+    worth = anonspark.evaluate(release, table)
     assert worth.records == 200
     local = anonspark.anonymize(table.toPandas(), k=5, **roles, seed=7)
-    assert anonspark.evaluate(local, table.toPandas(), target="sickness").workload == worth.workload
+    assert anonspark.evaluate(local, table.toPandas()).workload == worth.workload
     assert local.to_arrow().sort_by("pay").num_rows == 200
     compared = anonspark.compare(table, k=[2, 5], **roles)
     assert [row["k"] for row in compared.best] == [2, 5]
