@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anonspark.comparison.grid import NOWHERE, Cell, Grid, Trial, load_grid
-from anonspark.config import Configuration, parse_configuration
+from anonspark.config import Configuration, load_configuration, parse_configuration
 from anonspark.config.models import AutoOptions, MappingOptions
 from anonspark.config.overrides import written_overrides
 from anonspark.config.reading import TextReader, read_local_text
@@ -41,16 +41,21 @@ def load_comparison(
     Grid
         Of a configuration that names input and attributes: :func:`trial_grid`.
     """
-    document, problems = read_document(path, "a grid or a configuration", "a mapping", read)
+    what = "a grid or a configuration"
+    document, problems = read_document(path, what, "a mapping", read, variables=True)
     if "axes" in document or "base" in document or "input" not in document:
         return load_grid(path, overrides, read)
     if problems:
         raise ConfigurationError(*problems)
-    return trial_grid(document, overrides, read)
+    # With the places of what is wrong.
+    return trial_grid(document, load_configuration(path, overrides, read), overrides, read)
 
 
 def trial_grid(
-    document: Mapping[str, Any], overrides: Sequence[str], read: TextReader = read_local_text
+    document: Mapping[str, Any],
+    configuration: Configuration,
+    overrides: Sequence[str] = (),
+    read: TextReader = read_local_text,
 ) -> Grid:
     """Return the models at the configuration's k, twice and five times that.
 
@@ -58,6 +63,8 @@ def trial_grid(
     ----------
     document : mapping
         A configuration.
+    configuration : Configuration
+        The same with the overrides, checked.
     overrides : sequence of str
         What ``--set`` was given.
     read : callable
@@ -67,13 +74,7 @@ def trial_grid(
     Grid
         Figures go beside the configuration's output. Models that refuse the configuration are no
         cells; the trial says why.
-
-    Raises
-    ------
-    ConfigurationError
-        If the configuration is wrong.
     """
-    configuration = parse_configuration(document, overrides, read)
     own = configuration.model.name
     # Their rivals are what they would choose from, or need no earlier release.
     chooses = isinstance(configuration.model, AutoOptions | MappingOptions)

@@ -69,6 +69,24 @@ def test_models_at_three_k(
     assert (summary["model"], summary["gcp"]) == (best, pytest.approx(losses[best]))
 
 
+def test_variables_and_short_forms_are_taken(
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PEOPLE", str(configuration.parent / "input.parquet"))
+    text = (
+        "input: {path: '${PEOPLE}'}\nquasi_identifiers: [age]\nsensitive: [ill]\n"
+        f"privacy: {{k: 45}}\nexecution: {{seed: 1}}\noutput: {{path: {tmp_path}/short}}\n"
+    )
+    (tmp_path / "short.yaml").write_text(text)
+    outcome = command(capsys, "compare", tmp_path / "short.yaml", "--quiet", "--json")
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert {row["status"] for row in told["cells"] if row["k"] == 45} == {"done"}
+
+
 def test_a_wrong_configuration_is_told_once(
     configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
