@@ -226,6 +226,7 @@ def profile_table(
     """
     with engine.reading((source.path,), "DATA: "):
         with progress.stage("open"):
+            source = source.recognized(engine.files)
             table = source.open(engine)
         readings = readings_of(table.schema, MISSING_MARKERS)
         names = [reading.name for reading in readings]

@@ -28,6 +28,7 @@ HASH = "sampled by"
 _PRIORITY = "priority"
 _DRAWN = pa.schema([(HASH, pa.int64()), (_PRIORITY, pa.int64())])
 
+_BITS = np.int64(2**22 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -133,14 +134,19 @@ class _Take:
     takes_dictionaries: ClassVar[bool] = True
 
     def __call__(self, batches: Batches) -> Batches:
+        # Most records are told by some bits of their hashes that they are not wanted.
+        some = np.zeros(_BITS + 1, bool)
+        some[self.wanted & _BITS] = True
         for batch in batches:
-            hashes, places = np.unique(record_hashes(batch, self.seed), return_index=True)
+            hashes = record_hashes(batch, self.seed)
+            places = np.flatnonzero(some[hashes & _BITS])
+            found, first = np.unique(hashes[places], return_index=True)
             # The wanted ones are sorted; the last place is one behind them.
-            at = np.searchsorted(self.wanted, hashes).clip(max=len(self.wanted) - 1)
-            kept = self.wanted[at] == hashes
-            rows = pa.array(np.sort(places[kept]))
+            at = np.searchsorted(self.wanted, found).clip(max=len(self.wanted) - 1)
+            kept = self.wanted[at] == found
+            rows = pa.array(places[first[kept]])
             columns = [_plain(column.take(rows)) for column in batch.columns]
-            columns.append(pa.array(record_hashes(batch.take(rows), self.seed)))
+            columns.append(pa.array(found[kept]))
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, HASH])
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import bz2
+import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from anonspark.config.input import format_of_name
 from anonspark.engine.choice import Work, local_path
+from anonspark.engine.files import Files
+from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.recognition import Recognized, recognize
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.profiling.csv_form import recognize_csv
 
-_ENDINGS = {
-    "parquet": "parquet", "orc": "orc", "csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv",
-    "json": "json", "jsonl": "json", "ndjson": "json",
-}  # fmt: skip
-_COMPRESSED = (".gz", ".bz2")
 _HEAD = 2**18
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,44 @@ class Source:
         Of that format.
     notes : tuple of str
         What was recognized, for a person.
+    is_recognized : bool
+        Whether its files were looked into.
     """
 
     path: str
     format: str
     options: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    is_recognized: bool = True
 
     @property
     def work(self) -> Work:
         """What reading it takes, for the choice of an engine."""
         return Work((self.path,), (), (self.format,))
+
+    def recognized(self, files: Files) -> Source:
+        """Return it with the options that its files tell.
+
+        Raises
+        ------
+        ConfigurationError
+            If nobody can tell whether a CSV file has a header: column names are shown, and values
+            must not be.
+        """
+        if self.is_recognized or self.format != "csv":
+            return self
+        found = recognize(files, [self.path], self.format, self.options)
+        names = {name.lower() for name in self.options}
+        header = found.header
+        if header is None and "header" not in names:
+            raise ConfigurationError(
+                f"DATA: it cannot be told whether the first line of {self.path} "
+                "names the columns; say it: --option header=true, or header=false, which calls "
+                "them _c0, _c1 and so on"
+            )
+        told = {"header": "true" if header else "false"} | found.options
+        options = {name: value for name, value in told.items() if name not in names} | self.options
+        return replace(self, options=options, notes=_notes(found), is_recognized=True)
 
     def open(self, engine: Engine) -> Table:
         """Open the table; lazy.
@@ -69,7 +96,7 @@ def find_source(
     ----------
     path : str
         A file, a directory of files or a pattern; an address of another file system is told by its
-        name alone, and a CSV file there is taken to have commas and a header.
+        name alone, and :meth:`Source.recognized` looks into it.
     data_format : str or None
         None recognizes it.
     options : mapping of str to str or None
@@ -84,34 +111,39 @@ def find_source(
     DataError
         If nothing is at the path, or it cannot be read.
     ConfigurationError
-        If nothing tells the format.
+        If nothing tells the format, or whether a CSV file has a header.
     """
     given = dict(options or {})
     place = local_path(path)
     if place is None:
-        found = data_format or _by_name(path)
+        found = data_format or format_of_name(path)
         if found is None:
             raise ConfigurationError(
                 f"DATA: nothing in the name {path!r} tells the format; say it: --format"
             )
-        usual = {"header": "true"} if found == "csv" else {}
-        return Source(path, found, usual | given)
+        return Source(path, found, given, is_recognized=False)
     first = _first_file(place, path)
     if data_format is None and first.is_dir():
         return Source(path, "delta", given)
     head = _head(first)
-    found = data_format or _by_name(first.name) or _by_content(head)
-    if found != "csv":
-        return Source(path, found, given)
-    form = recognize_csv(head, complete=len(head) < _HEAD)
-    return Source(path, found, form.options | given, tuple(form.notes))
+    found = data_format or format_of_name(first.name) or _by_content(head)
+    source = Source(path, found, given, is_recognized=False).recognized(LocalFiles())
+    if found == "csv" and _doubles_quotes(head) and "escape" not in given:
+        return replace(source, options={**source.options, "escape": '"'})
+    return source
 
 
-def _by_name(name: str) -> str | None:
-    lower = name.lower().rstrip("/")
-    for ending in _COMPRESSED:
-        lower = lower.removesuffix(ending)
-    return _ENDINGS.get(lower.rpartition(".")[2])
+def _notes(found: Recognized) -> tuple[str, ...]:
+    if found.file is None:
+        return ()
+    separator = _SEPARATORS.get(found.separator or ",", repr(found.separator))
+    header = "a header in the first line" if found.header else "no header: _c0, _c1, ..."
+    return (f"encoding {found.encoding}, fields divided by {separator}, {header}",)
+
+
+def _doubles_quotes(head: bytes) -> bool:
+    """Return whether quotes inside of values are doubled, which Spark does not expect."""
+    return re.search(rb'"[^"\r\n]*[^",;|\t\r\n]""', head) is not None
 
 
 def _by_content(head: bytes) -> str:

@@ -159,15 +159,6 @@ def recognize_values(texts: Sequence[str]) -> Form | None:
     return None
 
 
-def is_number(text: str) -> bool:
-    """Return whether a text reads as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def is_other_date(text: str) -> bool:
     """Return whether a text is a day that is not written as 2026-01-31."""
     return bool(_DATE.fullmatch(text.strip())) and not _ISO_DATE.fullmatch(text.strip())

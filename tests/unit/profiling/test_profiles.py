@@ -192,6 +192,10 @@ def test_the_form_of_csv_is_recognized(
 def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "bare.csv", [["a", "1"], ["b", "2"]])
     assert find_source(str(path)).options == {"header": "false"}
+    path = write_csv(tmp_path / "unclear.csv", [["a", "b"], ["c", "d"]])
+    with pytest.raises(ConfigurationError, match="DATA: it cannot be told whether the first line"):
+        find_source(str(path))
+    assert find_source(str(path), options={"header": "true"}).options == {"header": "true"}
     (tmp_path / "old.csv").write_bytes("größe,x\n1,2\n".encode("latin-1"))
     found = find_source(str(tmp_path / "old.csv")).options
     assert found == {"encoding": "ISO-8859-1", "header": "true"}
@@ -206,8 +210,9 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         find_source(str(tmp_path / "nowhere.csv"))
     with pytest.raises(ConfigurationError, match=r"DATA: .*--format"):
         find_source("hdfs:///people")
+    pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / "empty.parquet")
     with pytest.raises(DataError, match="is empty; expected rows"):
-        profile_of(write_csv(tmp_path / "empty.csv", [["a", "b"]]))
+        profile_of(tmp_path / "empty.parquet")
     (tmp_path / "bad.csv.gz").write_bytes(b"no gzip at all")
     with pytest.raises(DataError, match="is damaged"):
         find_source(str(tmp_path / "bad.csv.gz"))
