@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -56,7 +57,7 @@ def show_profile(console: Console, profile: Profile) -> None:
     unit = unit_text(profile)
     if unit is not None:
         say(unit)
-    say(f"Next: anonspark init {profile.source.path}")
+    say(f"Next: anonspark init {shlex.quote(profile.source.path)}")
 
 
 def _columns(profile: Profile) -> Table:

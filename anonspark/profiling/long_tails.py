@@ -122,8 +122,7 @@ def tail_hierarchy(counts: Mapping[str, int], rows: int, k: int) -> str | None:
         return None
     group = "other"
     while group in counts:
-        group += " "
-        group = f"{group.strip()} values"
+        group += " values"
     text = io.StringIO()
     writer = csv.writer(text, delimiter=";", lineterminator="\n")
     for value in order:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import yaml
@@ -29,9 +30,9 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
         f"{len(draft.attributes):,} columns.",
         "# Nothing is published before you run it. Read it, correct it, and then",
         "#",
-        f"#     anonspark check {_comment(path)}",
-        f"#     anonspark run {_comment(path)}",
-        f"#     anonspark verify {_comment(draft.output)}",
+        f"#     anonspark check {_argument(path)}",
+        f"#     anonspark run {_argument(path)}",
+        f"#     anonspark verify {_argument(draft.output)}",
         "",
         "input:",
         f"  path: {_scalar(source.path)}",
@@ -117,9 +118,14 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             "",
             "# Which values of a category share a set depends on their order, which is that of the",
             "# alphabet. An order that goes with a column loses less of what tells of it:",
-            f"#     anonspark arrange {_comment(path)} --target {_comment(draft.target)}",
+            f"#     anonspark arrange {_argument(path)} --target {_argument(draft.target)}",
         ]
     return lines
+
+
+def _argument(text: str) -> str:
+    """Return a text as a shell takes it."""
+    return _comment(shlex.quote(text))
 
 
 def _comment(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,7 +82,8 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         OUT.print(f"Written: {name}", markup=False, highlight=False)
     if interactive and draft.target is not None:
         _offer_orders(path, draft.target, master, quiet=quiet)
-    OUT.print(f"Next: read it, then anonspark check {path}", markup=False, highlight=False)
+    command = f"anonspark check {shlex.quote(path)}"
+    OUT.print(f"Next: read it, then {command}", markup=False, highlight=False)
 
 
 def _offer_orders(path: str, target: str, master: str | None, *, quiet: bool) -> None:

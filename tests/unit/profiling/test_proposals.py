@@ -1,0 +1,122 @@
+"""What is proposed of columns, one rule after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from anonspark.core.hierarchies.files import parse_hierarchy
+from anonspark.core.recognition.names import meaning_of
+from anonspark.profiling.dependencies import Dependency
+from anonspark.profiling.long_tails import tail_hierarchy
+from anonspark.profiling.roles import Described, propose_roles, unit_of
+
+
+def column(name: str, **facts: Any) -> Described:
+    usual: dict[str, Any] = {
+        "kind": "text", "form": None, "rows": 1000, "missing": 0, "distinct": 10, "unique": 0,
+        "largest": 300, "infinite": 0, "separation": 0.8,
+    }  # fmt: skip
+    return Described(name=name, meaning=meaning_of(name), **usual | facts)
+
+
+def role(name: str, **facts: Any) -> str | None:
+    others = [column("sex"), column("age", kind="whole number")]
+    return propose_roles([column(name, **facts), *others])[name].role
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "expected"),
+    [
+        ("x", {}, None),
+        ("x", {"kind": "nested"}, None),
+        ("city", {"missing": 1000, "distinct": 0}, None),
+        ("city", {"distinct": 1, "largest": 1000}, None),
+        ("city", {}, "quasi_identifier"),
+        ("city", {"missing": 600}, None),
+        ("city", {"distinct": 200_000, "rows": 1_000_000}, None),
+        ("height_of_city", {"infinite": 1, "kind": "number"}, None),
+        ("birth_date", {"kind": "other date"}, None),
+        ("x", {"form": "e-mail address"}, "identifier"),
+        ("x", {"form": "identity number (Spain)"}, "identifier"),
+        ("x", {"form": "free text"}, None),
+        ("notes", {"distinct": 900}, None),
+        ("city", {"form": "name of a person", "distinct": 500}, "quasi_identifier"),
+        ("x", {"form": "name of a person", "distinct": 500}, "identifier"),
+        ("x", {"form": "name of a person", "distinct": 20}, None),
+        ("email", {"distinct": 2}, None),
+        ("email", {"distinct": 900}, "identifier"),
+        ("customer_id", {"kind": "whole number", "distinct": 400}, "identifier"),
+        ("payer_code", {"distinct": 17}, None),
+        ("x", {"distinct": 990, "unique": 980}, "identifier"),
+        ("x", {"distinct": 980, "unique": 960, "kind": "whole number"}, None),
+        ("x", {"distinct": 1000, "unique": 1000, "kind": "whole number"}, "identifier"),
+        ("x", {"distinct": 1000, "unique": 1000, "kind": "number"}, None),
+        ("diagnosis", {}, "sensitive"),
+        ("diagnosis", {"largest": 990}, None),
+        ("diagnosis", {"distinct": 800, "unique": 700}, None),
+        ("income", {"distinct": 800, "unique": 700, "kind": "number"}, "quasi_identifier"),
+    ],
+)
+def test_roles(name: str, facts: dict[str, Any], expected: str | None) -> None:
+    assert role(name, **facts) == expected
+
+
+def test_not_too_many() -> None:
+    names = ["age", "sex", "zip", "race", "city", "country", "education", "job", "language",
+             "marital"]  # fmt: skip
+    found = propose_roles([column(name) for name in names])
+    # What is known of people most often comes first.
+    assert [name for name, one in found.items() if one.role is None] == ["marital", "language"][
+        ::-1
+    ]
+    diseases = [column(f"diag_{number}") for number in range(6)]
+    roles = [one.role for one in propose_roles(diseases).values()]
+    assert roles == ["sensitive"] * 4 + [None] * 2
+
+
+def test_what_others_give_away() -> None:
+    columns = [column("city"), column("zip"), column("age"), column("birth_date", kind="date")]
+    found = propose_roles(columns, [Dependency("zip", "city", 1.0, 900)])
+    assert [one.role for one in found.values()] == [
+        None, "quasi_identifier", None, "quasi_identifier",
+    ]  # fmt: skip
+    assert found["city"].reason == "zip gives it away"
+    # The other way round it is kept, and so is what is told of most records only.
+    kept = propose_roles(columns[:2], [Dependency("zip", "city", 0.97, 900)])
+    assert kept["city"].role == "quasi_identifier"
+
+
+def test_what_tells_most_where_names_tell_nothing() -> None:
+    columns = [column(f"x{number}", separation=number / 10) for number in range(9)]
+    found = propose_roles(columns)
+    chosen = [name for name, one in found.items() if one.role == "quasi_identifier"]
+    assert chosen == ["x5", "x6", "x7", "x8"]
+
+
+def test_units() -> None:
+    repeated = column("patient_id", kind="whole number", distinct=500, unique=100)
+    single = column("visit_id", kind="whole number", distinct=1000, unique=1000)
+    columns = [single, repeated]
+    assert unit_of(columns, propose_roles(columns)) == "patient_id"
+    assert unit_of([single], propose_roles([single])) is None
+    lacking = column("patient_id", kind="whole number", distinct=500, unique=100, missing=1)
+    assert unit_of([lacking], propose_roles([lacking])) is None
+
+
+def test_rare_values_become_one_group() -> None:
+    counts = {"a;b": 500, 'say "c"': 490} | {f"v{number}": 1 for number in range(10)}
+    text = tail_hierarchy(counts, 1000, 5)
+    assert text is not None
+    lines = text.splitlines()
+    assert lines[0] == '"a;b";"a;b";*'
+    assert lines[-1] == "v9;other;*"
+    hierarchy = parse_hierarchy(text, "test")
+    assert len(hierarchy.leaves) == 12
+    # No tail, nothing but a tail, and a value of the group's name.
+    assert tail_hierarchy({"a": 5, "b": 5}, 10, 5) is None
+    assert tail_hierarchy({"a": 1, "b": 1}, 10, 5) is None
+    named = tail_hierarchy({"a": 900, "other": 1, "b": 1}, 902, 5)
+    assert named is not None
+    assert "other;other values;*" in named
