@@ -23,6 +23,7 @@ from anonspark.cli.commands.doctor import doctor
 from anonspark.cli.commands.evaluate import evaluate
 from anonspark.cli.commands.fetch import fetch
 from anonspark.cli.commands.generate import generate
+from anonspark.cli.commands.history import history
 from anonspark.cli.commands.init import init
 from anonspark.cli.commands.ledger import ledger
 from anonspark.cli.commands.plan import plan
@@ -68,6 +69,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "distribute": distribute,
     "union": union,
     "report": report_release,
+    "history": history,
     "demo": demo,
     "doctor": doctor,
     "generate": generate,

@@ -18,6 +18,7 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
     sections: Sequence[Section],
     footer: str,
     *,
+    kind: str = "",
     lead: Sequence[str] = (),
     opening: Section | None = None,
     notice: str = "",
@@ -32,6 +33,8 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
         Whatever is in them, and in the sections, is shown as text.
     sections : sequence of Section
         In order.
+    kind : str
+        What the title in the window begins with, by which the page is known again.
     lead : sequence of str
         Paragraphs below the title.
     opening : Section or None
@@ -62,6 +65,7 @@ def render(  # noqa: PLR0913 - each parameter is a part of the page
             subtitle=subtitle,
             sections=sections,
             footer=footer,
+            kind=kind,
             lead=lead,
             opening=opening,
             notice=notice,

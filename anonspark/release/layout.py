@@ -35,7 +35,10 @@ _LOG_OF_DELTA = "data/_delta_log"
 _EMPTY_FOLDER_OF_DELTA = "_staged_commits"
 
 _HEAD_BYTES = 1024
-_REPORT_BEGINS, _REPORT_TITLE = b"<!doctype html>", b"<title>Anonymization report"
+_PAGE_BEGINS = b"<!doctype html>"
+
+REPORT_KIND = "Anonymization report"
+"""What the title of every report begins with, as browsers show it."""
 
 _CHECKSUM = re.compile(r"(?P<folder>(?:.*/)?)\.(?P<name>[^/]+)\.crc")
 _CHECKSUM_MAGIC = b"crc\0"
@@ -162,11 +165,16 @@ def _begins_as(files: Files, path: str, size: int, head: bytes) -> bool:
 
 def looks_like_report(files: Files, path: str) -> bool:
     """Return whether a file begins as every report does."""
+    return looks_like_page(files, path, REPORT_KIND)
+
+
+def looks_like_page(files: Files, path: str, kind: str) -> bool:
+    """Return whether a file begins as a page of a kind does; see :data:`REPORT_KIND`."""
     try:
         head = files.read_part(path, 0, min(files.size(path), _HEAD_BYTES))
     except OSError:  # a directory, for instance
         return False
-    return head.startswith(_REPORT_BEGINS) and _REPORT_TITLE in head
+    return head.startswith(_PAGE_BEGINS) and f"<title>{kind}".encode() in head
 
 
 def named(paths: Sequence[str]) -> str:

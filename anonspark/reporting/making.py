@@ -11,6 +11,7 @@ from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
+from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
@@ -165,6 +166,7 @@ def _page(evidence: Evidence) -> str:
         )
     return render(
         title=title,
+        kind=REPORT_KIND,
         subtitle=(
             f"Anonymization report of {evidence.release} · {_made_by(evidence)} · "
             f"k = {evidence.k:,} · {_moment(said.get('started'))}"

@@ -95,7 +95,7 @@ def test_five_tiles_answer_first(adult: Path) -> None:
 
 def test_title_purpose_and_contact_are_those_of_the_configuration(adult: Path) -> None:
     page = report_of(adult)
-    assert "<title>Jobs &lt;and&gt; incomes</title>" in page
+    assert "<title>Anonymization report: Jobs &lt;and&gt; incomes</title>" in page
     assert "Teaching statistics." in page
     assert "Questions: privacy@university.example" in page
 

@@ -59,7 +59,7 @@ def distribute(  # noqa: PLR0913 - each parameter is an option of the command
 
             for one in wanted.recipients:
                 with progress.stage(f"report of {one.name}"):
-                    report_run(engine, one.configuration)
+                    report_run(engine, one.configuration, given.releases[one.name].verified)
         return given
 
     found = load_then_work(

@@ -70,8 +70,9 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
         configured.append(loads(config, overrides)(read))
         return configured[0]
 
-    def tell_prometheus(engine: Engine | None, error: BaseException | None) -> None:
-        # It needs nothing of pyspark, which may be what is broken.
+    def tell_outcome(engine: Engine | None, error: BaseException | None) -> None:
+        # They need nothing of pyspark, which may be what is broken.
+        from anonspark.layers.publish.failures import note_outcome
         from anonspark.layers.publish.prometheus import write_textfile
 
         if not configured:  # at an address that could not be read
@@ -84,9 +85,17 @@ def run(  # noqa: PLR0913 - each parameter is an option of the command
             summary=published[0].summary if published else None,
             files=None if engine is None else engine.files,
         )
+        note_outcome(
+            configured[0],
+            progress,
+            started=started,
+            error=error,
+            published=bool(published),
+            files=None if engine is None else engine.files,
+        )
 
     try:
-        load_then_work(config, load, of_configuration, master, anonymize, tell_prometheus)
+        load_then_work(config, load, of_configuration, master, anonymize, tell_outcome)
     except (AnonsparkError, EndedError) as error:
         if not published:
             raise

@@ -1,0 +1,237 @@
+"""All runs below a directory, those that failed too: what they published, and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from anonspark.core.figures import HISTORY, arrow_schema
+from anonspark.engine.files import Files
+from anonspark.engine.protocol import Engine
+from anonspark.errors import DataError, GuaranteeError
+from anonspark.layers.publish.failures import FAILURES, read_failure
+from anonspark.redaction import redact
+from anonspark.release.manifest import MANIFEST, read_manifest
+
+FIGURES = (
+    "k",
+    "rows_in",
+    "rows_published",
+    "rows_suppressed",
+    "rows_dropped_missing",
+    "published_classes",
+    "published_min_class_size",
+    "loss",
+    "utility_score",
+    "association_loss",
+    "seconds",
+)
+"""Columns of the table ``summary`` that a night is told with."""
+
+_DEPTHS = ("", "/*", "/*/*", "/*/*/*")
+
+_SAMPLE = re.compile(r"^anonspark_run_(\w+)\{(.*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Night:
+    """One run.
+
+    Parameters
+    ----------
+    run_id : str
+    job : str
+        As configured.
+    started : datetime
+        In UTC.
+    exit_code : int
+        0 where a release was published.
+    stage : str or None
+        Which one failed, where that is known.
+    message : str
+        Why it failed; empty where it did not.
+    release : str or None
+        Where its release is, if it still is; one that a later run replaced is not.
+    figures : mapping of str to number or None
+        Of :data:`FIGURES`; None where a figure is withheld or unknown.
+    """
+
+    run_id: str
+    job: str
+    started: datetime
+    exit_code: int = 0
+    stage: str | None = None
+    message: str = ""
+    release: str | None = None
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing was published."""
+        return self.exit_code != 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return asdict(self) | {"started": self.started.isoformat(timespec="seconds")}
+
+
+def read_nights(engine: Engine, directory: str) -> list[Night]:
+    """Find all runs below a directory.
+
+    Parameters
+    ----------
+    engine : Engine
+    directory : str
+        What ``metrics.append_to`` names, or one that releases, such tables and files for
+        Prometheus lie in, three folders deep at most.
+
+    Returns
+    -------
+    list of Night
+        By the time that they began. A run that is told of in several places is there once; one
+        that failed and whose id succeeded later is not a failure.
+
+    Raises
+    ------
+    DataError
+        If there is no run, or a table cannot be read.
+
+    Notes
+    -----
+    A look into each of these folders, and one job over the small files of the tables of all runs.
+    Manifests that cannot be read are passed over.
+    """
+    root = directory.rstrip("/") or "/"
+    found: dict[tuple[str, str], Night] = {}
+    for night in _published(engine, root):
+        known = found.get((night.job, night.run_id))
+        # What the table tells of a run that was repeated is newer, and its release is here.
+        if known is None or known.started <= night.started:
+            found[night.job, night.run_id] = night
+    for night in _failed(engine.files, root):
+        known = found.get((night.job, night.run_id))
+        # A release that stands counts: whatever failed later left it alone.
+        if known is None or (known.failed and known.started < night.started):
+            found[night.job, night.run_id] = night
+    if not found:
+        raise DataError(
+            f"{redact(root)}: found no release, no tables of all runs and no failed run; expected "
+            "the directory of metrics.append_to, or one with releases in it"
+        )
+    return sorted(found.values(), key=lambda one: (one.started, one.job, one.run_id))
+
+
+def _published(engine: Engine, root: str) -> Iterator[Night]:
+    yield from _in_tables(engine, root)
+    yield from _in_manifests(engine.files, root)
+
+
+def _below(files: Files, root: str, name: str) -> Iterator[str]:
+    """Return what has a name in the root or up to three folders deep, without hidden folders."""
+    for depth in _DEPTHS:
+        for address in files.matches(f"{root}{depth}/{name}"):
+            if not any(part.startswith(".") for part in _inside(files, root, address)):
+                yield address
+
+
+def _inside(files: Files, root: str, address: str) -> list[str]:
+    return address.removeprefix(files.qualified(root)).split("/")
+
+
+def _in_tables(engine: Engine, root: str) -> Iterator[Night]:
+    files = _below(engine.files, root, "summary/date=*/*.parquet")
+    paths = sorted({address.rpartition("/")[0] for address in files})
+    if not paths:
+        return
+    schema = arrow_schema(HISTORY)
+    with engine.reading((root,), ""):
+        rows = engine.staged(paths, schema).gather().to_pylist()
+    for row in rows:
+        yield Night(
+            run_id=row["run_id"],
+            job=row["job"] or "",
+            started=_utc(row["started"]),
+            figures={name: _number(row.get(name)) for name in FIGURES},
+        )
+
+
+def _in_manifests(files: Files, root: str) -> Iterator[Night]:
+    for address in _below(files, root, MANIFEST):
+        release = address.removesuffix(f"/{MANIFEST}")
+        try:
+            manifest = read_manifest(files, release)
+            started = _moment(manifest.document.get("started"))
+        except (DataError, GuaranteeError):
+            continue
+        if started is None or not manifest.run_id:
+            continue
+        metrics = manifest.configuration.get("metrics") or {}
+        yield Night(
+            run_id=manifest.run_id,
+            job=str(metrics.get("job") or ""),
+            started=started,
+            release=redact(release),
+            figures={name: _number(manifest.summary.get(name)) for name in FIGURES},
+        )
+
+
+def _failed(files: Files, root: str) -> Iterator[Night]:
+    for address in _below(files, root, f"{FAILURES}/date=*/*.json"):
+        row = read_failure(files.read_text(address))
+        started = None if row is None else _moment(row["started"])
+        if row is not None and started is not None:
+            yield Night(
+                str(row["run_id"]),
+                str(row.get("job") or ""),
+                started,
+                int(row["exit_code"]),
+                row.get("stage"),
+                str(row.get("message") or ""),
+            )
+    for address in _below(files, root, "*.prom"):
+        night = _of_prometheus(files.read_text(address))
+        if night is not None and night.failed:
+            yield night
+
+
+def _of_prometheus(text: str) -> Night | None:
+    """Return the run that a file for Prometheus tells of; it says which code, and not why."""
+    samples: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    for name, told, value in _SAMPLE.findall(text):
+        samples.setdefault(name, float(value))
+        if name == "info":
+            labels = dict(_LABEL.findall(told))
+    if not {"exit_code", "start_timestamp_seconds"} <= set(samples) or not labels.get("run_id"):
+        return None
+    return Night(
+        labels["run_id"],
+        labels.get("job_name", ""),
+        datetime.fromtimestamp(int(samples["start_timestamp_seconds"]), UTC),
+        int(samples["exit_code"]),
+        message="the file for Prometheus does not say why",
+    )
+
+
+def jobs_of(nights: Iterable[Night]) -> list[str]:
+    """Return the names of the jobs, in order."""
+    return sorted({one.job for one in nights})
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return _utc(datetime.fromisoformat(str(text)))
+    except ValueError:
+        return None
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _number(value: Any) -> float | int | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
