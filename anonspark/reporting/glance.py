@@ -99,7 +99,8 @@ def _usefulness(evidence: Evidence) -> Tile:
     )
     kept = evidence.counts.get("association_loss")
     if kept is not None:
-        text += f" {round_percent(max(0.0, float(kept)))} of what it tells of the target is lost."
+        lost = round_percent(max(0.0, float(kept)))
+        text += f" Of what the attributes tell of the target, {lost} is lost."
     return Tile("Usefulness", word, text, "good" if float(score) >= 85 else "mixed")
 
 

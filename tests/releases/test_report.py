@@ -528,3 +528,17 @@ def test_means_count_where_they_lie() -> None:
     assert set(marginal.after) <= {10.0, 20.0}
     # They hide the regions that attacks look in.
     assert not _tells_regions(published_attributes(Manifest(manifest)))
+
+
+def test_the_inside_edition_does_not_overflow(
+    browser: Browser, made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "inside.html"
+    outcome = command(capsys, "report", made.release, "--inside", "--out", out, "--quiet")
+    assert outcome.code == 0, outcome.err
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.goto(out.as_uri())
+    assert page.locator("#worst-classes").is_visible()
+    assert page.locator(".notice").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.close()
