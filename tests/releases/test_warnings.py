@@ -138,7 +138,7 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
     report = (release / "report.html").read_text()
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", report)
-    assert titles[:2] == ["Guarantee and proof", "Warnings"]
+    assert titles[:2] == ["At a glance", "What weakens it"]
     assert all(name in report for name in ("full_name", "patient", "ward"))
 
     logged += outcome.err

@@ -97,7 +97,7 @@ def _row(
         "job": redact(configuration.metrics.job),
         "model": configuration.model.name,
         "k": configuration.privacy.k,
-        "started": started.isoformat(timespec="seconds"),
+        "started": started.isoformat(),
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "exit_code": exit_code_of(error),
         "stage": progress.current,
