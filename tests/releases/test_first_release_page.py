@@ -1,0 +1,31 @@
+"""The first release of docs/first-release.md: its commands run, its figures are those printed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from helpers import command
+from pages import followed
+from places import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "first-release.md"
+
+
+def test_the_first_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(REPOSITORY / "data" / "people.csv", tmp_path)
+    assert list(followed(PAGE, tmp_path, capsys)) == []
+    assert (tmp_path / "out" / "people" / "report.html").exists()
+    # The seed is drawn at random: it decides where records go that are equally near.
+    text = PAGE.read_text(encoding="utf-8")
+    again = command(capsys, "run", "people.yaml", "--quiet", "--set", "output.mode=overwrite")
+    assert again.code == 0
+    for line in re.findall(r"^  (?:records|risk|criteria|prove it|see it) .*", text, re.M):
+        assert re.sub(r" of \d+\.\d% on average", "", line) in re.sub(
+            r" of \d+\.\d% on average", "", again.out
+        )
