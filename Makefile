@@ -179,7 +179,8 @@ $(SITE)/.ready: tools/site/requirements.lock | $(READY)
 	@touch $@
 
 # A link that leads nowhere, or a page that no menu shows, is an error.
-site: $(SITE)/.ready  ## build the documentation site into build/site
+site: $(READY) $(SITE)/.ready  ## build the documentation site into build/site
+	$(RUN)/python tools/run_notebooks.py examples build/notebooks
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 	@echo build/site/index.html
 

@@ -24,7 +24,14 @@ def run(path: Path) -> nbformat.NotebookNode:
     """
     notebook = nbformat.read(path, as_version=4)
     place = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, kernel_name="python3", timeout=_SECONDS, resources=place).execute()
+    quiet = ["--log-level=ERROR"]  # of the kernel's own transport, which stays on this machine
+    NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=_SECONDS,
+        resources=place,
+        extra_arguments=quiet,
+    ).execute()
     return notebook
 
 

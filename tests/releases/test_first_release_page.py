@@ -1,4 +1,4 @@
-"""The first release of docs/first-release.md: its commands run, its figures are those printed."""
+"""A first release, and the officer who looks at it: commands of pages run, figures compared."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pages import followed
 from places import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "first-release.md"
+OFFICER = REPOSITORY / "docs" / "tutorial-officer.md"
 
 
 def test_the_first_release(
@@ -21,6 +22,8 @@ def test_the_first_release(
     shutil.copy(REPOSITORY / "data" / "people.csv", tmp_path)
     assert list(followed(PAGE, tmp_path, capsys)) == []
     assert (tmp_path / "out" / "people" / "report.html").exists()
+    assert list(followed(OFFICER, tmp_path, capsys)) == []
+    assert (tmp_path / "inside.html").exists()
     # The seed is drawn at random: it decides where records go that are equally near.
     text = PAGE.read_text(encoding="utf-8")
     again = command(capsys, "run", "people.yaml", "--quiet", "--set", "output.mode=overwrite")

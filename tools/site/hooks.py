@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 if TYPE_CHECKING:
@@ -20,14 +21,22 @@ PAGES = {
 }
 """Pages of the repository, and what they are called on the site."""
 
+NOTEBOOKS = REPOSITORY / "build" / "notebooks"
+"""Notebooks of examples/ with what they print; make site runs them."""
+
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 
 
+# Before the plugin that renders notebooks looks at the files.
+@event_priority(100)
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that lie elsewhere."""
     for source, name in PAGES.items():
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=_moved(text, Path(source).parent)))
+    for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
+        name = f"{NOTEBOOKS.name}/{notebook.name}"
+        files.append(File(name, str(NOTEBOOKS.parent), config.site_dir, config.use_directory_urls))
     return files
 
 
@@ -45,6 +54,9 @@ def _moved(markdown: str, folder: Path) -> str:
         if not target.is_relative_to(REPOSITORY):
             return found[1]
         path = target.relative_to(REPOSITORY).as_posix()
-        return PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") else found[1])
+        for inside, shown in (("docs/", ""), ("examples/", "notebooks/")):
+            if path.startswith(inside):
+                return shown + path.removeprefix(inside)
+        return PAGES.get(path, found[1])
 
     return _LINK.sub(link, markdown)
