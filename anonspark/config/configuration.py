@@ -83,6 +83,12 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
 _TOLD = {
     *("role", "type", "format", "name", "style", "mode", "missing", "kind", "distance", "unit"),
     *("attribute", "missing_markers", "missing_columns", "order", "range", "pseudonyms"),
+    # It stands in the tables of all runs, too, and tells there which rows are this release's.
+    "job",
+    # How files are written, for the table that a release is compared with.
+    *("header", "sep", "delimiter", "encoding", "charset", "quote", "escape", "comment"),
+    *("nullValue", "inferSchema", "enforceSchema", "multiLine", "lineSep", "dateFormat"),
+    *("timestampFormat", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
 }
 
 

@@ -152,3 +152,11 @@ def test_a_variable_with_a_telling_name_is_shown_by_nothing(
     monkeypatch.setenv("VISITS_PASSWORD", "q7-unlikely-word")
     load(tmp_path, TEXT.replace("${READER}", "${VISITS_PASSWORD}"))
     assert redact("refused: q7-unlikely-word is wrong") == "refused: ${VISITS_PASSWORD} is wrong"
+
+
+def test_a_manifest_tells_what_its_readers_need(tmp_path: Path) -> None:
+    """The job of its row in the tables of all runs, and how the files of the input are written."""
+    text = TEXT.replace("format: jdbc", "format: csv").replace("dbtable: t", 'sep: "${READER}"')
+    shown = load(tmp_path, f'{text}metrics: {{job: "${{READER}}"}}\n').public_dict()
+    assert shown["metrics"]["job"] == shown["input"]["options"]["sep"] == SECRET
+    assert shown["input"]["options"]["user"] == "${READER}"
