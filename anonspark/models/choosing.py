@@ -145,6 +145,7 @@ def try_models(
     *,
     share: float,
     objective: Literal["gcp", "queries"],
+    only_if_satisfied: bool = False,
 ) -> tuple[tuple[float, ...], int]:
     """Return what models lose on the same sample of a table, and how many records it has.
 
@@ -159,11 +160,14 @@ def try_models(
         Of the records, about so many are drawn; from 1 on all are.
     objective : str
         What the losses are.
+    only_if_satisfied : bool
+        Whether nothing is tried on a sample that does not satisfy the criteria even as one class,
+        of which every model makes the same.
 
     Returns
     -------
     losses : tuple of float
-        Empty where no record was drawn, or those that were satisfy the criteria not even together.
+        Empty where no record was drawn, or nothing was tried.
     rows : int
 
     Notes
@@ -171,7 +175,8 @@ def try_models(
     One pass over the records and one task.
     """
     sample = records.packed.send(_Draw(min(share, 1.0)), _SENT, tasks=1)
-    found = sample.map_batches(_TryModels(task, objective, tried), _TRIED).gather()
+    trying = _TryModels(task, objective, tried, only_if_satisfied=only_if_satisfied)
+    found = sample.map_batches(trying, _TRIED).gather()
     if not len(found):
         return (), 0
     losses = tuple(found.sort_by("candidate")["loss"].to_pylist())
@@ -204,6 +209,7 @@ class _TryModels:
     task: Task
     objective: Literal["gcp", "queries"]
     tried: tuple[ModelOptions, ...]
+    only_if_satisfied: bool
 
     def __call__(self, batches: Batches) -> Batches:
         records = received_records(batches)
@@ -219,7 +225,7 @@ class _TryModels:
             if contents is None:
                 forming = FormGroups({}, model.group_former, generalizer, self.task.criteria)
                 contents = forming.contents(records)
-                if not satisfy_together(contents):
+                if self.only_if_satisfied and not satisfy_together(contents):
                     return
             classes = release_one_block(model, contents)
             if self.objective == "queries":

@@ -93,7 +93,14 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
         return None
     others = [one for one in RIVALS if one != options and _forms_blocks(one, task)]
     tried = (options, *others)
-    losses, drawn = try_models(tried, task, records, share=sampled / rows, objective="gcp")
+    losses, drawn = try_models(
+        tried,
+        task,
+        records,
+        share=sampled / rows,
+        objective="gcp",
+        only_if_satisfied=True,
+    )
     if not losses or losses[0] <= 0:
         return None
     own, *rest = losses

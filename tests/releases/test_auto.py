@@ -15,6 +15,7 @@ from helpers import summary
 
 from anonspark.config import parse_configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.models import choosing
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import verify_release
 
@@ -93,3 +94,19 @@ def test_a_table_larger_than_the_sample_is_drawn_from(
     assert 850 < chosen["rows"] < 1_150
     other = release_of(engine, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=700)
     assert other["chosen_model"] == chosen
+
+
+def test_a_sample_that_is_smaller_than_k_chooses_all_the_same(
+    engine: LocalEngine, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "_SAMPLED", 20)
+    document = {
+        "input": {"path": str(few)},
+        "attributes": dict.fromkeys(NUMBERS, "quasi_identifier"),
+        "privacy": {"k": 100},
+        "model": "auto",
+        "output": {"path": str(tmp_path / "out")},
+    }
+    run(engine, parse_configuration(document))
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert 0 < manifest["chosen_model"]["rows"] < 100
