@@ -377,15 +377,19 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool | None:
     measured = [bool(column) and all(map(_is_measured, column)) for column in columns]
     if any(own and _is_measured(name) for own, name in zip(measured, first, strict=True)):
         return False
-    if not all(first) or len({name.lower() for name in first}) < len(first):
+    # Nobody calls a column as missing values are written: the first record may lack a number.
+    if any(name in _NOTHING for name in first):
         return None
-    if any(measured):
-        return True
+    if len({name.lower() for name in first}) < len(first):
+        return None
     repeated = [
         name in column
         for name, column in zip(first, columns, strict=True)
         if len(column) >= _ROWS_THAT_TELL and len(set(column)) * _REPETITIONS <= len(column)
     ]
+    if any(measured):
+        # A name that is a value of its column, too: one of both tells something wrong.
+        return None if any(repeated) else True
     if any(repeated):
         return False
     return True if len(repeated) > 1 else None
