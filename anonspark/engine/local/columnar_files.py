@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -81,7 +82,7 @@ def reading_file(where: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise vanished(where) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         # Arrow says most of what is wrong with a file as an OSError without a number.
         if isinstance(error, OSError) and error.errno and not isinstance(error, PermissionError):
             raise

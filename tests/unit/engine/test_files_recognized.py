@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from anonspark.config import Configuration, parse_configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.recognition import found_in_files, recognize
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
 
 ENGINE = LocalEngine()
 PEOPLE = [["age", "city", "job"], ["31", "Wien", "Bäcker"], ["44", "Graz", "Koch"]]
@@ -172,3 +172,26 @@ def test_names_of_attributes_find_any_header(
     path.write_text(text_of([names, *lines], separator))
     told = recognize(ENGINE.files, [str(path)], names=names)
     assert (told.header, told.separator, list(told.columns)) == (True, separator, names)
+
+
+@pytest.mark.parametrize("first", ["Eve,NA,Lugano", "Eve,?,Lugano", "Eve,,Lugano", "Eve,x,Bern"])
+def test_a_record_without_a_number_is_no_header(tmp_path: Path, first: str) -> None:
+    """Its fields would be shown as names of columns."""
+    others = [f"P{number},{number},{('Bern', 'Basel')[number % 2]}" for number in range(40)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join([first, *others]) + "\n")
+    assert recognize(ENGINE.files, [str(path)]).header is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_a_damaged_file_is_told_of(tmp_path: Path, damage: str) -> None:
+    text = "age\n" + "".join(f"{number * 7919 % 10007}\n" for number in range(20_000))
+    packed = bytearray(gzip.compress(text.encode()))
+    if damage == "cut":
+        del packed[len(packed) // 2 :]
+    else:
+        packed[len(packed) // 2 :: 50] = b"\xff" * len(packed[len(packed) // 2 :: 50])
+    path = tmp_path / "people.csv.gz"
+    path.write_bytes(packed)
+    with pytest.raises(DataError, match="cannot be read"):
+        ENGINE.open_table([str(path)], "csv", {"header": "true"}, key="DATA").gather()
