@@ -127,7 +127,10 @@ def _middle(low: pa.Array, high: pa.Array) -> pa.Array:
             None if one is None or other is None else (one + other) // 2 for one, other in pairs
         ]
         return pa.array(middle, pa.int64()).cast(number).cast(low.type)
-    first, last = (one.cast(pa.float64()).to_numpy(zero_copy_only=False) for one in (low, high))
+    # Whole numbers beyond 2^53 are rounded, as databases round them.
+    first, last = (
+        one.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for one in (low, high)
+    )
     middle = pa.array(first / 2 + last / 2, pa.float64())
     return pc.if_else(pc.is_null(low), pa.scalar(None, pa.float64()), middle)
 
