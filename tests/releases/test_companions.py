@@ -11,9 +11,13 @@ import duckdb
 import pyarrow as pa
 import pytest
 from helpers import command
+from pyarrow import parquet
 from read_releases import RELEASES, ROWS, write_releases
 
 import anonspark
+from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.pipeline.run import run
 from anonspark.reading.counting import Count
 from anonspark.release.layout import COMPANIONS
 
@@ -142,3 +146,33 @@ def test_the_page_says_what_there_is(name: str, read_releases: Path) -> None:
     assert ("label of a hierarchy" in page) == (name == "full-domain")
     if name == "dropped":
         assert f"{ROWS - manifest['published']['rows']} records of the table" in page
+
+
+def test_large_numbers_and_instants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers beyond 2^53 have a middle, and instants are such in any time zone."""
+    hours = [1_600_000_000_000_000 + number * 3_600_000_000 for number in range(40)]
+    table = {
+        "seen": pa.array(hours, pa.timestamp("us", "UTC")),
+        "big": pa.array([2**53 + 1 + number for number in range(40)]),
+    }
+    parquet.write_table(pa.table(table), tmp_path / "people.parquet")
+    document = {
+        "input": {"path": str(tmp_path / "people.parquet")},
+        "attributes": dict.fromkeys(table, "quasi_identifier"),
+        "privacy": {"k": 5},
+        "output": {"path": str(tmp_path / "release")},
+        "execution": {"seed": 5},
+    }
+    run(LocalEngine(), parse_configuration(document))
+    monkeypatch.chdir(tmp_path / "release")
+    expected = anonspark.read(".").to_arrow()
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    connection.execute(Path("views.sql").read_text())
+    seen = connection.sql("select seen_min, seen_max, seen_mid from records")
+    assert [str(one) for one in seen.types] == ["TIMESTAMP WITH TIME ZONE"] * 3
+    for name, column in zip(seen.columns, seen.to_arrow_table(), strict=True):
+        assert column.cast(pa.int64()).to_pylist() == expected[name].cast(pa.int64()).to_pylist()
+    (big,) = connection.sql("select big_mid from records").to_arrow_table()
+    assert big.to_pylist() == pytest.approx(expected["big_mid"].to_pylist())
+    assert "seen_min >= '2020-01-01 00:00:00+00'" in Path("README.md").read_text().replace('"', "")

@@ -17,6 +17,8 @@ class Dialect(ABC):
     name: str
     plain_timestamp: str
     """Type of times without a zone."""
+    zoned_timestamp: str
+    """Type of instants."""
 
     @abstractmethod
     def quoted(self, name: str) -> str:
@@ -55,7 +57,10 @@ class Dialect(ABC):
         return f"nullif(regexp_extract({text}, {self.text(pattern)}, {group}), '')"
 
     def typed(self, text: str, arrow_type: pa.DataType) -> str:
-        """Return a text as a value of a type, null where it is none."""
+        """Return a text as a value of a type, null where it is none; a time is in UTC."""
+        if pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None:
+            # Whatever the time zone of the session.
+            return f"try_cast(({text}) || '+00:00' AS {self.zoned_timestamp})"
         return f"try_cast({text} AS {self.type_name(arrow_type)})"
 
     def type_name(self, arrow_type: pa.DataType) -> str:
@@ -85,6 +90,7 @@ class DuckDB(Dialect):
 
     name = "DuckDB"
     plain_timestamp = "TIMESTAMP"
+    zoned_timestamp = "TIMESTAMPTZ"
 
     def quoted(self, name: str) -> str:
         """Return a column's name."""
@@ -126,6 +132,7 @@ class Spark(Dialect):
 
     name = "Spark"
     plain_timestamp = "TIMESTAMP_NTZ"
+    zoned_timestamp = "TIMESTAMP"
 
     def quoted(self, name: str) -> str:
         """Return a column's name."""

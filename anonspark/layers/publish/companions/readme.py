@@ -11,7 +11,7 @@ from anonspark.layers.publish.companions.views import VIEW
 from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
-from anonspark.release.typed_names import has_unknown_labels, typed_names
+from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
 
 
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
@@ -177,6 +177,10 @@ def _example(manifest: Manifest, schema: pa.Schema) -> tuple[str, str]:
         if first is None or last is None or one.rule is not None:
             # Of rules null may mean any value, which a comparison would leave out.
             return question, ""
+        found = raw_type_of(one, schema)
+        if found is not None and pa.types.is_timestamp(found) and found.tz is not None:
+            # Whatever the time zone of the session.
+            low, high = (f"{text[:-1]}+00'" for text in (low, high))
         first, last = dialect.quoted(first), dialect.quoted(last)
         present = ""
         if not manifest.drops_missing:
