@@ -27,6 +27,7 @@ PART_BYTES = 2**25
 """Of so many bytes of records of a task together it is counted at once."""
 
 _NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
+_OTHER_NUMBER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:[. '][0-9]{3})+),[0-9]+\s*$"
 _WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 _PADDED = r"^\s*0[0-9]+\s*$"
 _DAY = r"^\s*[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}\s*$"
@@ -36,7 +37,10 @@ _OTHER_DAY = (
 )
 
 # What is counted of a column beside its values, by the numbers in the column `fact`.
-_FACTS = ("missing", "numbers", "whole", "padded", "days", "moments", "other_days", "infinite")
+_FACTS = (
+    *("missing", "numbers", "whole", "padded", "other_numbers"),
+    *("days", "moments", "other_days", "infinite"),
+)
 _OF_VALUES = ("distinct", "unique", "few")
 
 # Values have the number of their column as place, facts that of the column and this.
@@ -68,6 +72,8 @@ class ColumnCounts:
         Rows of the most frequent value.
     numbers, whole, padded : int
         Rows with a text that is a number, a whole one, one with a leading zero.
+    other_numbers : int
+        Rows with a text that is a number with a comma, such as 1.234,5.
     days, moments, other_days : int
         Rows with a text that is a day, a point in time, a day in another form than 2026-01-31.
     infinite : int
@@ -82,6 +88,7 @@ class ColumnCounts:
     numbers: int = 0
     whole: int = 0
     padded: int = 0
+    other_numbers: int = 0
     days: int = 0
     moments: int = 0
     other_days: int = 0
@@ -235,10 +242,10 @@ def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:
         days = _matching(values, _DAY)
         if days.any():
             days &= _flags(parse(pc.utf8_trim(values, " "), pa.date32()).is_valid())
-        return [numbers, whole, padded, days, _matching(values, _MOMENT),
-                _matching(values, _OTHER_DAY), none]  # fmt: skip
+        return [numbers, whole, padded, _matching(values, _OTHER_NUMBER), days,
+                _matching(values, _MOMENT), _matching(values, _OTHER_DAY), none]  # fmt: skip
     infinite = _flags(pc.is_inf(values)) if pa.types.is_floating(values.type) else none
-    return [none] * 6 + [infinite]
+    return [none] * (len(_FACTS) - 2) + [infinite]
 
 
 def _matching(values: pa.Array, pattern: str) -> npt.NDArray[np.bool_]:

@@ -17,6 +17,8 @@ _LONGEST_SET = 50
 _MOST_CLASSES = 100
 _MOST_CRITERION_VALUES = 50_000
 _MAY_MISS = 0.01
+# They say who somebody is, and are no keys: people share them, and have several records.
+_SHARED = ("name of a person", "street address")
 _TYPES = {
     "whole number": "number",
     "number": "number",
@@ -176,18 +178,13 @@ def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, s
     found: dict[str, tuple[Role | None, str]] = {}
     for one in profile.columns:
         proposed = one.role
-        if answers.roles is None and _is_repeated_name(one):
-            # A name is no key: people share it, and have several records.
+        if answers.roles is None and one.looks_like in _SHARED and one.role == "identifier":
             found[one.name] = None, f"{one.reason}; never published"
         elif answers.roles is None or answers.roles.get(one.name) == proposed:
             found[one.name] = proposed, one.reason
         else:
             found[one.name] = answers.roles.get(one.name), "you said so"
     return found
-
-
-def _is_repeated_name(one: ColumnProfile) -> bool:
-    return one.looks_like == "name of a person" and one.role == "identifier"
 
 
 def _typed(source: Source, used: list[ColumnProfile]) -> tuple[Source, bool]:
@@ -246,8 +243,8 @@ def _quasi_identifier(
 def _left_out(one: ColumnProfile, reason: str, *, inferred: bool) -> DraftedAttribute:
     """Return a column that is not published, as it could be."""
     usable = (
-        one.kind not in ("nested", "empty", "other date")
-        and one.looks_like not in ("free text", "name of a person")
+        one.kind not in ("nested", "empty", "other date", "other number")
+        and one.looks_like not in ("free text", *_SHARED)
         and one.counts.distinct > 1
     )
     options = _quasi_identifier(one, "", None, inferred=inferred).options if usable else {}

@@ -59,7 +59,8 @@ class ColumnProfile:
     kind : str
         What its values are: ``whole number``, ``number``, ``date``, ``timestamp``, ``boolean``,
         ``text``, ``code`` (digits with leading zeros), ``mixed`` (numbers among other texts),
-        ``other date`` (days that are not written as 2026-01-31), ``nested`` or ``empty``.
+        ``other date`` (days that are not written as 2026-01-31), ``other number`` (with a comma
+        where 1234.5 has a point), ``nested`` or ``empty``.
     counts : ColumnCounts
         Over all rows.
     looks_like : str or None
@@ -379,6 +380,8 @@ def _kind(data_type: pa.DataType, counts: ColumnCounts, rows: int) -> str:
         return "timestamp"
     if counts.days + counts.other_days >= _NEARLY_ALL * present:
         return "other date"
+    if counts.other_numbers and counts.numbers + counts.other_numbers >= _NEARLY_ALL * present:
+        return "other number"
     return "mixed" if 2 * counts.numbers >= present else "text"
 
 

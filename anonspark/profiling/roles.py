@@ -33,6 +33,12 @@ _PERSONAL = {
 }  # fmt: skip
 
 
+_TO_CONVERT = {
+    "other date": "days are not written as 2026-01-31: convert them",
+    "other number": "numbers are not written as 1234.5: convert them",
+}
+
+
 @dataclass(frozen=True)
 class Proposal:
     """The role that is proposed for a column.
@@ -139,7 +145,10 @@ def _alone(one: Described) -> Proposal:
         proposal = judge(one)
         if proposal is not None:
             return proposal
-    return Proposal(None, "nothing tells what it is")
+    unknown = "nothing tells what it is"
+    if one.kind in _TO_CONVERT:
+        return Proposal(None, f"{unknown}, and {_TO_CONVERT[one.kind]}")
+    return Proposal(None, unknown)
 
 
 def _unusable(one: Described) -> Proposal | None:
@@ -153,7 +162,7 @@ def _unusable(one: Described) -> Proposal | None:
 
 
 def _identifier(one: Described) -> Proposal | None:
-    is_measure = one.kind in ("number", "date", "timestamp", "boolean")
+    is_measure = one.kind in ("number", "date", "timestamp", "boolean", *_TO_CONVERT)
     meaning = one.meaning
     if one.form == "free text":
         return Proposal(None, "free text, which may name people")
@@ -183,8 +192,8 @@ def _named(one: Described) -> Proposal | None:
     if one.meaning is None:
         return None
     said = f"the name says: {one.meaning.kind}"
-    if one.kind == "other date":
-        return Proposal(None, f"{said}, but days are not written as 2026-01-31: convert them")
+    if one.kind in _TO_CONVERT:
+        return Proposal(None, f"{said}, but {_TO_CONVERT[one.kind]}")
     if one.meaning.role == "sensitive":
         if one.distinct > _MOST_SENSITIVE_VALUES and one.kind not in ("number", "whole number"):
             return Proposal(None, f"{said}, but has more values than criteria take")
@@ -258,7 +267,7 @@ def _fill_up(
         if found[one.name].role is None
         and one.meaning is None
         and one.form is None
-        and one.kind not in ("nested", "other date", "mixed")
+        and one.kind not in ("nested", "mixed", *_TO_CONVERT)
         and one.distinct > 1
         and one.missing <= (1 - _NEARLY_ALL) * one.rows
         and _obstacle(one) is None

@@ -166,6 +166,21 @@ def test_people_with_several_records(tmp_path: Path) -> None:
     assert profile_of(path).unit == "patient_id"
 
 
+def test_numbers_with_a_comma_are_to_be_converted(tmp_path: Path) -> None:
+    lines = [[f"{150 + n % 40},{n % 10}", "1.234,5", str(n % 7), f"{n % 60},5", "x,5"]
+             for n in range(200)]  # fmt: skip
+    lines[0][0] = "170"
+    header = ["height", "income", "ward", "age", "other"]
+    path = write_csv(tmp_path / "german.csv", [header, *lines], ";")
+    found = profile_of(path)
+    assert [one.kind for one in found.columns] == [
+        "other number", "other number", "whole number", "other number", "text",
+    ]  # fmt: skip
+    assert [one.role for one in found.columns] == [None, None, "quasi_identifier", None, None]
+    assert "1234.5" in found.columns[0].reason
+    assert "1234.5" in found.columns[3].reason
+
+
 def test_what_is_nested_is_said_and_passed_over(tmp_path: Path) -> None:
     table = pa.table({"age": [1, 2, 2], "places": [[1], [2], None], "raw": [b"a", b"b", b"c"]})
     pq.write_table(table, tmp_path / "nested.parquet")

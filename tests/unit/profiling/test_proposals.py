@@ -38,6 +38,8 @@ def role(name: str, **facts: Any) -> str | None:
         ("city", {"distinct": 200_000, "rows": 1_000_000}, None),
         ("height_of_city", {"infinite": 1, "kind": "number"}, None),
         ("birth_date", {"kind": "other date"}, None),
+        ("income", {"kind": "other number"}, None),
+        ("x", {"kind": "other number", "distinct": 1000, "unique": 1000}, None),
         ("x", {"form": "e-mail address"}, "identifier"),
         ("x", {"form": "identity number (Spain)"}, "identifier"),
         ("x", {"form": "free text"}, None),
