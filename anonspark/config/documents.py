@@ -111,6 +111,17 @@ class Document(dict[str, Any]):
             told.append(f"{where}{shown}")
         return list(dict.fromkeys(told))
 
+    def still_wrong(self, problems: Sequence[str], overridden: Sequence[Location]) -> list[str]:
+        """Return problems without those of variables that only stand in what was replaced."""
+        replaced = [key_path(location) for location in overridden]
+        unneeded = {
+            problem
+            for place, said in self.unset.items()
+            for problem in said
+            if any(_is_within(place, path) for path in replaced)
+        }
+        return [problem for problem in problems if problem not in unneeded]
+
     def _key_path_of(self, problem: str) -> str:
         """Return the key path that a problem begins with, as long as there is one."""
         known = (path for path in self.positions if problem.startswith(f"{path}: "))

@@ -62,8 +62,9 @@ def load_configuration(
         document, wrong = read_document(path, "a configuration", expected, read, variables=True)
     except ConfigurationError as error:
         raise ConfigurationError(*error.problems, *problems) from None
-    with document.telling([one.keys for one in assignments]):
-        wrong += problems
+    overridden = [one.keys for one in assignments]
+    with document.telling(overridden):
+        wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
     return built.with_variables(document.variables)
 

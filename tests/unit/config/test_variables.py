@@ -85,6 +85,15 @@ def test_a_variable_that_is_missing_is_one_problem_in_its_place(
     assert k.startswith("7:3: privacy.k: found ${PEOPLE_K}, but there is no environment variable")
 
 
+def test_what_is_replaced_needs_no_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PEOPLE_DIR")
+    assert load(tmp_path, TEXT, "input.path=other").input.path == "other"
+    (path,) = problems(tmp_path, TEXT, "output.path=other")
+    assert path.startswith("2:3: input.path: found ${PEOPLE_DIR}, but there is no environment")
+
+
 def test_no_message_shows_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEOPLE_K", SECRET)
     text = TEXT.replace("format: jdbc", "format: jdbc\n  missing_columns: ${READER}")
