@@ -115,8 +115,10 @@ class ReadAttribute:
             return self._equal(token)
         if self.is_category or self.is_code:
             what = "codes" if self.is_code else "a category"
+            # A "between" is asked as two comparisons, this one first.
+            asked = ">= or between" if operator == ">=" else operator
             raise asking_error(
-                token.place, f"{operator} after {self.name!r}, which is {what}", "=, != or in"
+                token.place, f"{asked} after {self.name!r}, which is {what}", "=, != or in"
             )
         interval = self._interval(token)
         match operator:

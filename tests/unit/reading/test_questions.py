@@ -70,6 +70,7 @@ def test_questions_that_mean_the_same(question: str, same: str) -> None:
         ("age = 'f'", "character 7: found a text; expected a number, for such are the values"),
         ("sex = 3", "character 7: found a number; expected a text in single quotes"),
         ("sex < 'f'", "character 7: found < after 'sex', which is a category"),
+        ("sex between 'a' and 'f'", "found >= or between after 'sex', which is a category"),
         ("zip < '12'", "character 7: found < after 'zip', which is codes"),
         ("born = '31.12.2020'", "character 8: found a text; expected a date as 2026-01-31"),
         ("born = 2020-13-01", "character 8: found a date; expected a date as 2026-01-31"),
