@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import pkgutil
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from anonspark.kernels.signatures import Deferred
+
+_LOGGER = logging.getLogger("anonspark")
 
 _KERNELS: list[Kernel] = []
 
@@ -50,6 +53,8 @@ class Kernel:
                     # Without the lock of Python, so that threads run kernels side by side.
                     declare = _numba().njit(self._signature.made, cache=True, nogil=True)
                     self._compiled = declare(self._function)
+                    if self._compiled.stats.cache_misses:
+                        _say_that_it_takes_time()
         return self._compiled
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -60,6 +65,12 @@ class Kernel:
     def _numba_type_(self) -> Any:
         # What Numba asks where another kernel calls this one.
         return _numba().typeof(self.compiled())
+
+
+@functools.cache
+def _say_that_it_takes_time() -> None:
+    """Tell once why a small table takes long, when the first kernel of many was made."""
+    _LOGGER.info("compiling for this machine: this takes a minute or two, once after installing")
 
 
 def _numba() -> Any:

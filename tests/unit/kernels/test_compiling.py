@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from anonspark.kernels import machine_code
+from anonspark.kernels import compiling, machine_code
 from anonspark.kernels.compiling import Kernel, kernel
 from anonspark.kernels.signatures import boolean, float64, int64, types, uint64, void
 
@@ -67,6 +67,16 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     machine_code._writable_folder.cache_clear()
     yield tmp_path
     machine_code._writable_folder.cache_clear()
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_that_it_compiles_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    compiling._say_that_it_takes_time.cache_clear()
+    with caplog.at_level("INFO", "anonspark"):
+        for _ in range(2):
+            assert kernel(uint64(int64))(_twice)(4) == 8
+            assert kernel(uint64(uint64))(_four_times)(np.uint64(1)) == 4
+    assert [record.message[:26] for record in caplog.records] == ["compiling for this machine"]
 
 
 @pytest.mark.usefixtures("own_folder")
