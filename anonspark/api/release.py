@@ -261,7 +261,8 @@ class Release(Shown, Generic[Frame]):
         k, smallest = self._k, summary.get("published_min_class_size")
         counted = "people" if summary.get("smallest_units") is not None else "records"
         least = summary.get("smallest_units") if counted == "people" else smallest
-        verdict = f"every class has at least {k:,} {counted}"
+        one = {"people": "person", "records": "record"}[counted]
+        verdict = f"every class has at least {k:,} {one if k == 1 else counted}"
         if least is not None:
             verdict += f"; the smallest has {least:,}"
         figures = [("records published", _number(summary.get("rows_published")))]

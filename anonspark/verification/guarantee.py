@@ -33,7 +33,8 @@ def broken_promises(
     broken = []
     if published.smallest < k:
         broken.append(
-            f"the smallest class of the release has {published.smallest:,} records, "
+            f"the smallest class of the release has {published.smallest:,} "
+            f"{'record' if published.smallest == 1 else 'records'}, "
             f"expected at least k = {k}; the release must not be used"
         )
     broken += [

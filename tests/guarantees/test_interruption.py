@@ -153,7 +153,7 @@ def _one_record_twice(finished: DataFrame) -> DataFrame:
     [
         pytest.param(
             _one_class_too_small,
-            "the smallest class of the release has 1 records",
+            "the smallest class of the release has 1 record,",
             id="small-class",
         ),
         pytest.param(_one_record_lost, "99 records, expected 100", id="lost"),

@@ -352,7 +352,7 @@ def test_planted_faults(tmp_path: Path) -> None:
     leaked.loc[at.idxmax(), QUASI_IDENTIFIERS] = [str(raw.loc[place, name]) for name in
                                                   QUASI_IDENTIFIERS]  # fmt: skip
     found = failures(leaked)
-    assert "the smallest class of the release has 1 records" in found
+    assert "the smallest class of the release has 1 record," in found
     assert "linkage attack" in found
     # A homogeneous class, which is a skewed one, too.
     homogeneous = published.copy()
