@@ -217,5 +217,5 @@ def _table(evidence: Evidence) -> Table | None:
     ]
     if not rows:
         return None
-    columns = ("attribute", "promise", "classes that do not keep it", "records", "share")
-    return Table("Stricter promises, held against the classes of this release", columns, rows)
+    columns = ("attribute", "promise", "classes", "records", "share")
+    return Table("Stricter promises, and the classes that do not keep them now", columns, rows)
