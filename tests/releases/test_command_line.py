@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -440,6 +442,15 @@ def test_configurations_of_the_repository_fit_the_schema(name: str) -> None:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "--version") == (0, f"{__version__}\n", "")
+
+
+def test_as_a_module_of_python(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["anonspark", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("anonspark", run_name="__main__")
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{__version__}\n")
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
