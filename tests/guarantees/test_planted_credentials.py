@@ -118,6 +118,8 @@ def test_a_path_that_cannot_be_reached(
 
 
 REQUIRED: dict[str, tuple[str, ...]] = {
+    "profile": ("INPUT",),
+    "init": ("INPUT", "--out", "OUT"),
     "run": ("CONFIG",),
     "check": ("CONFIG",),
     "plan": ("CONFIG",),
@@ -126,6 +128,8 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     "evaluate": ("RELEASE", "--original", "RELEASE"),
     "compare": ("GRID",),
     "report": ("RELEASE",),
+    "query": ("RELEASE", "age > 3"),
+    "history": ("OUT",),
     "generate": ("--rows", "10", "--out", "OUT"),
     "fetch": ("adult", "--out", "OUT"),
     "arrange": ("CONFIG", "--target", "disease"),

@@ -199,7 +199,9 @@ def _any_name(path: tuple[str, ...]) -> str:
 SCHEMA = json_schema()
 # Texts of the data, by which a release is verified: no paths.
 DATA = {("input", "missing_markers"), ("attributes", "age", "order")}
-KEYS = sorted(set(_leaves(SCHEMA, SCHEMA)) - DATA)
+# Names of columns, as the keys of attributes are.
+NAMES = {("identifiers",), ("quasi_identifiers",), ("sensitive",), ("insensitive",)}
+KEYS = sorted(set(_leaves(SCHEMA, SCHEMA)) - DATA - NAMES)
 ADDRESS = f"s3a://KEYID:{PLANTED}@bucket/x"
 
 

@@ -306,7 +306,7 @@ def test_attributes_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, document_at(tmp_path))
-    shown = command(capsys, "run", path)
+    shown = command(capsys, "run", path, "--details")
     assert shown.code == 0, shown.err
     assert "association with the target that is lost" in shown.out
     manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())

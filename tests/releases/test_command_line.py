@@ -25,6 +25,7 @@ from anonspark import __version__
 from anonspark.cli import doctor
 from anonspark.cli.application import main
 from anonspark.errors import DataError, EnvironmentProblem
+from anonspark.release.layout import COMPANIONS
 
 ATTRIBUTES = {
     "age": "quasi_identifier",
@@ -190,6 +191,8 @@ def test_verify_reads_the_data_alone(release: Path, capsys: pytest.CaptureFixtur
     for path in sorted((release / "metrics").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (release / "metrics").rmdir()
+    for name in COMPANIONS:
+        (release / name).unlink(missing_ok=True)
     assert command(capsys, "verify", release).code == 0
 
 

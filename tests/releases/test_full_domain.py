@@ -713,7 +713,7 @@ def test_plan_and_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert planned.code == 0
     assert "nodes of the lattice, each round" in planned.out
     assert "tree levels" not in planned.out
-    ended = command(capsys, "run", path)
+    ended = command(capsys, "run", path, "--details")
     assert ended.code == 0
     assert "records without a class, suppressed" in ended.out
     assert "age=" in ended.out

@@ -17,9 +17,9 @@ JOBS = Path(__file__).parents[2] / "jobs"
     ("arguments", "code", "told"),
     [
         (["command.py", "--version"], 0, __version__),
-        (["command.py", "verify", "--help"], 0, "command.py verify [OPTIONS]"),
+        (["command.py", "verify", "--help"], 0, "anonspark verify [OPTIONS]"),
         (["command.py", "no-such-command"], 2, "no-such-command"),
-        (["anonymize.py", "--help"], 0, "anonymize.py run [OPTIONS]"),
+        (["anonymize.py", "--help"], 0, "anonspark run [OPTIONS]"),
         (["anonymize.py", "gone.yaml"], 2, "gone.yaml: no such file"),
     ],
 )
