@@ -9,6 +9,7 @@ from typing import Any
 
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Chart, Table
+from anonspark.page.tips import words_of
 from anonspark.reporting.disclosure import percent
 from anonspark.reporting.figure_sections import size_bins
 
@@ -127,5 +128,17 @@ def _bars(
     told = "; ".join(f"{label}: {text}" for label, text in zip(labels, texts, strict=True))
     # Several charts of a notebook are in one page: each has names of its own.
     name = f"c{sha256(repr((title, bars)).encode()).hexdigest()[:10]}"
-    drawn = Bars(title, labels, [Series(axis, values)], axis, rows, limit=limit, marks=marks)
+    drawn = Bars(
+        title,
+        labels,
+        [Series(axis, values)],
+        axis,
+        rows,
+        limit=limit,
+        marks=marks,
+        words=[
+            words_of(label, {columns[1]: text} if text else {})
+            for label, text in zip(labels, texts, strict=True)
+        ],
+    )
     return bar_chart(name, drawn, f"Bar chart: {title}. {told}", table)

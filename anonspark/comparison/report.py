@@ -160,6 +160,13 @@ def charts(grid: Grid, rows: Sequence[Row]) -> list[Block]:
             short,
             words,
             logarithmic=min(places) > 0 and max(places) / min(places) >= 5,
+            words={
+                place: [
+                    f"{short} = {figure_text(place)}",
+                    *(f"{line.name}: {text}" for line in lines if (text := _at(line, place))),
+                ]
+                for place in sorted(set(places))
+            },
         )
         table = Table(
             f"{words[0].upper()}{words[1:]}, for each {across}",

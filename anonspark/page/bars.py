@@ -24,6 +24,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
+from anonspark.page.tips import Place, tips
 
 _LABEL_WIDTH = 146.0
 _NUMBER_SIZE = 8.0
@@ -67,6 +68,8 @@ class Bars:
         Where the axis ends; None where the longest bar does.
     marks : sequence of (float, str)
         Lines across the bars, such as a bound, with their names.
+    words : sequence of sequence of str
+        What each row says when it is pointed at, in lines; empty for none.
     """
 
     title: str
@@ -77,6 +80,7 @@ class Bars:
     stacked: bool = False
     limit: float | None = None
     marks: Sequence[tuple[float, str]] = ()
+    words: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,12 @@ def draw_bars(chart: Bars, name: str, description: str) -> Markup:
         parts.append(drawn)
     if len(chart.series) > 1:
         parts.insert(0, _hatch(name))
-    return drawing(bottom, description, *parts)
+    rows = [
+        Place(0.0, frame.top + row * frame.row_height, WIDTH, frame.row_height, words)
+        for row, words in enumerate(chart.words)
+    ]
+    role = "group" if any(chart.words) else "img"
+    return drawing(bottom, description, *parts, tips(rows, bottom), role=role)
 
 
 def _frame(chart: Bars, left: float) -> _Frame:

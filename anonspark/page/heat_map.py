@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
+from anonspark.page.tips import Place, tips
 
 _LABEL_WIDTH = 90.0
 _ROW_HEIGHT = 21.0
@@ -38,11 +39,14 @@ class HeatMap:
         Of rows and columns.
     matrix : float64 ndarray of shape (labels, labels)
         In [-1, 1]; NaN is left empty.
+    words : mapping of (int, int) to str
+        What the cell of a row and a column says when it is pointed at.
     """
 
     title: str
     labels: Sequence[str]
     matrix: npt.NDArray[np.float64]
+    words: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 def draw_heat_map(chart: HeatMap, description: str) -> Markup:
@@ -90,13 +94,20 @@ def draw_heat_map(chart: HeatMap, description: str) -> Markup:
         x = left + (number + 0.5) * width + HALF_LETTER
         turned = f"translate({x:.2f} {bottom + _GAP}) rotate(-90)"
         names.append(write(0.0, 0.0, label, transform=turned))
+    height = bottom + widest + 2 * _GAP
+    # A cell shows its number, and there are hundreds: the keyboard does not stop at each.
+    places = [
+        Place(left + column * width, _TOP + row * _ROW_HEIGHT, width, _ROW_HEIGHT, [words])
+        for (row, column), words in chart.words.items()
+    ]
     return drawing(
-        bottom + widest + 2 * _GAP,
+        height,
         description,
         heading(chart.title),
         *cells,
         element("g", *numbers, text_anchor="middle", font_size=size),
         element("g", *names, text_anchor="end"),
+        tips(places, height, stops=False),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -22,6 +23,7 @@ from anonspark.page.svg import (
     text_width,
     write,
 )
+from anonspark.page.tips import Place, tips
 
 _TOP = 36.0
 _BOTTOM = 190.0
@@ -86,6 +88,8 @@ class Lines:
         What the axis up measures, with its unit.
     logarithmic : bool
         Whether equal ratios across are equally far apart.
+    words : mapping of float to sequence of str
+        What a place across says when it is pointed at, in lines.
     """
 
     title: str
@@ -93,6 +97,7 @@ class Lines:
     across: str
     up: str
     logarithmic: bool
+    words: Mapping[float, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,18 @@ def draw_lines(chart: Lines, description: str) -> Markup:
     if len(signs) > 1:
         names, bottom = legend(bottom, signs, beside=False)
         parts.append(names)
-    return drawing(bottom, description, *parts)
+    parts.append(tips(_bands(chart, frame, places), bottom, beside=True))
+    return drawing(bottom, description, *parts, role="group" if chart.words else "img")
+
+
+def _bands(chart: Lines, frame: _Frame, places: Sequence[float]) -> list[Place]:
+    """Return what is nearest to each place across, with what it says."""
+    middles = [frame.across(place) for place in places]
+    edges = [frame.left, *((one + other) / 2 for one, other in pairwise(middles)), WIDTH]
+    return [
+        Place(left, _TOP, right - left, _BOTTOM - _TOP, chart.words.get(place, ()))
+        for place, (left, right) in zip(places, pairwise(edges), strict=True)
+    ]
 
 
 def _ticks(start: float, end: float) -> list[float]:

@@ -96,7 +96,15 @@ def _chart(profile: Profile) -> Block:
         ["column", "share of records"],
         [[name, f"{share:.4f}"] for name, share in zip(names, shares, strict=True)],
     )
-    chart = Bars(title, names, [Series("records", shares)], "share of records", "columns", limit=1)
+    chart = Bars(
+        title,
+        names,
+        [Series("records", shares)],
+        "share of records",
+        "columns",
+        limit=1,
+        words=[[f"{name}: {share} of the records"] for name, share in figures.rows],
+    )
     return bar_chart("few", chart, "A bar for each column: " + title.lower(), figures)
 
 

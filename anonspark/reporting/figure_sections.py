@@ -11,6 +11,7 @@ import numpy as np
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.heat_map import HeatMap, draw_heat_map
+from anonspark.page.tips import words_of
 from anonspark.reporting.disclosure import Disclosure, percent
 from anonspark.reporting.evidence import Evidence, Row, figure_text
 from anonspark.reporting.marginals import Marginal
@@ -52,7 +53,18 @@ def class_sizes(evidence: Evidence) -> Section | None:
     chart = bar_chart(
         "class-sizes",
         Bars(
-            "Classes by size", labels, [Series("classes", classes)], "classes", "records in a class"
+            "Classes by size",
+            labels,
+            [Series("classes", classes)],
+            "classes",
+            "records in a class",
+            words=[
+                [
+                    f"Classes of {label} records: {number:,}",
+                    f"records in them: {evidence.rules.count(records)}",
+                ]
+                for label, number, records in bins
+            ],
         ),
         f"Bar chart: number of classes by the number of records in a class. {len(bins)} bars, "
         f"from {labels[0]} to {labels[-1]} records.",
@@ -137,7 +149,10 @@ def loss(evidence: Evidence) -> Section | None:
             [Series("certainty penalty", [100 * float(row["ncp"]) for row in rows])],
             "part of the attribute's range left open (%)",
             "quasi-identifier",
-            limit=None,
+            words=[
+                [f"{name}: {percent(row['ncp'])} of its range left open"]
+                for name, row in zip(names, rows, strict=True)
+            ],
         ),
         "Bar chart: mean certainty penalty of each quasi-identifier in percent. "
         + _extremes(names, [float(row["ncp"]) for row in rows]),
@@ -224,6 +239,14 @@ def rounds(evidence: Evidence) -> Section | None:
                 "records",
                 "round",
                 stacked=True,
+                words=[
+                    [
+                        one.label,
+                        f"put into classes: {rules.count(one.finished)} records",
+                        f"left over: {rules.count(one.left_over)} records",
+                    ]
+                    for one in told
+                ],
             ),
             f"Stacked bar chart: records of {len(rows)} rounds, put into classes and left over.",
             Table("Records of each round", _ROUND_COLUMNS, cells),
@@ -236,6 +259,9 @@ def rounds(evidence: Evidence) -> Section | None:
                 [Series("certainty penalty", [100 * loss for loss in losses])],
                 "mean part of the range left open (%)",
                 "round",
+                words=[
+                    [f"{one.label}: {percent(one.loss)} of the range left open"] for one in told
+                ],
             ),
             "Bar chart: mean certainty penalty of the classes of each round in percent. "
             + _extremes(labels, losses),
@@ -327,16 +353,38 @@ def _marginal(marginal: Marginal, place: int, rules: Disclosure) -> Chart:
         [label, *(cell for table in numbers for cell in table[number])]
         for number, label in enumerate(marginal.labels)
     ]
+    words = [
+        words_of(
+            label,
+            {
+                one.name: _people_and_share(*cells[number], rules)
+                for one, cells in zip(series, numbers, strict=True)
+            },
+        )
+        for number, label in enumerate(marginal.labels)
+    ]
     description = (
         f"Bar chart: distribution of {marginal.attribute} in the "
         f"{' and in the '.join(one.name for one in series)}, {len(rows)} bars."
     )
     return bar_chart(
         f"marginal-{place}",
-        Bars(marginal.attribute, marginal.labels, series, _SHARE, f"value ({marginal.kind})"),
+        Bars(
+            marginal.attribute,
+            marginal.labels,
+            series,
+            _SHARE,
+            f"value ({marginal.kind})",
+            words=words,
+        ),
         description,
         Table(f"Distribution of {marginal.attribute}", columns, rows),
     )
+
+
+def _people_and_share(people: str, share: str, rules: Disclosure) -> str:
+    """Return what a bar says; of few records no more than that."""
+    return f"{people} records" if people == rules.few else f"{people} records, {share}"
 
 
 def correlations(evidence: Evidence) -> Section | None:
@@ -368,13 +416,22 @@ def correlations(evidence: Evidence) -> Section | None:
     charts = [
         Chart(
             draw_heat_map(
-                HeatMap(f"Correlations in the {title}", found.names, matrix),
+                HeatMap(
+                    f"Correlations in the {title}",
+                    found.names,
+                    matrix,
+                    words={
+                        cell: f"{row[0]}: {row[place]}"
+                        for row, (first, second) in zip(rows, pairs, strict=True)
+                        for cell in ((first, second), (second, first))
+                    },
+                ),
                 f"Heat map of the correlations of {len(found.names)} attributes in the "
                 f"{title}: {', '.join(found.names)}.",
             ),
             Table("Correlations of pairs of attributes", ("pair", "measure", *titles), rows),
         )
-        for title, matrix in zip(titles, matrices, strict=True)
+        for place, (title, matrix) in enumerate(zip(titles, matrices, strict=True), start=2)
     ]
     return Section(
         "correlations",
@@ -423,7 +480,7 @@ def risk(evidence: Evidence) -> Section | None:
     threshold = after[0].get("threshold")
     columns = ("attacker", "who", "highest", "average", "records at risk", "unique records")
     labels = ["highest", "average", "records at risk"]
-    series = []
+    series, texts = [], {}
     for name, found, people in sides:
         prosecutor = next((row for row in found if row["attacker"] == "prosecutor"), None)
         if prosecutor is None:
@@ -431,6 +488,8 @@ def risk(evidence: Evidence) -> Section | None:
         at_risk = rules.rounded_share(float(prosecutor.get("at_risk") or 0.0), people)
         values = [float(prosecutor["highest"]), float(prosecutor["average"]), at_risk]
         series.append(Series(name, [100 * value for value in values]))
+        at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people)
+        texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
     blocks: list[Block] = [
         Text("The probability that somebody who knows all quasi-identifiers of a person finds the "
              "person's record. At risk is a record whose probability exceeds "
@@ -445,6 +504,10 @@ def risk(evidence: Evidence) -> Section | None:
                 "prosecutor",
                 limit=100.0,
                 marks=[] if threshold is None else [(100 * threshold, "limit")],
+                words=[
+                    words_of(label, {name: cells[number] for name, cells in texts.items()})
+                    for number, label in enumerate(labels)
+                ],
             ),
             "Bar chart: highest and average probability of re-identification, and the share of the "
             "records at risk, in percent.",
@@ -490,6 +553,16 @@ def _alike(evidence: Evidence) -> Chart | None:
             series,
             _SHARE,
             "records with equal quasi-identifiers",
+            words=[
+                words_of(
+                    f"{label} alike",
+                    {
+                        one.name: f"{column[number]} records"
+                        for one, column in zip(series, cells, strict=True)
+                    },
+                )
+                for number, label in enumerate(labels)
+            ],
         ),
         "Bar chart: share of the records by how many records have the same quasi-identifiers, in "
         "the original and in the release.",

@@ -154,7 +154,20 @@ def _charts(nights: Sequence[Night]) -> list[Block]:
         blocks.append(
             Chart(
                 draw_lines(
-                    Lines(title, lines, "number of the run", title, logarithmic=False),
+                    Lines(
+                        title,
+                        lines,
+                        "number of the run",
+                        title,
+                        logarithmic=False,
+                        words={
+                            float(number): [
+                                f"run {number}, {one.started:%Y-%m-%d %H:%M} UTC",
+                                f"{one.job or 'no job'}: {_figure(one, name)}",
+                            ]
+                            for number, one in numbered
+                        },
+                    ),
                     f"Line chart: {title} of {len(recent)} runs.",
                 ),
                 Table(title, ("run", "began (UTC)", "job", title), rows),

@@ -323,7 +323,17 @@ def timings(evidence: Evidence) -> Section | None:
     labels, values = list(seconds), [float(value) for value in seconds.values()]
     chart = bar_chart(
         "timings",
-        Bars("Seconds of each stage", labels, [Series("seconds", values)], "seconds (s)", "stage"),
+        Bars(
+            "Seconds of each stage",
+            labels,
+            [Series("seconds", values)],
+            "seconds (s)",
+            "stage",
+            words=[
+                [f"{label}: {value:,.1f} seconds"]
+                for label, value in zip(labels, values, strict=True)
+            ],
+        ),
         f"Bar chart: seconds of {len(labels)} stages of the run, {sum(values):,.1f} together.",
         Table(
             "Seconds of each stage",

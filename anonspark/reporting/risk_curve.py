@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from anonspark.page.blocks import Chart, Section, Table, Text
 from anonspark.page.lines import Line, Lines, draw_lines
+from anonspark.page.tips import words_of
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
 
@@ -57,6 +58,16 @@ def risk_curve(evidence: Evidence) -> Section | None:
                 "probability to be found (%)",
                 "share of the records above it (%)",
                 logarithmic=True,
+                words={
+                    100 * at: words_of(
+                        f"probability above {threshold}",
+                        {
+                            name: f"{cell} of the records"
+                            for name, cell in zip(tables, row, strict=True)
+                        },
+                    )
+                    for at, (threshold, *row) in zip(THRESHOLDS, rows, strict=True)
+                },
             ),
             "Line chart: share of the records whose probability to be found exceeds a threshold, "
             f"at {len(THRESHOLDS)} thresholds, in the {' and in the '.join(tables)}.",

@@ -164,6 +164,29 @@ def test_the_example_is_a_class_of_the_release_and_not_the_worst(adult: Path) ->
     assert not any(one in plain(section[0]) for one in set(occupations))
 
 
+def test_what_a_chart_says_is_in_the_table_below_it(adult: Path) -> None:
+    page = report_of(adult)
+    figures = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
+    assert len(figures) >= 2 * len(QUASI_IDENTIFIERS)
+    said = 0
+    for figure in figures:
+        below = plain(figure[figure.index("<table") :])
+        for one in re.findall(r"<text>(.*?)</text>", figure):
+            name, *lines = [plain(line).strip() for line in re.split(r"</?tspan[^>]*>", one)]
+            if not any(lines):
+                name, lines = name.rsplit(": ", 1)[0], [name]
+            for line in filter(None, lines):
+                said += 1
+                text = line.rpartition(": ")[2]
+                numbers = re.findall(r"fewer than \d+|[\d.,]*\d(?: %)?", text)
+                assert numbers, line
+                assert all(number in below for number in numbers), (line, below)
+    assert said > 150
+    without = re.sub(r'<g class="tips">.*?</g></g></g>', "", page, flags=re.DOTALL)
+    assert "<tspan" not in without
+    assert len(page) < 1.5 * len(without)
+
+
 def test_only_the_inside_edition_names_the_worst_classes(adult: Path, inside: str) -> None:
     assert "Worst classes" not in report_of(adult)
     assert "Inside edition" in inside

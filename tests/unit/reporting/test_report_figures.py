@@ -523,6 +523,12 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
         ["30", "33.3 %", "30", "33.3 %"],
         ["60", "66.7 %", "60", "66.7 %"],
     ]
+    # Where a bar is pointed at, it says what the table has.
+    assert drawn[0].words == [
+        ["a", "original: fewer than 10 records", "release: fewer than 10 records"],
+        ["b", "original: 30 records, 33.3 %", "release: 30 records, 33.3 %"],
+        ["c", "original: 60 records, 66.7 %", "release: 60 records, 66.7 %"],
+    ]
     assert [one.values[0] for one in drawn[0].series] == [0, 0]
     section = figure_sections.risk(whole)
     assert cells(section, 1)[0][1] == "fewer than 10"
