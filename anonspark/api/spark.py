@@ -29,6 +29,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.engine.spark.errors import reading_input
+from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.identifiers import with_numbers_for_identifiers
 from anonspark.engine.spark.input import plain_schema
@@ -166,6 +167,7 @@ def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> S
     spark = _session_of(table)
     settings = parse_selection(given_input(config), read=FileSystem(spark).read_document)
     names = {*settings.candidates, settings.selection.target}
+    table = with_fields(table)
     asked = table.select(*(quoted(name) for name in table.columns if name in names))
     with _TURN:
         given = _computed(asked)
@@ -180,6 +182,7 @@ def _asked_for(table: DataFrame, plan: Plan) -> DataFrame:
     """Return those columns of a table that a plan names, all others being nobody's business."""
     conditions = [one.column for recipient in plan.recipients for one in recipient.conditions]
     names = {*plan.source.attributes, *plan.subject, *conditions}
+    table = with_fields(table)
     return table.select(*(quoted(name) for name in table.columns if name in names))
 
 
@@ -253,7 +256,7 @@ def _table(frame: DataFrame) -> Table: ...
 def _table(frame: DataFrame | None) -> Table | None: ...
 def _table(frame: DataFrame | None) -> Table | None:
     """Return a DataFrame as everything else knows tables."""
-    return None if frame is None else SparkEngine(frame.sparkSession).wrap(frame)
+    return None if frame is None else SparkEngine(frame.sparkSession).wrap(with_fields(frame))
 
 
 def _run(
@@ -327,7 +330,7 @@ class _Source:
             original, population = _computed(original), _computed(population)
             with our_settings(spark):
                 found = audit_table(
-                    _table(self.read(DATA)),
+                    SparkEngine(self.spark).wrap(self.read(DATA)),
                     claim,
                     original=_table(original),
                     population=_table(population),

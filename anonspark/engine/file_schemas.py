@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anonspark.engine.raw_columns import WantedColumns, type_name
+from anonspark.engine.struct_fields import struct_fields
 from anonspark.errors import DataError
 from anonspark.redaction import redact
 
@@ -51,7 +52,7 @@ def lacking_columns(
     wanted : WantedColumns
         A column that no file has is not looked for here.
     columns : sequence of str
-        Those that the engine knows of the table.
+        Those that the engine knows of the table, fields of structs among them.
     path_key : str
         What named the table's paths, for messages.
 
@@ -69,15 +70,28 @@ def lacking_columns(
     known = {name.lower() for name in (*columns, *found.folders)}
     folders = {name.lower() for name in found.folders}
     fields = [_by_name(schema) for schema in found.schemas]
+    inner = [
+        {one.name.lower(): [one.field] for one in struct_fields(schema).values()}
+        for schema in found.schemas
+    ]
     problems: list[str] = []
     unknown: list[pa.Field] = []
     for name, is_read in wanted.names.items():
         if name.lower() in folders:
             continue
         own = [one.get(name.lower(), []) for one in fields]
+        of_structs = [one.get(name.lower(), []) for one in inner]
+        if any(own) and any(of_structs):
+            problems.append(
+                f"{path_key}: {name!r} is a column in {_a_file(found, _filled(own))}, and a field "
+                f"of a struct in {_a_file(found, _filled(of_structs))}; expected one of them in "
+                "all files; rename one, or write the files anew"
+            )
+            continue
+        own = own if any(own) else of_structs
         # Files that have no column at all have no records; Hive's old ones number their columns.
         exempt = [all(_NUMBERED.fullmatch(column) for column in one) for one in fields]
-        there = [place for place, one in enumerate(own) if one]
+        there = _filled(own)
         lacking = [place for place, one in enumerate(own) if not one and not exempt[place]]
         if not there:
             continue
@@ -112,6 +126,10 @@ def _by_name(schema: pa.Schema) -> dict[str, list[pa.Field]]:
     for field in schema:
         fields.setdefault(field.name.lower(), []).append(field)
     return fields
+
+
+def _filled(own: Sequence[Sequence[pa.Field]]) -> list[int]:
+    return [place for place, fields in enumerate(own) if fields]
 
 
 def _files_of(found: FileSchemas, places: Sequence[int]) -> list[str]:

@@ -440,6 +440,12 @@ class Engine(Protocol):
             Whether columns that are chosen of it go to functions over batches: an engine whose rows
             take a long way there may hand over files as a whole.
 
+        Returns
+        -------
+        Table
+            Lazy. The fields of its structs are columns, too: see
+            :func:`anonspark.engine.struct_fields.with_struct_fields`.
+
         Raises
         ------
         DataError
@@ -525,7 +531,8 @@ class Engine(Protocol):
         Returns
         -------
         Table
-            Lazy; formats without a schema (CSV, JSON) may take a job to infer it.
+            Lazy; formats without a schema (CSV, JSON) may take a job to infer it. The fields of its
+            structs are columns, too, as of :meth:`open_source`.
 
         Raises
         ------

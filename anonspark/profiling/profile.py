@@ -12,11 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.core.recognition.names import meaning_of
+from anonspark.core.recognition.names import Meaning, meaning_of
 from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_number, type_name
+from anonspark.engine.struct_fields import DOT, whole_structs
 from anonspark.errors import DataError
 from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
 from anonspark.profiling.dependencies import Dependency, find_dependencies
@@ -125,7 +126,7 @@ class Profile(Redacted):
     seed : int
         Key by which they were drawn.
     columns : list of ColumnProfile
-        In the table's order.
+        In the table's order; of a struct its fields.
     measured : list of str
         Columns of the sets.
     uniqueness : Uniqueness
@@ -296,14 +297,16 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     show_values: bool,
 ) -> Profile:
     sampled = {one.name: _sampled(one, drawn[one.name]) for one in readings}
-    fields = {column.name: column.type for column in schema}
+    structs = whole_structs(schema)
+    fields = {column.name: column.type for column in schema if column.name not in structs}
     forms = {
         name: _form_of(own.texts(_LOOKED_AT))
         for name, own in sampled.items()
         if _kind(fields[name], counts[name], rows) in _WRITTEN
     }
     described = [
-        _described(name, own, counts, rows, sampled, forms) for name, own in fields.items()
+        _described(name, own, counts, rows, sampled, forms, _meaning(name, structs))
+        for name, own in fields.items()
     ]
     first = propose_roles(described)
     codes = {name: own.codes for name, own in sampled.items()}
@@ -332,6 +335,14 @@ def _form_of(texts: Sequence[str]) -> Form | None:
     return recognize_values(texts) or recognize_with_presidio(texts)
 
 
+def _meaning(name: str, structs: Sequence[str]) -> Meaning | None:
+    """Return what the name of a column says, or rather that of a field of a struct."""
+    around = max((one for one in structs if name.startswith(f"{one}{DOT}")), key=len, default=None)
+    own = None if around is None else meaning_of(name[len(around) + 1 :])
+    # Of address.city the field says more, of product.name the struct.
+    return meaning_of(name) if own is None or own.kind == "name of a person" else own
+
+
 def _described(
     name: str,
     data_type: pa.DataType,
@@ -339,13 +350,14 @@ def _described(
     rows: int,
     sampled: dict[str, _Sampled],
     forms: dict[str, Form | None],
+    meaning: Meaning | None,
 ) -> Described:
     own = counts.get(name, ColumnCounts())
     form = forms.get(name)
     return Described(
         name=name,
         kind=_kind(data_type, own, rows) if name in counts else "nested",
-        meaning=meaning_of(name),
+        meaning=meaning,
         form=form.kind if form else None,
         rows=rows,
         missing=own.missing,

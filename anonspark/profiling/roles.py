@@ -153,7 +153,7 @@ def _alone(one: Described) -> Proposal:
 
 def _unusable(one: Described) -> Proposal | None:
     if one.kind == "nested":
-        return Proposal(None, "values are nested or binary: nothing judges them")
+        return Proposal(None, "an array, a map or binary: not judged, not published")
     if one.present == 0:
         return Proposal(None, "it has no values")
     if one.distinct == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,8 +12,10 @@ from anonspark.config import Attribute, Configuration
 from anonspark.core.hierarchies.files import BLANKS
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
+from anonspark.engine.columns.file_types import LISTS
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import Reading, is_plain, is_text, type_name
+from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.errors import DataError
 
 _IMPLIED_TYPES: dict[str | None, str] = {"intervals": "number", "calendar": "date"}
@@ -101,7 +103,7 @@ def plan_column(
     """
     kind, told = kind_of(found), told or type_name(found)
     if kind is None:
-        return unfit(told)
+        return unfit(name, found, told)
     declared = attribute.type or _IMPLIED_TYPES.get(attribute.hierarchy_kind)
     if attribute.order:
         declared = "text"
@@ -166,13 +168,20 @@ def plan_columns(
     return plans
 
 
-def require_columns(available: Sequence[str], configuration: Configuration) -> None:
+def require_columns(schema: pa.Schema, configuration: Configuration) -> None:
     """Check that there is a column for each attribute.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the input, with the fields of its structs.
+    configuration : Configuration
 
     Raises
     ------
     DataError
     """
+    available = schema.names
     lowered = {name.lower() for name in available}
     if configuration.input.format == "csv" and lowered.isdisjoint(
         name.lower() for name in configuration.attributes
@@ -186,6 +195,10 @@ def require_columns(available: Sequence[str], configuration: Configuration) -> N
     problems = []
     for name in configuration.attributes:
         if name not in available:
+            inside = _inside_many(name, schema)
+            if inside is not None:
+                problems.append(f"attributes.{name}: the input has no such column: {inside}")
+                continue
             near = difflib.get_close_matches(name, available, n=1, cutoff=0.5)
             near = near or [other for other in available if other.lower() == name.lower()]
             hint = f"did you mean {near[0]!r}? " if near else ""
@@ -197,6 +210,16 @@ def require_columns(available: Sequence[str], configuration: Configuration) -> N
         raise DataError(*problems)
 
 
+def _inside_many(name: str, schema: pa.Schema) -> str | None:
+    """Return what to do about a name that would be a field in an array or a map."""
+    for field in schema:
+        if name.startswith(f"{field.name}{DOT}"):
+            for is_one, kind in _MANY:
+                if is_one(field.type):
+                    return f"{field.name!r} is {kind}{_ONE_VALUE}"
+    return None
+
+
 def require_types(schema: pa.Schema, configuration: Configuration) -> None:
     """Check that the columns hold what attributes of their roles can be.
 
@@ -204,55 +227,88 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
     ------
     DataError
     """
+    types = {field.name: field.type for field in schema}
     problems = [
-        f"attributes.{name}: {unpublishable(type_name(schema.field(name).type))}"
+        f"attributes.{name}: {unpublishable(name, types[name])}"
         for name in configuration.published_as_is
-        if not _is_publishable(schema.field(name).type)
+        if not _is_publishable(types[name])
     ]
+    problems += told_inside(schema, configuration)
     problems += [
-        f"attributes.{name}: {uncountable(type_name(schema.field(name).type))}"
+        f"attributes.{name}: {uncountable(name, types[name])}"
         for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria)
-        if not is_plain(schema.field(name).type)
+        if not is_plain(types[name])
     ]
     problems += [
-        f"attributes.{name}: {no_unit(type_name(schema.field(name).type))}"
+        f"attributes.{name}: {no_unit(name, types[name])}"
         for name in configuration.privacy.unit
-        if not is_plain(schema.field(name).type)
+        if not is_plain(types[name])
     ]
     if problems:
         raise DataError(*problems)
 
 
-def unfit(data_type: str) -> str:
+def told_inside(schema: pa.Schema, configuration: Configuration) -> list[str]:
+    """Return which structs would be published as they are with a field that must not be."""
+    kept = {*configuration.identifiers, *configuration.quasi_identifiers}
+    return [
+        f"attributes.{name}: the struct would be published as it is, and with it {inner.name}, "
+        f"which is listed as {configuration.attributes[inner.name].role}; list the other fields in "
+        "its place, or leave it out"
+        for name in configuration.published_as_is
+        for inner in fields_of(name, schema.field(name).type)
+        if inner.name in kept
+    ]
+
+
+def unfit(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that a quasi-identifier cannot have a type."""
-    return (
-        f"a quasi-identifier cannot have type {data_type}; "
-        "use a number, date, timestamp, boolean or text column"
-    )
+    told = told or type_name(found)
+    return f"a quasi-identifier cannot have type {told}{_instead(name, found)}"
 
 
-def unpublishable(data_type: str) -> str:
+def unpublishable(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that a column of a type cannot be published as it is."""
-    return (
-        f"columns of type {data_type} cannot be published; convert it to an array or a text "
-        "first, or leave it out"
-    )
+    instead = "; convert it to an array or a text first, or leave it out"
+    if pa.types.is_struct(found):
+        instead = _instead(name, found)
+    return f"columns of type {told or type_name(found)} cannot be published{instead}"
 
 
-def no_unit(data_type: str) -> str:
+def no_unit(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that people cannot be told apart by a column of a type."""
     return (
-        f"people cannot be told apart by a column of type {data_type}, as privacy.unit says; use a "
-        "number, date, timestamp, boolean or text column"
+        f"people cannot be told apart by a column of type {told or type_name(found)}, as "
+        f"privacy.unit says{_instead(name, found)}"
     )
 
 
-def uncountable(data_type: str) -> str:
+def uncountable(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that a criterion cannot be about a column of a type."""
-    return (
-        f"a criterion cannot be about a column of type {data_type}; use a number, date, "
-        "timestamp, boolean or text column"
-    )
+    told = told or type_name(found)
+    return f"a criterion cannot be about a column of type {told}{_instead(name, found)}"
+
+
+def _instead(name: str, found: pa.DataType) -> str:
+    """Say what is to be done about a column that has not one plain value a record."""
+    if pa.types.is_struct(found):
+        fields = written_fields(name, found)
+        if fields:
+            return f": it is a struct; list its fields in its place: {', '.join(fields)}"
+    for is_one, kind in _MANY:
+        if is_one(found):
+            return f": it is {kind}{_ONE_VALUE}"
+    return "; use a number, date, timestamp, boolean or text column"
+
+
+_ONE_VALUE = (
+    ", which has any number of values a record; make a column of one value of it first, such as "
+    "its size, or leave it out"
+)
+_MANY: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (pa.types.is_map, "a map"),
+    *((one, "an array") for one in LISTS),
+)
 
 
 def _is_publishable(data_type: pa.DataType) -> bool:

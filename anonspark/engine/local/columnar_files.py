@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from anonspark.engine.columns.file_types import (
 )
 from anonspark.engine.local.input_files import DataFile, DataFiles
 from anonspark.engine.reading_errors import unreadable, vanished
+from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
@@ -201,7 +202,13 @@ def _read_stripe(path: str, number: int, names: Sequence[str]) -> Iterator[pa.Re
         yield stripe.slice(start, BATCH_ROWS)
 
 
-def reads_of(one: ColumnarFile, files: DataFiles, columns: Sequence[str], where: str) -> list[Read]:
+def reads_of(
+    one: ColumnarFile,
+    files: DataFiles,
+    columns: Sequence[str],
+    inner: Collection[str],
+    where: str,
+) -> list[Read]:
     """Return what reads a file, a part each.
 
     Parameters
@@ -211,6 +218,8 @@ def reads_of(one: ColumnarFile, files: DataFiles, columns: Sequence[str], where:
         Of the table.
     columns : sequence of str
         Of the table's files, in their order; Hive's old ORC files number theirs.
+    inner : collection of str
+        Names in small letters of columns of the table that are fields of structs.
     where : str
         What named the paths, and the paths, for messages.
     """
@@ -218,26 +227,45 @@ def reads_of(one: ColumnarFile, files: DataFiles, columns: Sequence[str], where:
     if one.schema.names and all(re.fullmatch(r"_col\d+", name) for name in one.schema.names):
         by_name |= {name.lower(): own for name, own in zip(columns, one.schema.names, strict=False)}
     constants = {name.lower(): value for name, value in files.constants(one.file).items()}
+    places = _places(one.schema, by_name, inner)
     return [
-        partial(_read_part, one, number, by_name, constants, where) for number in range(one.parts)
+        partial(_read_part, one, number, places, constants, where) for number in range(one.parts)
     ]
+
+
+def _places(
+    schema: pa.Schema, by_name: Mapping[str, str], inner: Collection[str]
+) -> dict[str, StructField]:
+    """Return where in a file the columns of the table are, by their names in small letters."""
+    types = dict(zip(schema.names, schema.types, strict=True))
+    places = {
+        name: StructField(own, own, (), types[own])
+        for name, own in by_name.items()
+        if name not in inner
+    }
+    named = pa.schema([(name, types[own]) for name, own in by_name.items()])
+    return places | {
+        name.lower(): replace(one, column=by_name[one.column])
+        for name, one in struct_fields(named).items()
+        if name.lower() in inner
+    }
 
 
 def _read_part(
     one: ColumnarFile,
     number: int,
-    by_name: Mapping[str, str],
+    places: Mapping[str, StructField],
     constants: Mapping[str, pa.Scalar],
     where: str,
     wanted: pa.Schema,
 ) -> Batches:
     own = [
-        by_name[name.lower()]
+        places[name.lower()]
         for name in wanted.names
-        if name.lower() in by_name and name.lower() not in constants
+        if name.lower() in places and name.lower() not in constants
     ]
     # One column at least tells how many rows there are.
-    reading = list(dict.fromkeys(own)) or one.schema.names[:1]
+    reading = outer_columns(own) or one.schema.names[:1]
     with reading_file(where):
         for batch in one.read(number, reading):
             columns = []
@@ -245,25 +273,25 @@ def _read_part(
                 name = field.name.lower()
                 if name in constants:
                     columns.append(pa.repeat(constants[name], len(batch)))
-                elif name in by_name:
-                    columns.append(_column(one, batch, by_name[name], field, where))
+                elif name in places:
+                    columns.append(_column(one, batch, places[name], field, where))
                 else:
                     columns.append(pa.nulls(len(batch), field.type))
             yield pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
 def _column(
-    one: ColumnarFile, batch: pa.RecordBatch, name: str, field: pa.Field, where: str
+    one: ColumnarFile, batch: pa.RecordBatch, place: StructField, field: pa.Field, where: str
 ) -> pa.Array:
-    if one.schema.field(name).type != field.type:
+    if place.type != field.type:
         raise unreadable(where)
-    values = values_as_read(batch.column(name), field.type)
+    values = values_as_read(place.values(batch.column(place.column)), field.type)
     if one.other_calendar and pa.types.is_temporal(field.type):
         first = _FIRST_DAY if pa.types.is_date(field.type) else _FIRST_TIME.cast(field.type)
         if pc.any(pc.less(values, first)).as_py():
             raise DataError(
-                f"{where}: the column {name!r} has days before 1582-10-15 or times before 1900 in "
-                f"{one.file.address}, which may count them by an old calendar; set "
+                f"{where}: the column {place.name!r} has days before 1582-10-15 or times before "
+                f"1900 in {one.file.address}, which may count them by an old calendar; set "
                 "execution.engine to spark, which knows it, or write the file anew as Parquet"
             )
     return values

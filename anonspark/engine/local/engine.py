@@ -134,11 +134,12 @@ class LocalEngine:
             texts=texts,
             wanted=wanted,
         )
-        return LocalTable.of_files(self, opened)
+        return LocalTable.of_files(self, opened.with_fields())
 
     def published(self, path: str, data_format: str) -> LocalTable:
         """Return a table that this program published."""
-        return self.open_table([path], data_format, {}, key="release")
+        opened = open_files(self.files, [path], data_format, {}, key="release")
+        return LocalTable.of_files(self, opened)
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""
@@ -200,7 +201,7 @@ class LocalEngine:
     def wrap(self, rows: pa.Table) -> LocalTable:
         """Return a table that somebody has in memory, of any size."""
         schema = schema_of_given(rows.schema)
-        return LocalTable.of(self, schema, sources_of_given(rows, schema))
+        return LocalTable.of(self, schema, sources_of_given(rows, schema)).with_fields()
 
     def table(self, rows: pa.Table) -> LocalTable:
         """Return a small table that is known already."""

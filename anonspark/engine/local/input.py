@@ -52,9 +52,8 @@ class LocalInput:
         DataError
             If columns are missing or there twice, or hold what cannot be published.
         """
-        names = table.schema.names
-        require_distinct(names, configuration.attributes, "input")
-        require_columns(names, configuration)
+        require_distinct(table.schema.names, configuration.attributes, "input")
+        require_columns(table.schema, configuration)
         require_types(table.schema, configuration)
         plans = plan_columns(table.schema, configuration, hierarchies)
         return cls(table, tuple(plans), configuration)

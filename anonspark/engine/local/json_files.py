@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial, reduce
@@ -15,6 +15,7 @@ from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.input_files import DataFiles
 from anonspark.engine.local.text_files import Part, blocks_of, parts_of
 from anonspark.engine.reading_errors import unreadable
+from anonspark.engine.struct_fields import StructField
 from anonspark.engine.tasks import Batches
 
 # Lines that are Python's objects at once.
@@ -75,6 +76,10 @@ class JsonKind:
         if self.members is None or self._kinds > 1:
             return False
         return all(one.is_nothing for one in self.members.values())
+
+    def at(self, path: Sequence[str]) -> JsonKind:
+        """Return what is known of a member of objects, given the names on the way to it."""
+        return reduce(lambda kind, name: (kind.members or {})[name], path, self)
 
     def type(self) -> pa.DataType:
         """Return the type that Spark infers."""
@@ -147,9 +152,19 @@ class JsonFiles:
         members = known.members or {}
         return {name: members[name] for name in sorted(members) if not members[name].is_nothing}
 
-    def reads(self, types: Mapping[str, pa.DataType]) -> list[Read]:
-        """Return what reads the table, some megabytes each."""
-        return [partial(self._read, part, types) for part in parts_of(self.files.files)]
+    def reads(
+        self, types: Mapping[str, pa.DataType], inner: Mapping[str, StructField]
+    ) -> list[Read]:
+        """Return what reads the table, some megabytes each.
+
+        Parameters
+        ----------
+        types : mapping of str to pyarrow.DataType
+            Of the columns.
+        inner : mapping of str to StructField
+            Members of objects that are columns, too.
+        """
+        return [partial(self._read, part, types, inner) for part in parts_of(self.files.files)]
 
     def _records(self, part: Part) -> Iterator[list[dict[str, Any]]]:
         records: list[dict[str, Any]] = []
@@ -171,7 +186,13 @@ class JsonFiles:
         if records:
             yield records
 
-    def _read(self, part: Part, types: Mapping[str, pa.DataType], wanted: pa.Schema) -> Batches:
+    def _read(
+        self,
+        part: Part,
+        types: Mapping[str, pa.DataType],
+        inner: Mapping[str, StructField],
+        wanted: pa.Schema,
+    ) -> Batches:
         constants = self.files.constants(part.file)
         with reading_file(self.where):
             for records in self._records(part):
@@ -180,9 +201,28 @@ class JsonFiles:
                     if one.name in constants:
                         columns.append(pa.repeat(constants[one.name], len(records)))
                         continue
-                    values = [_value(own.get(one.name), types[one.name]) for own in records]
+                    if one.name in types:
+                        found = [own.get(one.name) for own in records]
+                    else:
+                        found = [_member(own, inner[one.name]) for own in records]
+                    values = [_value(value, one.type) for value in found]
                     columns.append(pa.array(values, one.type))
                 yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def _member(record: Mapping[str, Any], field: StructField) -> Any:
+    """Return a member of an object; None where an object around it is missing."""
+    value = record.get(field.column)
+    for name in field.path:
+        value = None if value is None else _object(value).get(name)
+    return value
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    # An empty text tells no kind, and is no object.
+    if not isinstance(value, dict):
+        raise pa.ArrowInvalid("no object")
+    return value
 
 
 def _value(value: Any, to: pa.DataType) -> Any:
@@ -199,5 +239,6 @@ def _value(value: Any, to: pa.DataType) -> Any:
         return [_value(one, to.value_type) for one in value]
     if pa.types.is_struct(to):
         fields = (to.field(place) for place in range(to.num_fields))
-        return {one.name: _value(value.get(one.name), one.type) for one in fields}
+        own = _object(value)
+        return {one.name: _value(own.get(one.name), one.type) for one in fields}
     return value

@@ -29,6 +29,7 @@ from anonspark.engine.reading_errors import (
     not_of_the_format,
     options_not_taken,
 )
+from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError, DataError
 
@@ -57,6 +58,10 @@ class Opened:
         vanished, are damaged or hold malformed records.
         """
         return tuple(partial(read, self.schema) for read in self.reads)
+
+    def with_fields(self) -> Opened:
+        """Return the table with the fields of its structs as columns, which are read alone."""
+        return Opened(with_struct_fields(self.schema), self.reads)
 
     def select(self, names: Sequence[str]) -> Opened:
         """Return the table with some of its columns, at least one; others are not read."""
@@ -160,13 +165,17 @@ def _open_columnar(
     if first is None or (asked.data_format == "orc" and not first.names):
         raise asked.not_of_the_format("UNABLE_TO_INFER_SCHEMA")
     fields = list(first)
+    inner = {name.lower() for name in struct_fields(first)}
     if wanted is not None:
+        known = with_struct_fields(first).names
         fields += lacking_columns(
-            _schemas(opened, found), wanted, columns=first.names, path_key=asked.key
+            _schemas(opened, found), wanted, columns=known, path_key=asked.key
         )
+        own = {name.lower() for one in opened for name in one.schema.names}
+        inner |= {field.name.lower() for field in fields} - own
     schema = _with_folders(fields, found)
     columns = [field.name for field in fields]
-    reads = [read for one in opened for read in reads_of(one, found, columns, asked.where)]
+    reads = [read for one in opened for read in reads_of(one, found, columns, inner, asked.where)]
     return Opened(schema, tuple(reads))
 
 
@@ -267,16 +276,18 @@ def _open_json(
     if len(set(names)) < len(names):
         raise asked.not_of_the_format("COLUMN_ALREADY_EXISTS")
     asks = None if wanted is None else {name.lower() for name in wanted.names}
-    for name, kind in fields.items():
+    types = {name: kind.type() for name, kind in fields.items()}
+    inner = struct_fields(pa.schema(list(types.items())))
+    kinds = fields | {name: fields[one.column].at(one.path) for name, one in inner.items()}
+    for name, kind in kinds.items():
         if kind.is_mixed and (asks is None or name.lower() in asks):
             raise DataError(
                 f"{asked.key}: the column {name!r} has values of kinds that have no type in "
                 "common; expected one kind (numbers, texts, truth values, lists or objects); "
                 "write texts only, or set execution.engine to spark, which reads their JSON"
             )
-    types = {name: kind.type() for name, kind in fields.items()}
     schema = _with_folders([pa.field(name, one) for name, one in types.items()], found)
-    return Opened(schema, tuple(table.reads(types)))
+    return Opened(schema, tuple(table.reads(types, inner)))
 
 
 def _require_readable(asked: _Asked, found: DataFiles) -> None:

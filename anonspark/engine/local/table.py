@@ -25,6 +25,7 @@ from anonspark.engine.local.running import Source
 from anonspark.engine.local.stages import Stage
 from anonspark.engine.protocol import TASK, OnBatches, Published, Table
 from anonspark.engine.raw_columns import Reading
+from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches, run_guarded
 
 if TYPE_CHECKING:
@@ -183,6 +184,20 @@ class LocalTable:
             return pa.RecordBatch.from_arrays(own, list(columns))
 
         return self._each(selected, schema)
+
+    def with_fields(self) -> LocalTable:
+        """Return the table with the fields of its structs as columns."""
+        inner, schema = struct_fields(self.schema), with_struct_fields(self.schema)
+
+        def read(batch: pa.RecordBatch) -> pa.RecordBatch:
+            own = iter(batch.columns)
+            columns = [
+                inner[name].values(batch.column(inner[name].column)) if name in inner else next(own)
+                for name in schema.names
+            ]
+            return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+        return self._each(read, schema) if inner else self
 
     def read(self, readings: Sequence[Reading], carried: Sequence[str] = ()) -> LocalTable:
         """Return the values of raw columns as they are read, and which of them are missing."""

@@ -28,6 +28,7 @@ from anonspark.engine.spark.errors import (
     running_tasks,
     writing_output,
 )
+from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
 from anonspark.engine.spark.job_descriptions import described_jobs
@@ -83,11 +84,10 @@ class SparkEngine:
         """Open the table that a configuration names, as it lies there."""
         configuration = settled(self.files, configuration)
         opened = self._opened(configuration)
+        frame = with_fields(opened.frame)
         if not for_tasks:
-            return self.wrap(opened.frame)
-        return SparkTable(
-            opened.frame, self, SourceFiles(opened.files, configuration.input.options)
-        )
+            return self.wrap(frame)
+        return SparkTable(frame, self, SourceFiles(opened.files, configuration.input.options))
 
     def _opened(self, configuration: Configuration) -> OpenedTable:
         # Of a look at the input that no run came of.
@@ -144,7 +144,7 @@ class SparkEngine:
             table = open_table(
                 self.session, paths, data_format, known, path_key=key, schema=schema
             ).frame
-        return self.wrap(table)
+        return self.wrap(with_fields(table))
 
     def published(self, path: str, data_format: str) -> SparkTable:
         """Return a table that this program published."""

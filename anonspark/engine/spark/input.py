@@ -37,6 +37,7 @@ from anonspark.engine.columns.whole_files import (
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.protocol import Engine, InputColumn, OnBatches, Staged
 from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.fingerprints import content_hash, hash_sums, sum_of_hashes
 from anonspark.engine.spark.hidden import with_hidden_number
 from anonspark.engine.spark.judging import KEPT, inspection_columns, judge_rows
@@ -98,6 +99,7 @@ class SparkInput:
         DataError
             If columns are missing or there twice, or hold what cannot be published.
         """
+        table = with_fields(table)
         selected = select_attributes(table, configuration)
         read = plan_columns(selected, configuration, hierarchies)
         judged, plans = judge_rows(selected, read, configuration)

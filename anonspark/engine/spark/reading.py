@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from anonspark.engine.columns.planning import (
     no_unit,
     plan_column,
     require_columns,
+    told_inside,
     uncountable,
     unfit,
     unpublishable,
@@ -35,6 +36,7 @@ from anonspark.engine.raw_columns import WantedColumns, require_distinct
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.databases import HeldSnapshot, is_database, open_database_table
 from anonspark.engine.spark.errors import opening_table
+from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.fingerprints import content_hash
 from anonspark.engine.spark.tables import OpenedTable, open_table
 from anonspark.engine.spark.types import TEXT_TYPES
@@ -133,6 +135,7 @@ def select_attributes(
     Parameters
     ----------
     table : DataFrame
+        With fields of structs as columns or without.
     configuration : Configuration
     identifiers : bool
         Whether the identifiers are there, too: to be counted, not to be staged.
@@ -144,8 +147,9 @@ def select_attributes(
     DataError
         If columns are missing or there twice, or hold a type that cannot be published.
     """
+    table = with_fields(table)
     require_distinct(table.columns, configuration.attributes, "input")
-    require_columns(table.columns, configuration)
+    require_columns(arrow_schema(table.schema), configuration)
     _require_types(table.schema, configuration)
     payload = configuration.published_as_is
     # By their places: how names are found is a setting of the session.
@@ -170,22 +174,27 @@ def select_attributes(
 
 def _require_types(available: st.StructType, configuration: Configuration) -> None:
     """Check that the columns hold what attributes of their roles can be."""
+    schema = arrow_schema(available)
     problems = []
+
+    def refuse(name: str, say: Callable[[str, pa.DataType, str], str]) -> None:
+        told = say(name, schema.field(name).type, _name_of(available[name].dataType))
+        problems.append(f"attributes.{name}: {told}")
+
     for name in configuration.quasi_identifiers:
         if _has_negative_scale(available[name].dataType):
             # No file holds them, not even a staged one.
-            problems.append(f"attributes.{name}: {unfit(_name_of(available[name].dataType))}")
+            refuse(name, unfit)
     for name in configuration.published_as_is:
         if not _publishable(available[name].dataType):
-            told = unpublishable(_name_of(available[name].dataType))
-            problems.append(f"attributes.{name}: {told}")
+            refuse(name, unpublishable)
+    problems += told_inside(schema, configuration)
     for name in dict.fromkeys(one.attribute for one in configuration.privacy.criteria):
         if not isinstance(available[name].dataType, _COUNTABLE_TYPES):
-            told = uncountable(_name_of(available[name].dataType))
-            problems.append(f"attributes.{name}: {told}")
+            refuse(name, uncountable)
     for name in configuration.privacy.unit:
         if not isinstance(available[name].dataType, _COUNTABLE_TYPES):
-            problems.append(f"attributes.{name}: {no_unit(_name_of(available[name].dataType))}")
+            refuse(name, no_unit)
     if problems:
         raise DataError(*problems)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
@@ -13,11 +12,13 @@ from pyspark.sql.types import StringType, StructType
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.reading_errors import no_record, nothing_there
-from anonspark.engine.spark.arrow import spark_schema
+from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.errors import opening_table
+from anonspark.engine.spark.fields import with_lacking
 from anonspark.engine.spark.file_schemas import read_file_schemas
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
+from anonspark.engine.struct_fields import with_struct_fields
 from anonspark.errors import DataError
 
 _MALFORMED = "anonspark_malformed_record"
@@ -101,11 +102,10 @@ def open_table(
         if wanted is not None:
             found = read_file_schemas(table, data_format, options)
             if found is not None:
-                new = lacking_columns(found, wanted, columns=table.columns, path_key=path_key)
+                known = with_struct_fields(arrow_schema(table.schema)).names
+                new = lacking_columns(found, wanted, columns=known, path_key=path_key)
                 if new:
-                    schema_of_all = StructType(
-                        [*table.schema.fields, *spark_schema(pa.schema(new))]
-                    )
+                    schema_of_all = with_lacking(table, new, found.schemas)
                     table = reader.schema(schema_of_all).load(list(paths))
         if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
             # Spark would take the columns of every file for those of the first, by their places.

@@ -1,0 +1,90 @@
+"""Fields of structs as columns of a DataFrame (:mod:`anonspark.engine.struct_fields`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from anonspark.engine.spark.arrow import arrow_schema, spark_schema
+from anonspark.engine.struct_fields import struct_fields, with_field, with_struct_fields
+
+
+def with_fields(table: DataFrame) -> DataFrame:
+    """Return a table with the fields of its structs as columns, of which files read those asked."""
+    schema = arrow_schema(_of_structs(table.schema))
+    inner = struct_fields(schema)
+    if not inner:
+        return table
+    # By their places: how names are found is a setting of the session.
+    numbered = [f"column_{place}" for place in range(len(table.columns))]
+    places = dict(zip(table.columns, numbered, strict=True))
+    own = iter(numbered)
+    columns = [
+        (
+            _field(sf.col(places[inner[name].column]), inner[name].path)
+            if name in inner
+            else sf.col(next(own))
+        ).alias(name)
+        for name in with_struct_fields(schema).names
+    ]
+    return table.toDF(*numbered).select(*columns)
+
+
+def _of_structs(schema: st.StructType) -> st.StructType:
+    """Return a schema without what is a struct to Arrow alone, such as vectors of Spark ML."""
+    return st.StructType(
+        [st.StructField(one.name, _of_structs_alone(one.dataType)) for one in schema]
+    )
+
+
+def _of_structs_alone(data_type: st.DataType) -> st.DataType:
+    if isinstance(data_type, st.UserDefinedType):
+        return st.NullType()
+    return _of_structs(data_type) if isinstance(data_type, st.StructType) else data_type
+
+
+def _field(column: Column, path: Sequence[str]) -> Column:
+    for name in path:
+        column = column.getField(name)
+    return column
+
+
+def with_lacking(
+    table: DataFrame, lacking: Iterable[pa.Field], of_files: Iterable[pa.Schema]
+) -> st.StructType:
+    """Return the schema of a table with columns, and fields of its structs, of some files alone.
+
+    Parameters
+    ----------
+    table : DataFrame
+    lacking : iterable of pyarrow.Field
+        See :func:`anonspark.engine.file_schemas.lacking_columns`.
+    of_files : iterable of pyarrow.Schema
+    """
+    schema = table.schema
+    schemas = list(of_files)
+    columns = {name.lower() for one in schemas for name in one.names}
+    for new in lacking:
+        if new.name.lower() in columns:
+            schema = st.StructType([*schema, *spark_schema(pa.schema([new]))])
+            continue
+        found = (struct_fields(one) for one in schemas)
+        inner = next(one for own in found for one in own.values() if _is(one.name, new.name))
+        at = next((i for i, one in enumerate(schema) if _is(one.name, inner.column)), None)
+        fields = list(schema)
+        if at is None:
+            at = len(fields)
+            known = pa.field(inner.column, pa.struct([]))
+        else:
+            known = arrow_schema(st.StructType([fields[at]])).field(0)
+        fields[at : at + 1] = spark_schema(pa.schema([with_field(known, inner)]))
+        schema = st.StructType(fields)
+    return schema
+
+
+def _is(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
