@@ -21,6 +21,10 @@ class Terminal(Console):
     so.
     """
 
+    def __init__(self, **options: Any) -> None:
+        # A command that is called inside of a notebook prints as it does elsewhere.
+        super().__init__(force_jupyter=False, **options)
+
     @property
     def size(self) -> ConsoleDimensions:
         """Columns and lines."""

@@ -80,3 +80,8 @@ def test_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Terminal(file=io.StringIO(), force_terminal=True).width <= 1000
     monkeypatch.setenv("COLUMNS", "70")
     assert Terminal(file=io.StringIO()).width == 70
+
+
+def test_a_notebook_makes_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert Terminal(file=io.StringIO()).width > 1000
