@@ -39,7 +39,7 @@ from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR
 from anonspark.cli.usage import usage_problem
 from anonspark.cli.working import SIGNALS, EndedError, end
-from anonspark.config.variables import RUN_DATE_VARIABLE
+from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
 application = typer.Typer(

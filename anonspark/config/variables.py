@@ -9,9 +9,7 @@ from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from anonspark.config.problems import found, nearest
-
-RUN_DATE_VARIABLE = "ANONSPARK_RUN_DATE"
-"""Environment variable that may hold the day of the run; ``--run-date`` sets it."""
+from anonspark.core.run_dates import RUN_DATE_VARIABLE
 
 RUN_DATE = "run_date"
 """What stands for the day of the run in a file."""

@@ -9,7 +9,8 @@ import pytest
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import Configuration, load_configuration
-from anonspark.config.variables import RUN_DATE_VARIABLE, fill_in
+from anonspark.config.variables import fill_in
+from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import ConfigurationError
 from anonspark.redaction import redact
 
