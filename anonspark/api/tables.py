@@ -18,8 +18,13 @@ GIVEN = "the given DataFrame"
 
 
 def is_of_spark(table: object) -> bool:
-    """Return whether a table is a DataFrame of Spark, also one of Spark Connect."""
-    return kinds.is_pyspark_dataframe(table) or kinds.is_pyspark_connect_dataframe(table)
+    """Return whether a table is a DataFrame of Spark, also one of Spark Connect.
+
+    One of Connect is told by the module of its class, as its session is: its packages may not load.
+    """
+    return kinds.is_pyspark_dataframe(table) or any(
+        kind.__module__.startswith("pyspark.sql.connect.") for kind in type(table).__mro__
+    )
 
 
 def as_arrow(table: Any) -> pa.Table:
