@@ -136,9 +136,13 @@ def test_a_job_of_two_nights(
         "metrics.drift.rows_in: found 300 after 200 in run monday, a relative change of 0.5, "
         "expected at most 0.2\n"
     )
-    assert there == {
-        name: text for name, text in contents(tmp_path).items() if "textfiles" not in name
-    }
+    after = {name: text for name, text in contents(tmp_path).items() if "textfiles" not in name}
+    assert {name: after.get(name) for name in there} == there
+    # Only that it failed is noted, which no table of all runs shows.
+    (failure,) = (tmp_path / "history" / "failures").glob("date=*/*.json")
+    assert failure.name == "tuesday.json"
+    assert json.loads(failure.read_text())["exit_code"] == 4
+    assert all(name.startswith("history/failures") for name in after.keys() - there.keys())
     figures = told(tmp_path)
     assert (figures["anonspark_run_success"], figures["anonspark_run_exit_code"]) == ("0", "4")
     assert "anonspark_release_gcp" not in figures
