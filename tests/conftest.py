@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # Before anything reads the clock: dates must not depend on where the tests run.
 os.environ["TZ"] = "UTC"
 time.tzset()
+# Nor on the width of a terminal, which workers get from the process that starts them.
+os.environ.pop("COLUMNS", None)
 
 
 # Continuous integration judges a change, so it draws the same examples every time; developers'
