@@ -112,7 +112,7 @@ def test_other_readers(tmp_path: Path, reader: str) -> None:
     write_parquet(iter(batches()), SCHEMA, path)
     expected = pa.Table.from_batches(batches())
     if reader == "duckdb":
-        found = duckdb.read_parquet(path).arrow()
+        found = duckdb.connect().read_parquet(path).arrow()
         found = found.read_all() if isinstance(found, pa.RecordBatchReader) else found
     else:
         found = polars.read_parquet(path).to_arrow()

@@ -95,7 +95,8 @@ def test_tables_of_other_libraries() -> None:
         assert pa.Table.from_pandas(release.to_pandas(), preserve_index=False).equals(
             expected.replace_schema_metadata(release.to_arrow().schema.metadata)
         )
-    relation = duckdb.from_arrow(table.to_arrow())
+    # Of a connection of its own: the default one is shared with all tests of the process.
+    relation = duckdb.connect().from_arrow(table.to_arrow())
     with anonspark.anonymize(relation, k=5, seed=7, **ROLES) as release:
         assert isinstance(release.data, pa.Table)
         assert release.data.equals(expected)
