@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import os
 import shutil
 import stat
@@ -166,6 +167,20 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert document["attributes"]["# children"] == {"role": "quasi_identifier", "type": "number"}
     assert document["attributes"]["born"] == {"role": "quasi_identifier", "type": "date"}
     assert command(capsys, "check", "odd.yaml").code == 0
+
+
+def test_a_program_is_told_what_was_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("init", "data/people.csv", "--json", "--quiet")
+    outcome = command(capsys, *asked, "--interactive")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("error: --json: found together with --interactive")
+    outcome = command(capsys, *asked)
+    assert (outcome.code, outcome.err) == (0, "")
+    files = ["people.yaml", "people.seed", "anonspark.schema.json"]
+    assert json.loads(outcome.out) == {"written": files}
+    assert all((folder / name).is_file() for name in files)
 
 
 def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,11 @@ from anonspark.cli.data_options import (
     parsed_options,
 )
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import EngineOption, Master, Quiet
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
+from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import load_then_work, loads, of_configuration, work_with_engine
+from anonspark.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from anonspark.config import Configuration
@@ -43,9 +45,14 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
     seed: SampleSeed = 0,
     master: Master = None,
     engine_name: EngineOption = "auto",
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a configuration with comments, proposed from the data, for you to correct."""
+    if as_json and interactive:
+        raise ConfigurationError(
+            "--json: found together with --interactive, which asks; expected one of them"
+        )
     progress = LOG.get().follow(quiet=quiet)
     with progress.stage("look at the data"):
         from anonspark.engine.choice import engine_name as named
@@ -78,7 +85,11 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
 
         answers = ask(profile, k, answers.output)
     draft = draft_configuration(profile, answers, tails, path)
-    for name in write_draft(draft, path):
+    written = write_draft(draft, path)
+    if as_json:
+        print_json({"written": written})
+        return
+    for name in written:
         OUT.print(f"Written: {name}", markup=False, highlight=False)
     if interactive and draft.target is not None:
         _offer_orders(path, draft.target, master, quiet=quiet)
