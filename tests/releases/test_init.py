@@ -18,6 +18,8 @@ from places import REPOSITORY
 from typer.testing import CliRunner
 
 from anonspark.cli.application import application
+from anonspark.cli.logs import LOG, CommandLog
+from anonspark.cli.terminal import ERR
 from anonspark.config import load_configuration
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
@@ -45,6 +47,16 @@ def roles(path: Path) -> dict[str, str]:
 
 def names_of(path: Path, role: str) -> list[str]:
     return [name for name, one in roles(path).items() if one == role]
+
+
+def answered(answers: str) -> tuple[int, str]:
+    """Return the exit code of questions that are answered so, and what is printed."""
+    log = CommandLog(ERR)
+    LOG.set(log)
+    # As of any command: else what other tests log goes to the runner's error stream, which closes.
+    with log.opened():
+        asked = CliRunner().invoke(application, ["init", "data/people.csv", "-iq"], input=answers)
+    return asked.exit_code, asked.output
 
 
 def test_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,12 +258,10 @@ def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "out/mine",
         "n",
     ]
-    asked = CliRunner().invoke(
-        application, ["init", "data/people.csv", "-i", "-q"], input="\n".join(answers) + "\n"
-    )
-    assert asked.exit_code == 0, asked.output
-    assert "there is no column 'nobody'" in asked.output
-    assert "sex has another role already" in asked.output
+    code, told = answered("\n".join(answers) + "\n")
+    assert code == 0, told
+    assert "there is no column 'nobody'" in told
+    assert "sex has another role already" in told
     document = written(folder / "people.yaml")
     assert roles(folder / "people.yaml") == {
         "person_id": "identifier",
@@ -268,18 +278,16 @@ def test_questions(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_defaults_of_questions_and_orders(folder: Path) -> None:
-    asked = CliRunner().invoke(
-        application, ["init", "data/people.csv", "-i", "-q"], input="\n" * 6 + "y\n"
-    )
-    assert asked.exit_code == 0, asked.output
+    code, told = answered("\n" * 6 + "y\n")
+    assert code == 0, told
     assert set(roles(folder / "people.yaml")) >= {"birth_date", "person_id", "diagnosis"}
     orders = written(folder / "people.orders" / "orders.yaml")
     assert "education" in str(orders)
 
 
 def test_who_ends_the_questions_gets_no_file(folder: Path) -> None:
-    asked = CliRunner().invoke(application, ["init", "data/people.csv", "-i", "-q"], input="\n")
-    assert asked.exit_code != 0
+    code, _ = answered("\n")
+    assert code != 0
     assert [one.name for one in folder.iterdir()] == ["data"]
 
 
