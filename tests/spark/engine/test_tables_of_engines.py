@@ -56,7 +56,7 @@ def by_local(path: Any, data_format: str, options: Mapping[str, str], **named: A
     paths = list(map(str, paths))
     opened = open_files(
         LocalFiles(), paths, data_format, options, key="input.path", section="input", **named
-    )
+    ).with_fields()
     batches = [batch for task in opened.tasks for batch in task()]
     return pa.Table.from_batches(batches, opened.schema)
 
