@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,9 +32,7 @@ class Advice:
     @property
     def command_line(self) -> str:
         """The options of the command line."""
-        return " ".join(
-            f"--set '{one}'" if " " in one else f"--set {one}" for one in self.overrides
-        )
+        return " ".join(f"--set {shlex.quote(one)}" for one in self.overrides)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from anonspark.config.models import MicroaggregationOptions, ModelOptions, MondrianOptions
@@ -53,10 +54,9 @@ class Rival:
 
     def describe(self) -> str:
         """Say it in a line."""
-        option = f"'{self.override}'" if " " in self.override else self.override
         return (
             f"{self.model} would lose about {self.share:.2f} of that (gcp, tried on {self.rows:,} "
-            f"records): --set {option}"
+            f"records): --set {shlex.quote(self.override)}"
         )
 
 

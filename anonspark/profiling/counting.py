@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.columns.texts import parse
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_plain, is_text
 from anonspark.engine.tasks import Batches
@@ -223,13 +223,6 @@ def _counts(places: object, values: object, records: object) -> pa.RecordBatch:
         for own, field in zip((places, values, records), _COUNTS, strict=True)
     ]
     return pa.record_batch(columns, schema=_COUNTS)
-
-
-def coded_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as one dictionary of different values."""
-    whole = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column
-    array = whole.combine_chunks()
-    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
 
 
 def _facts_of(values: pa.Array) -> list[npt.NDArray[np.bool_]]:

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.hierarchies.files import parse_hierarchy
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
-from anonspark.profiling.counting import PART_BYTES, coded_values
+from anonspark.profiling.counting import PART_BYTES
 from anonspark.profiling.profile import MISSING_MARKERS, Profile
 from anonspark.staged.records import together
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from anonspark.engine.columns.hashing import content_hash
+from anonspark.engine.columns.values import plain
 from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 
@@ -145,10 +146,6 @@ class _Take:
             at = np.searchsorted(self.wanted, found).clip(max=len(self.wanted) - 1)
             kept = self.wanted[at] == found
             rows = pa.array(places[first[kept]])
-            columns = [_plain(column.take(rows)) for column in batch.columns]
+            columns = [plain(column.take(rows)) for column in batch.columns]
             columns.append(pa.array(found[kept]))
             yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, HASH])
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

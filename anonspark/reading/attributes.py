@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from anonspark.core.kinds import Kind
+from anonspark.engine.columns.planning import kind_of
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_text
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.reading.questions import Operator, Token, asking_error
 from anonspark.reading.sets import (
@@ -251,7 +251,7 @@ def read_attributes(
             raw_type_of(one, data.schema),
         )
     for name, arrow_type in types.items():
-        kind = _kind_of(arrow_type)
+        kind = kind_of(arrow_type)
         if name not in taken and name not in found and kind is not None:
             found[name] = ReadAttribute(name, kind, (name,), raw_type=arrow_type)
     unknown = sorted(set(hierarchies) - {one for one in found if found[one].leaves is not None})
@@ -261,20 +261,3 @@ def read_attributes(
             "the release with a hierarchy of a file; leave them out"
         )
     return found
-
-
-def _kind_of(arrow_type: pa.DataType) -> Kind | None:
-    types = pa.types
-    if types.is_boolean(arrow_type):
-        return "boolean"
-    if types.is_integer(arrow_type):
-        return "integer"
-    if types.is_floating(arrow_type):
-        return "float"
-    if types.is_decimal(arrow_type):
-        return "decimal"
-    if types.is_date(arrow_type):
-        return "date"
-    if types.is_timestamp(arrow_type):
-        return "timestamp"
-    return "category" if is_text(arrow_type) else None

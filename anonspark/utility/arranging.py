@@ -22,7 +22,7 @@ from anonspark.core.association import entropy
 from anonspark.core.hierarchies.files import parse_hierarchy
 from anonspark.engine.columns.judging import judge
 from anonspark.engine.columns.planning import PlannedColumn, plan_columns
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -31,7 +31,7 @@ from anonspark.progress import tell
 from anonspark.release.noisy_tables import read_noisy_tables
 from anonspark.staged.records import together
 from anonspark.utility.class_reading import PART_BYTES, count_values
-from anonspark.utility.learning import LABEL, Target, coded_values
+from anonspark.utility.learning import LABEL, Target
 
 MOST_VALUES = 1_000_000
 """Different values of an attribute at most: they are collected."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonspark.core.association import association_loss, removed_uncertainty
-from anonspark.engine.columns.values import plain
+from anonspark.engine.columns.values import coded_values, plain
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
@@ -28,7 +28,7 @@ from anonspark.utility.bins import Bins
 from anonspark.utility.class_counts import count_classes
 from anonspark.utility.class_notes import NotedClasses
 from anonspark.utility.class_reading import PART_BYTES, class_numbers, count_pairs
-from anonspark.utility.learning import Target, coded_values
+from anonspark.utility.learning import Target
 from anonspark.utility.records import require_published, unreadable_labels
 
 Figures = npt.NDArray[np.float64]

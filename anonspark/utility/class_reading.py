@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.raw_columns import Reading, is_text
 from anonspark.release.raw_values import comparable
-from anonspark.utility.learning import Target, coded_values
+from anonspark.utility.learning import Target
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonspark.engine.columns.values import read_values
+from anonspark.engine.columns.values import coded_values, read_values
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import Reading, is_text, type_name
 from anonspark.engine.tasks import Batches
@@ -135,15 +135,6 @@ class _CountLabels:
             some = pc.and_(texts.is_valid(), pc.greater(counts, 0))
             columns = [texts.cast(pa.string()).filter(some), counts.filter(some)]
             yield pa.RecordBatch.from_arrays(columns, schema=LABELS)
-
-
-def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
-    """Return a column as a dictionary, which it may be already."""
-    if isinstance(column, pa.ChunkedArray):
-        if pa.types.is_dictionary(column.type):
-            column = column.unify_dictionaries()
-        column = column.combine_chunks()
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
 def reading_of_target(

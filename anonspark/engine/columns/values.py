@@ -49,6 +49,15 @@ def plain(column: pa.Array) -> pa.Array:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
+def coded_values(column: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as a dictionary, which it may be already."""
+    if isinstance(column, pa.ChunkedArray):
+        if pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()
+        column = column.combine_chunks()
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
 def is_not_a_number(values: pa.Array) -> pa.Array:
     """Return which floats are NaN; nulls are not."""
     return pc.fill_null(pc.is_nan(values), False)
