@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -24,6 +24,9 @@ SIGNALS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 Loaded = TypeVar("Loaded")
 Result = TypeVar("Result")
+Working = TypeVar("Working", bound="Engine")
+
+_LOOKS_SECONDS = 0.2
 
 AtEnd = Callable[["Engine | None", "BaseException | None"], None]
 """Is told how work ended: with the engine, or without if it did not start."""
@@ -87,8 +90,7 @@ def work_with_engine(
         from anonspark.engine.local.engine import LocalEngine
 
         engine = LocalEngine()
-        with ThreadPoolExecutor(1) as pool:
-            return _wait_for(pool.submit(function, engine), engine, engine.cancel, at_end)
+        return work_in_thread(function, engine, engine.cancel, at_end)
 
 
 def work_with_spark(
@@ -109,7 +111,7 @@ def work_with_spark(
 
             from anonspark.engine.spark.session import open_session
 
-            with open_session(master) as session, ThreadPoolExecutor(1) as pool:
+            with open_session(master) as session:
                 started = True
                 # What Spark brings with it is at hand now.
                 from anonspark.engine.spark.engine import SparkEngine
@@ -119,10 +121,7 @@ def work_with_spark(
                     with suppress(Py4JError, OSError):
                         session.sparkContext.cancelAllJobs()
 
-                engine = SparkEngine(session)
-                # A session that was there before has a handler, too.
-                signal.signal(signal.SIGINT, end)
-                return _wait_for(pool.submit(function, engine), engine, cancel, at_end)
+                return work_in_thread(function, SparkEngine(session), cancel, at_end)
     except BaseException as error:
         if not started and at_end is not None:
             at_end(None, error)
@@ -142,22 +141,37 @@ def _beginning(name: str) -> Iterator[None]:
     progress.begun()
 
 
-def _wait_for(
-    working: Future[Result], engine: Engine, cancel: Callable[[], None], at_end: AtEnd | None
+def work_in_thread(
+    function: Callable[[Working], Result],
+    engine: Working,
+    cancel: Callable[[], None],
+    at_end: AtEnd | None,
 ) -> Result:
-    """Wait for work; on a signal, cancel it until it has failed or has finished after all."""
-    ended: BaseException | None = None
-    try:
-        wait([working])
+    """Work in a thread; on a signal, cancel it until it has failed or has finished after all.
+
+    Signals are noted, for an exception out of a handler could arrive before the wait begins. And
+    they are looked for now and then: a signal that another thread is given, as the system may
+    choose, does not wake this one, which alone runs handlers.
+    """
+    ended: list[EndedError] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        # As in `end`; Spark's handler, which is replaced here, too, would go on.
         ignore_signals()
-    except EndedError as signalled:
-        ended = signalled
+        ended.append(EndedError(number))
+
+    for number in SIGNALS:
+        signal.signal(number, note)
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(function, engine)
         while not working.done():
-            cancel()
-            wait([working], timeout=0.2)
+            if ended:
+                cancel()
+            wait([working], timeout=_LOOKS_SECONDS)
+    ignore_signals()
     error = working.exception()
-    if error is not None and ended is not None:
-        error = ended
+    if error is not None and ended:
+        error = ended[0]
     if at_end is not None:
         at_end(engine, error)
     if error is not None:
