@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.redaction import redact
 
@@ -126,15 +127,19 @@ def open_database_table(
 
 def _hold_snapshot(spark: SparkSession, url: str, options: Mapping[str, str]) -> HeldSnapshot:
     """Begin a transaction whose state others can take."""
-    jvm: Any = spark._jvm
-    parameters = jvm.java.util.HashMap()
+    parameters = java_class(spark, "java.util.HashMap")()
     for name, value in {**options, "url": url}.items():
         parameters.put(name, value)
-    java = jvm.org.apache.spark.sql
-    known = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(parameters)
-    jdbc = java.execution.datasources.jdbc.JDBCOptions(known)
+    to_scala = java_class(spark, "org.apache.spark.api.python.PythonUtils").toScalaMap
+    options_class = "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions"
+    jdbc = java_class(spark, options_class)(to_scala(parameters))
     # As Spark's own connections: with its drivers and its ways to log in.
-    connection = java.jdbc.JdbcDialects.get(url).createConnectionFactory(jdbc).apply(-1)
+    connection = (
+        java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects")
+        .get(url)
+        .createConnectionFactory(jdbc)
+        .apply(-1)
+    )
     try:
         connection.setAutoCommit(False)
         statement = connection.createStatement()

@@ -31,6 +31,7 @@ from anonspark.engine.spark.errors import (
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.input import SparkInput
+from anonspark.engine.spark.java_objects import java_class
 from anonspark.engine.spark.job_descriptions import described_jobs
 from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.names import quoted
@@ -155,11 +156,9 @@ class SparkEngine:
 
     def require_format(self, data_format: str) -> None:
         """Check, before any work, that tables can be published in a format."""
-        java = self.session._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+        sources = java_class(self.session, "org.apache.spark.sql.execution.datasources.DataSource")
         try:
-            java.execution.datasources.DataSource.lookupDataSource(
-                data_format, self.session._jsparkSession.sessionState().conf()
-            )
+            sources.lookupDataSource(data_format, self.session._jsparkSession.sessionState().conf())
         except Py4JError as error:
             raise ConfigurationError(
                 f"output.format: this Spark has no data source {data_format!r}; expected parquet, "

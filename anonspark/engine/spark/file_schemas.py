@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.spark.arrow import arrow_schema
+from anonspark.engine.spark.java_objects import elements_of, java_class
 
 # Footers that the driver reads at the same time.
 _READERS = 16
@@ -119,21 +120,20 @@ _VERSION = "org.apache.spark.version"
 
 def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> ParquetFooters:
     """Read the footers of Parquet files."""
-    jvm: Any = spark._jvm
     state = spark._jsparkSession.sessionState()
     hadoop = state.newHadoopConfWithOptions(relation.options())
     hadoop.setInt("parquet.metadata.read.parallelism", _READERS)
-    wanted = jvm.java.util.ArrayList()
+    wanted = java_class(spark, "java.util.ArrayList")()
     for status in statuses:
         wanted.add(status)
-    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader
+    reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
     footers = reader.readAllFootersInParallel(hadoop, wanted, True)
     # Each different one comes over to Python once.
-    different = jvm.java.util.HashMap()
+    different = java_class(spark, "java.util.HashMap")()
     old_calendar = False
     messages: list[Any] = []
     place_of_file: dict[str, int] = {}
-    for footer in footers:
+    for footer in elements_of(footers):
         metadata = footer.getParquetMetadata().getFileMetaData()
         columns = metadata.getSchema()
         place = different.putIfAbsent(columns, len(messages))
@@ -145,11 +145,10 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
         version = said.get(_VERSION) or ""
         is_old = version.startswith(("1.", "2.")) or any(map(said.containsKey, _OLD_CALENDAR))
         old_calendar |= is_old
-    converter = (
-        jvm.org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter(
-            state.conf()
-        )
-    )
+    converter = java_class(
+        spark,
+        "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
+    )(state.conf())
     files = [str(status.getPath().toString()) for status in statuses]
     # What Spark takes for one schema may stand in files in several ways.
     schemas: dict[str, int] = {}
@@ -170,9 +169,8 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
 
 def _of_orc(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> list[str]:
     """Read the footers of ORC files; return the columns of each, in Spark's JSON."""
-    jvm: Any = spark._jvm
     hadoop = spark._jsparkSession.sessionState().newHadoopConfWithOptions(relation.options())
-    utilities = jvm.org.apache.spark.sql.execution.datasources.orc.OrcUtils
+    utilities = java_class(spark, "org.apache.spark.sql.execution.datasources.orc.OrcUtils")
     found = utilities.readOrcSchemasInParallel(relation.location().allFiles(), hadoop, False)
     if found.size() == len(statuses):
         return [str(one.json()) for one in _elements(found)]

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from anonspark.engine.files import Entry, FilesError, local_tree
 from anonspark.engine.spark.errors import environment_problem
+from anonspark.engine.spark.java_objects import java_class
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 
 _P = ParamSpec("_P")
@@ -84,8 +85,7 @@ class FileSystem:
 
     @cached_property
     def _path_class(self) -> Any:
-        # Each part of a name of Java's is a call of its own.
-        return self.spark._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
+        return java_class(self.spark, "org.apache.hadoop.fs.Path")
 
     def _open(self, path: str) -> tuple[Any, Any]:
         if "\0" in path:
@@ -212,7 +212,7 @@ class FileSystem:
         # On HDFS missing parents would get the same permission, and hide the release.
         self.make_directory(self.parent(path))
         file_system, java_path = self._open(path)
-        permission = self.spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")  # type: ignore[union-attr]
+        permission = java_class(self.spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
         if not file_system.mkdirs(java_path, permission):
             raise OSError(f"cannot create directory {path}")
         file_system.setPermission(java_path, permission)
@@ -251,7 +251,7 @@ class FileSystem:
     def sha256(self, path: str) -> str:
         """Return the SHA-256 of a file in hexadecimal digits; it is read in Java, by the driver."""
         file_system, java_path = self._open(path)
-        digests = self.spark._jvm.org.apache.commons.codec.digest.DigestUtils  # type: ignore[union-attr]
+        digests = java_class(self.spark, "org.apache.commons.codec.digest.DigestUtils")
         with _reaching(path):
             stream = file_system.open(java_path)
             try:
@@ -314,10 +314,10 @@ class FileSystem:
         file_system, source_path = self._open(source)
         if not str(file_system.getScheme()).endswith("hdfs"):
             return False
-        hadoop = self.spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
-        overwriting = self.spark._sc._gateway.new_array(hadoop.Options.Rename, 1)  # type: ignore[union-attr]
-        overwriting[0] = hadoop.Options.Rename.OVERWRITE
-        context = hadoop.FileContext.getFileContext(
+        rename = java_class(self.spark, "org.apache.hadoop.fs.Options$Rename")
+        overwriting = self.spark._sc._gateway.new_array(rename, 1)  # type: ignore[union-attr]
+        overwriting[0] = rename.OVERWRITE
+        context = java_class(self.spark, "org.apache.hadoop.fs.FileContext").getFileContext(
             file_system.getUri(), self.spark._jsc.hadoopConfiguration()
         )
         context.rename(source_path, self._open(target)[1], overwriting)
@@ -395,7 +395,7 @@ class FileSystem:
         file_system, java_path = self._open(path)
         stream = file_system.open(java_path)
         try:
-            utilities = self.spark._jvm.org.apache.commons.io.IOUtils  # type: ignore[union-attr]
+            utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
             return bytes(utilities.toByteArray(stream)).decode()
         finally:
             stream.close()
@@ -407,7 +407,7 @@ class FileSystem:
         stream = file_system.open(java_path)
         try:
             stream.seek(offset)
-            utilities = self.spark._jvm.org.apache.commons.io.IOUtils  # type: ignore[union-attr]
+            utilities = java_class(self.spark, "org.apache.commons.io.IOUtils")
             return bytes(utilities.toByteArray(stream, length))
         finally:
             stream.close()

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.engine.protocol import Model
+from anonspark.engine.spark.java_objects import java_class
 
 # As Spark has them by default.
 LOGISTIC_ITERATIONS = 100
@@ -150,7 +151,7 @@ def _fit(learner: _Learner, examples: DataFrame) -> Transformer:
     """
     model: Any = learner.fit(examples)
     if getattr(model, "hasSummary", False):
-        java: Any = examples.sparkSession._jvm
-        model._java_obj.setSummary(java.scala.Option.empty())
+        option = java_class(examples.sparkSession, "scala.Option")
+        model._java_obj.setSummary(option.empty())
     fitted: Transformer = model
     return fitted

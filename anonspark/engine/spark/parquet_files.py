@@ -23,6 +23,7 @@ from anonspark.engine.files import PublishedFile
 from anonspark.engine.parquet_encoding import CODECS, MAGIC, EncodedFile, Encoding
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.filesystem import FileSystem
+from anonspark.engine.spark.java_objects import elements_of
 from anonspark.engine.tasks import Batches, task_number
 from anonspark.errors import PublishingError
 
@@ -137,7 +138,7 @@ def find_encoding(spark: SparkSession, schema: st.StructType) -> Encoding | str:
         # Spark would sort the values.
         return "spark.sql.maxConcurrentOutputFileWriters"
     hadoop = spark._jsparkSession.sessionState().newHadoopConf()
-    for key in sorted(map(str, hadoop.getPropsWithPrefix("parquet.").keySet())):
+    for key in sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet()))):
         return f"parquet.{key}"
     codec = (spark.conf.get("spark.sql.parquet.compression.codec", None) or "snappy").lower()
     if codec not in CODECS:

@@ -19,6 +19,7 @@ from anonspark.engine.columns.planning import PlannedColumn
 from anonspark.engine.file_schemas import FileSchemas
 from anonspark.engine.raw_columns import is_text, type_name
 from anonspark.engine.spark.file_schemas import ParquetFooters
+from anonspark.engine.spark.java_objects import elements_of, java_class
 from anonspark.engine.spark.settings import reads_as_we_do
 
 LARGEST_FILE = 128 * 2**20
@@ -62,16 +63,15 @@ class WholeFiles:
     def contents(self, session: SparkSession) -> DataFrame:
         """Return a table of the bytes of each file, a row each; lazy."""
         relation = self.footers.relation
-        jvm: Any = session._jvm
-        java = jvm.org.apache.spark.sql.execution.datasources
-        binary = java.binaryfile.BinaryFileFormat()
+        sources = "org.apache.spark.sql.execution.datasources"
+        binary = java_class(session, f"{sources}.binaryfile.BinaryFileFormat")
         # The very files whose footers were read, and which nobody lists again.
-        files = java.HadoopFsRelation(
+        files = java_class(session, f"{sources}.HadoopFsRelation")(
             relation.location(),
             relation.partitionSchema(),
-            java.binaryfile.BinaryFileFormat.schema(),
+            binary.schema(),
             relation.bucketSpec(),
-            binary,
+            binary(),
             relation.options(),
             session._jsparkSession,
         )
@@ -157,7 +157,7 @@ def odd_settings(session: SparkSession) -> str | None:
     if not reads_as_we_do(session):
         return "the settings of the session"
     hadoop = session._jsparkSession.sessionState().newHadoopConf()
-    keys = sorted(map(str, hadoop.getPropsWithPrefix("parquet.").keySet()))
+    keys = sorted(map(str, elements_of(hadoop.getPropsWithPrefix("parquet.").keySet())))
     if keys:
         return f"parquet.{keys[0]}"
     most = "spark.sql.sources.binaryFile.maxLength"
@@ -232,16 +232,17 @@ def odd_columns(files: ParquetFooters, wanted: pa.Schema) -> str | None:
 
 def bytes_of_columns(session: SparkSession, files: ParquetFooters) -> dict[str, int]:
     """Return what each column takes in the largest file, or in the first row group of it."""
-    jvm: Any = session._jvm
     largest = max(zip(files.sizes, files.files, strict=True))[1]
-    metadata = jvm.org.apache.parquet.hadoop.ParquetFileReader.readFooter(
+    metadata = java_class(session, "org.apache.parquet.hadoop.ParquetFileReader").readFooter(
         session._jsparkSession.sessionState().newHadoopConf(),
-        jvm.org.apache.hadoop.fs.Path(largest),
-        jvm.org.apache.parquet.format.converter.ParquetMetadataConverter.NO_FILTER,
+        java_class(session, "org.apache.hadoop.fs.Path")(largest),
+        java_class(
+            session, "org.apache.parquet.format.converter.ParquetMetadataConverter"
+        ).NO_FILTER,
     )
     found: dict[str, int] = {}
-    for block in list(metadata.getBlocks())[:1]:
-        for column in block.getColumns():
+    for block in elements_of(metadata.getBlocks())[:1]:
+        for column in elements_of(block.getColumns()):
             name = str(column.getPath().toArray()[0]).lower()
             found[name] = found.get(name, 0) + int(column.getTotalSize())
     return found
@@ -265,7 +266,7 @@ def odd_share(sizes: Mapping[str, int], columns: Sequence[str]) -> str | None:
 def _columns_of(message: Any) -> dict[str, tuple[str, str]]:
     """Return of each column of a file what its values are stored as, and what they mean."""
     columns = {}
-    for field in message.getFields():
+    for field in elements_of(message.getFields()):
         kind, annotation = "GROUP", field.getLogicalTypeAnnotation()
         if field.isPrimitive() and field.getRepetition().name() != "REPEATED":
             kind = str(field.asPrimitiveType().getPrimitiveTypeName().toString())
