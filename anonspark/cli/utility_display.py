@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from anonspark.utility.usefulness import MEASURES
+
 if TYPE_CHECKING:
     from anonspark.core.model_scores import Difference
     from anonspark.utility.arranging import Arrangement
@@ -113,14 +115,11 @@ def _show_learning(console: Console, learning: Learning) -> None:
     if loss is not None:
         notes.append(
             f"Best model of the original ({loss.original}) beside the best of the release "
-            f"({loss.release}): loss of {_MEASURES[loss.measure]} {loss.loss:.4f}"
+            f"({loss.release}): loss of {MEASURES[loss.measure]} {loss.loss:.4f}"
             f"{_margin(loss.standard_error)}"
         )
     for note in notes:
         console.print(note, markup=False, highlight=False)
-
-
-_MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 
 
 def _difference_table(learning: Learning) -> Table:

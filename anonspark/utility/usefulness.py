@@ -9,7 +9,17 @@ from anonspark.utility.workload import WorkloadError
 
 _Z = 1.96
 
-_MEASURES: dict[Measure, str] = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
+LEAST_TEST_RECORDS = 100
+"""Of fewer test records no share is told."""
+
+LEAST_OF_A_CLASS = 10
+"""Of fewer test records of one of two classes none is told, either."""
+
+LARGEST_MARGIN = 0.25
+"""Nor where 1.96 standard errors are a larger part of what the original's model gains."""
+
+MEASURES: dict[Measure, str] = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
+"""What the measures are called."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,13 @@ class Kept:
         none.
     held_out : bool
         Whether the test records were no part of the original. Else the share flatters.
+    test_records : int
+    margin : float or None
+        1.96 standard errors of the difference of the scores; None where there are none.
+    enough : bool
+        Whether there are enough test records to tell a share: :data:`LEAST_TEST_RECORDS`, of each
+        of two classes :data:`LEAST_OF_A_CLASS`, and so many that the interval reaches no farther
+        than :data:`LARGEST_MARGIN` to each side.
     """
 
     target: str
@@ -43,6 +60,9 @@ class Kept:
     low: float | None
     high: float | None
     held_out: bool
+    test_records: int
+    margin: float | None
+    enough: bool
 
 
 def kept_of(learning: Learning | None) -> Kept | None:
@@ -58,11 +78,11 @@ def kept_of(learning: Learning | None) -> Kept | None:
     )
     gain = original - guessing
     share = low = high = None
+    margin = None if loss.standard_error is None else _Z * loss.standard_error
     if gain > 0:
         share = 1.0 - loss.loss / gain
-        if loss.standard_error is not None:
-            margin = _Z * loss.standard_error / gain
-            low, high = share - margin, share + margin
+        if margin is not None:
+            low, high = share - margin / gain, share + margin / gain
     return Kept(
         target=learning.target,
         measure=loss.measure,
@@ -73,7 +93,20 @@ def kept_of(learning: Learning | None) -> Kept | None:
         low=low,
         high=high,
         held_out=learning.held_out,
+        test_records=learning.test_records,
+        margin=margin,
+        enough=_are_enough(learning, loss.measure)
+        and margin is not None
+        and (gain <= 0 or margin <= LARGEST_MARGIN * gain),
     )
+
+
+def _are_enough(learning: Learning, measure: Measure) -> bool:
+    """Return whether a standard error can be relied on, for few records may have none at all."""
+    if learning.test_records < LEAST_TEST_RECORDS:
+        return False
+    rarer = min(learning.majority, 1.0 - learning.majority) * learning.test_records
+    return measure == "accuracy" or round(rarer) >= LEAST_OF_A_CLASS
 
 
 def describe_usefulness(workload: WorkloadError | None, learning: Learning | None) -> str:
@@ -95,30 +128,44 @@ def describe_usefulness(workload: WorkloadError | None, learning: Learning | Non
         return _of_models(kept)
     if workload is not None:
         return (
-            f"half of all counts that are taken from the release are off by {workload.median:.1%} "
-            f"at most, three quarters by {workload.third_quartile:.1%} at most"
+            "half of all counts that are taken from the release are off by "
+            f"{_percent(workload.median)} at most, three quarters by "
+            f"{_percent(workload.third_quartile)} at most"
         )
     return "nothing was measured"
 
 
 def _of_models(kept: Kept) -> str:
-    name = _MEASURES[kept.measure]
-    scores = f"{name} {kept.release:.4f} beside {kept.original:.4f}, guessing {kept.guessing:.4f}"
+    name = MEASURES[kept.measure]
+    scores = f"{name} {kept.release:.4f} beside {kept.original:.4f}"
+    guessing = f"guessing {kept.guessing:.4f}"
+    seen = "" if kept.held_out else "; flattering, for the release has seen the test records"
+    if not kept.enough:
+        difference = f"difference {kept.release - kept.original:+.4f}"
+        if kept.margin is not None:
+            difference += f" +-{kept.margin:.4f}"
+        return (
+            "there are too few test records to tell how good a model trained on the release is "
+            f"({scores}, {difference}, {guessing}{seen})"
+        )
     if kept.share is None:
         return (
             f"nothing can be said of models: those of the original tell {kept.target} no better "
-            f"than guessing does ({scores})"
+            f"than guessing does ({scores}, {guessing})"
         )
-    seen = "" if kept.held_out else "; flattering, for the release has seen the test records"
     if kept.share <= 0:
         return (
             f"a model trained on the release tells {kept.target} no better than guessing does "
-            f"({scores}{seen})"
+            f"({scores}, {guessing}{seen})"
         )
     margin = ""
     if kept.low is not None and kept.high is not None:
-        margin = f"95 % interval {max(kept.low, 0.0):.1%} to {kept.high:.1%}; "
+        margin = f"95 % interval {_percent(max(kept.low, 0.0))} to {_percent(kept.high)}; "
     return (
-        f"a model trained on the release is {kept.share:.1%} as good as on the original "
-        f"({margin}{scores}{seen})"
+        f"a model trained on the release is {_percent(kept.share)} as good as on the original "
+        f"({margin}{scores}, {guessing}{seen})"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonspark.utility.models import Learning, Measure, ModelLoss, Score
 from anonspark.utility.usefulness import describe_usefulness, kept_of
@@ -18,6 +20,8 @@ def learned(
     *,
     measure: Measure = "roc_auc",
     held_out: bool = True,
+    records: int = 900,
+    majority: float = 0.6,
 ) -> Learning:
     """Return what was learned by two learners, of which the second is better on the original."""
     area = original if measure == "roc_auc" else None
@@ -28,7 +32,7 @@ def learned(
         Score("release", "random forest", accuracy - loss, 0.4, 0.6, area and area - loss),
     ]
     best = ModelLoss(measure, "random forest", "random forest", loss, error)
-    return Learning("ill", 2, held_out, 900, 0, 0.6, scores, [], best, None)
+    return Learning("ill", 2, held_out, records, 0, majority, scores, [], best, None)
 
 
 def test_what_is_gained_over_guessing_counts() -> None:
@@ -40,8 +44,8 @@ def test_what_is_gained_over_guessing_counts() -> None:
     assert kept.low == pytest.approx(0.95 - 1.96 * 0.005 / 0.4)
     assert kept.high == pytest.approx(0.95 + 1.96 * 0.005 / 0.4)
     assert describe_usefulness(WORKLOAD, learned(0.9, 0.02)) == (
-        "a model trained on the release is 95.0% as good as on the original (95 % interval 92.5% "
-        "to 97.4%; ROC AUC 0.8800 beside 0.9000, guessing 0.5000)"
+        "a model trained on the release is 95.0 % as good as on the original (95 % interval 92.5 % "
+        "to 97.4 %; ROC AUC 0.8800 beside 0.9000, guessing 0.5000)"
     )
 
 
@@ -73,13 +77,59 @@ def test_an_original_that_tells_nothing_has_none_to_compare_with() -> None:
     assert "nothing can be said of models" in describe_usefulness(None, learned(0.5, 0.1))
 
 
-def test_without_an_error_there_is_no_interval() -> None:
-    assert "interval" not in describe_usefulness(None, learned(0.9, 0.02, None))
+TOO_FEW = "there are too few test records to tell how good a model trained on the release is"
+
+
+def test_of_a_wide_interval_no_share_is_told() -> None:
+    few = learned(0.69, -0.0253, 0.127, records=150, held_out=False)
+    kept = kept_of(few)
+    assert kept is not None
+    assert not kept.enough
+    assert describe_usefulness(WORKLOAD, few) == (
+        f"{TOO_FEW} (ROC AUC 0.7153 beside 0.6900, difference +0.0253 +-0.2489, guessing 0.5000; "
+        "flattering, for the release has seen the test records)"
+    )
+    # A quarter of what the original's model gains is the most.
+    narrow, wide = 0.25 * 0.4 / 1.96 - 1e-9, 0.25 * 0.4 / 1.96 + 1e-9
+    assert "80.0 % as good" in describe_usefulness(None, learned(0.9, 0.08, narrow))
+    assert TOO_FEW in describe_usefulness(None, learned(0.9, 0.08, wide))
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.5])
+def test_of_few_records_an_error_of_nothing_is_no_certainty(loss: float) -> None:
+    assert TOO_FEW in describe_usefulness(None, learned(0.9, loss, 0.0, records=99))
+    assert TOO_FEW not in describe_usefulness(None, learned(0.9, loss, 0.0, records=100))
+    assert TOO_FEW in describe_usefulness(None, learned(0.9, loss, None))
+    for majority in (0.01, 0.99):
+        rare = learned(0.9, loss, 0.0, majority=majority)
+        assert TOO_FEW in describe_usefulness(None, rare)
+    many = learned(0.9, loss, 0.0, measure="accuracy", majority=0.01)
+    assert TOO_FEW not in describe_usefulness(None, many)
+
+
+@given(
+    original=st.floats(0.4, 1.0),
+    loss=st.floats(-0.5, 0.5),
+    error=st.none() | st.floats(0.0, 0.5),
+    records=st.integers(1, 10_000),
+    majority=st.floats(0.0, 1.0),
+)
+def test_a_share_is_told_with_a_narrow_interval_or_not_at_all(
+    original: float, loss: float, error: float | None, records: int, majority: float
+) -> None:
+    found = learned(original, loss, error, records=records, majority=majority)
+    kept = kept_of(found)
+    assert kept is not None
+    if "as good as on the original" in describe_usefulness(None, found):
+        assert kept.low is not None
+        assert kept.high is not None
+        assert kept.high - kept.low <= 0.5 + 1e-9
+        assert records >= 100
 
 
 def test_without_models_counts_are_told() -> None:
     assert kept_of(None) is None
     assert describe_usefulness(WORKLOAD, None) == (
-        "half of all counts that are taken from the release are off by 1.2% at most, three "
-        "quarters by 3.4% at most"
+        "half of all counts that are taken from the release are off by 1.2 % at most, three "
+        "quarters by 3.4 % at most"
     )
