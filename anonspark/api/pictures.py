@@ -10,8 +10,8 @@ from typing import Any
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.tips import words_of
+from anonspark.reporting.class_sizes import size_bins
 from anonspark.reporting.disclosure import percent
-from anonspark.reporting.figure_sections import size_bins
 
 Row = Mapping[str, Any]
 

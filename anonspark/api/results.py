@@ -15,7 +15,8 @@ from anonspark.comparison import runner
 from anonspark.comparison.grid import Grid, settings_label
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.report import charts as comparison_charts
-from anonspark.comparison.report import comparison_report, figure_text
+from anonspark.comparison.report import comparison_report
+from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
 from anonspark.holders import union
 from anonspark.page.blocks import Chart, Table
@@ -293,8 +294,8 @@ class Comparison(Shown, runner.Comparison):
             f"Settings, the best of each protection first, by {rank_by}",
             ["settings", *columns],
             [
-                [self._label(row), *(figure_text(row.get(name)) for name in columns)]
-                for row in self.rows
+                [self._label(row), *own]
+                for row, own in zip(self.rows, figure_rows(self.rows, columns), strict=True)
             ],
         )
         reasons = [

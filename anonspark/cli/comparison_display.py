@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from anonspark.comparison.grid import settings_label
-from anonspark.comparison.report import figure_text
+from anonspark.core.figure_text import figure_rows
 
 if TYPE_CHECKING:
     from anonspark.comparison.grid import Grid
@@ -34,10 +34,10 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
     table.add_column("cell", min_width=24, overflow="fold")
     for name in shown:
         table.add_column(name.replace("_", " "), justify="right", min_width=7)
-    for row in comparison.rows:
+    for row, figures in zip(comparison.rows, figure_rows(comparison.rows, shown), strict=True):
         mark = "*" if row["dominated"] is False else ""
         label = escape(_label(comparison, row))
-        table.add_row(mark, label, *(figure_text(row.get(name)) for name in shown))
+        table.add_row(mark, label, *figures)
     console.print(table)
     for row in comparison.rows:
         if row["status"] == "refused":

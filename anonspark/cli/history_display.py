@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from anonspark.reporting.evidence import figure_text
+from anonspark.core.figure_text import figure_texts
 from anonspark.reporting.nights import jobs_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
         table.add_column(name)
     for name in _FIGURES.values():
         table.add_column(name, justify="right")
-    for one in nights:
+    columns = [_column(nights, name) for name in _FIGURES]
+    for one, *figures in zip(nights, *columns, strict=True):
         cells = [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id]
-        figures = [_cell(one, name) for name in _FIGURES]
         table.add_row(*map(escape, cells), *figures, style="bold red" if one.failed else None)
     console.print(table)
     failed = [one for one in nights if one.failed]
@@ -51,8 +51,9 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
     console.print(f"{len(nights):,} runs, {len(failed):,} failed", highlight=False)
 
 
-def _cell(night: Night, name: str) -> str:
-    if night.failed:
-        return "failed" if name == "rows_published" else ""
-    value = night.figures.get(name)
-    return figure_text(value, 5 if name == "utility_score" else 3)
+def _column(nights: Sequence[Night], name: str) -> list[str]:
+    found = [None if one.failed else one.figures.get(name) for one in nights]
+    texts = figure_texts(found, 5 if name == "utility_score" else 3)
+    if name != "rows_published":
+        return texts
+    return ["failed" if one.failed else text for one, text in zip(nights, texts, strict=True)]

@@ -10,6 +10,7 @@ from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
 from anonspark.comparison.grid import Grid, setting_text
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
+from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.engine.files import Files
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.document import render
@@ -79,19 +80,6 @@ def _ranking_columns(grid: Grid) -> list[str]:
     return list(dict.fromkeys([*names, "rows_suppressed", "seconds"]))
 
 
-def figure_text(value: Any) -> str:
-    """Write a figure for people."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.4f}" if abs(value) < 1 else f"{value:,.2f}"
-    return str(value)
-
-
 def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     better = METRICS[grid.rank_by].better
     names = _ranking_columns(grid)
@@ -99,7 +87,7 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     table = Table(
         f"All cells, the best of each privacy setting first, by {grid.rank_by}",
         [*grid.axes, *(name.replace("_", " ") for name in names)],
-        [[figure_text(row.get(name)) for name in (*settings, *names)] for row in rows],
+        figure_rows(rows, [*settings, *names]),
     )
     return [
         Text(
@@ -119,7 +107,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
         Table(
             "Refused cells, and why",
             [*grid.axes, "reason"],
-            [[figure_text(row.get(name)) for name in (*settings, "reason")] for row in rows],
+            figure_rows(rows, [*settings, "reason"]),
         ),
     ]
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import yaml
 
+from anonspark.core.figure_text import figure_text
 from anonspark.page.blocks import Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
-from anonspark.reporting.evidence import Evidence, figure_text
+from anonspark.reporting.evidence import Evidence
 from anonspark.verification.criteria import MeasuredCriterion
 
 # A promise that this share of the records would have to be put together anew for is worth a try.

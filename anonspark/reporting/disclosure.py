@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+SHARE = "share of the records (%)"
+"""What bars of shares measure."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,11 @@ def percent(share: float) -> str:
     if 99.95 <= value < 100:
         return "more than 99.9 %"
     return f"{value:.1f} %" if value >= 1 else f"{value:.2g} %"
+
+
+def percent_or_nothing(share: Any) -> str:
+    """Return a share as text, none as an empty one."""
+    return "" if share is None else percent(share)
 
 
 def round_percent(share: float) -> str:

@@ -102,15 +102,3 @@ def _as_told(summary: Row, k: int) -> Row:
     if any(summary.get(name) is None for name in COUNTS):
         return summary
     return {**summary, **told_counts({name: int(summary[name]) for name in COUNTS}, k)}
-
-
-def figure_text(value: object, digits: int = 4) -> str:
-    """Return a figure as text."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    number = float(str(value))
-    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:,.{digits}g}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonspark._version import __version__
+from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
 from anonspark.engine.files import Files
 from anonspark.errors import ConfigurationError, PublishingError
@@ -13,7 +14,6 @@ from anonspark.page.document import render
 from anonspark.page.lines import Line, Lines, draw_lines
 from anonspark.redaction import redact
 from anonspark.release.layout import looks_like_page
-from anonspark.reporting.evidence import figure_text
 from anonspark.reporting.nights import Night, jobs_of
 
 _KIND = "Anonymization history"
@@ -183,18 +183,17 @@ def _figure(night: Night, name: str) -> str:
 
 
 def _table(nights: Sequence[Night]) -> Table:
+    names = ("rows_in", *_CHARTS)
+    figures = figure_rows([{} if one.failed else one.figures for one in nights], names)
     rows: list[list[Cell]] = [
         [
             f"{one.started:%Y-%m-%d %H:%M}",
             one.job,
             one.run_id,
             f"failed ({one.exit_code})" if one.failed else "published",
-            *(
-                "" if one.failed else figure_text(one.figures.get(name))
-                for name in ("rows_in", *_CHARTS)
-            ),
+            *own,
         ]
-        for one in nights
+        for one, own in zip(nights, figures, strict=True)
     ]
     columns = ("began (UTC)", "job", "run", "outcome", "records of the input")
     return Table("All runs", (*columns, *(_TITLES[name] for name in _CHARTS)), rows)

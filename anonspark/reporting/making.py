@@ -15,9 +15,15 @@ from anonspark.release.layout import REPORT_KIND
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.originals import open_original
 from anonspark.release.regions import require_readable
-from anonspark.reporting import figure_sections, proof_sections
+from anonspark.reporting import (
+    loss_sections,
+    proof_sections,
+    risk_sections,
+    value_sections,
+)
 from anonspark.reporting.advice import advice
 from anonspark.reporting.class_sections import example, worst_classes
+from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.classes import show_classes
 from anonspark.reporting.evidence import Evidence, withholds_values
 from anonspark.reporting.figures import measure
@@ -27,6 +33,7 @@ from anonspark.reporting.placing import place_report, report_place
 from anonspark.reporting.risk_curve import risk_curve
 from anonspark.reporting.terms import GLOSSARY
 from anonspark.reporting.trials import trials
+from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.weaknesses import weaknesses
 from anonspark.verification.audit import audit_table, complete_verification
 from anonspark.verification.claims import Claim, claim_of_manifest, claim_to_measure
@@ -203,16 +210,16 @@ _MAIN: Sequence[Callable[[Evidence], Section | None]] = (
     proof_sections.guarantee,
     proof_sections.gates,
     proof_sections.published,
-    figure_sections.utility,
-    figure_sections.marginals,
-    figure_sections.correlations,
-    figure_sections.risk,
-    figure_sections.class_sizes,
+    usefulness,
+    value_sections.marginals,
+    value_sections.correlations,
+    risk_sections.risk,
+    class_sizes,
 )
 
 _APPENDIX: Sequence[Callable[[Evidence], Section | None]] = (
-    figure_sections.loss,
-    figure_sections.rounds,
+    loss_sections.loss,
+    loss_sections.rounds,
     proof_sections.timings,
     proof_sections.configuration,
 )

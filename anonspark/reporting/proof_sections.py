@@ -8,10 +8,11 @@ from typing import Any
 import yaml
 
 from anonspark.core.criterion import CRITERIA
+from anonspark.core.figure_text import figure_text
 from anonspark.layers.evaluate.withholding import COUNTS
 from anonspark.page.bars import Bars, Series, bar_chart
 from anonspark.page.blocks import Block, Code, Section, Table, Text, Verdict
-from anonspark.reporting.evidence import Evidence, Row, figure_text
+from anonspark.reporting.evidence import Evidence, Row
 
 _ROLES = {
     "identifier": "not published",

@@ -14,7 +14,13 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.page.blocks import Code, Table
 from anonspark.release.manifest import Manifest
 from anonspark.release.regions import CodeOrder, PublishedAttribute, leaves_by_label
-from anonspark.reporting import axes, figure_sections, proof_sections
+from anonspark.reporting import (
+    axes,
+    loss_sections,
+    proof_sections,
+    risk_sections,
+    value_sections,
+)
 from anonspark.reporting.association import SCALE, Part, associations, weighted_products
 from anonspark.reporting.axes import (
     GroupAxis,
@@ -24,12 +30,14 @@ from anonspark.reporting.axes import (
     read_sets,
 )
 from anonspark.reporting.bins import Bins, merge_bins, plan_bins
+from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.disclosure import Disclosure, percent
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
 from anonspark.reporting.groups import beginnings, levels_of, plan_groups
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.original import OriginalFigures
+from anonspark.reporting.usefulness import usefulness
 
 
 def days(text: str) -> float:
@@ -368,7 +376,7 @@ def test_sums_do_not_depend_on_the_order_of_records() -> None:
 def test_sizes_below_k_are_told_together(sizes: list[list[int]]) -> None:
     nothing = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
     manifest = Manifest({"configuration": {"privacy": {"k": 10}}})
-    section = figure_sections.class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
+    section = class_sizes(Evidence("release", manifest, {"sizes": sizes}, nothing))
     assert section is not None
     rows = section.blocks[1].table.rows  # type: ignore[union-attr]
     total = sum(size * classes for size, classes in sizes)
@@ -494,20 +502,21 @@ def test_few_records_left_out_are_not_told_by_the_utility() -> None:
         "rows_left_out": 3,
         "utility_score": 90.0,
     }
-    (first, *_) = figure_sections.utility(evidence(manifest={"summary": counts})).blocks
+    (first, *_) = usefulness(evidence(manifest={"summary": counts})).blocks
     assert "10.00% of the range of values; fewer than" in first.text  # type: ignore[union-attr]
     assert first.text.endswith("; fewer than 10 records were left out.")  # type: ignore[union-attr]
 
 
 def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    draw = figure_sections.bar_chart
+    draw = value_sections.bar_chart
 
     def keep(name: str, chart: Any, *others: Any) -> Any:
         drawn.append(chart)
         return draw(name, chart, *others)
 
-    monkeypatch.setattr(figure_sections, "bar_chart", keep)
+    for module in (value_sections, risk_sections):
+        monkeypatch.setattr(module, "bar_chart", keep)
     marginal = Marginal("age", "integer", ("a", "b", "c"), (6, 34, 60), (9.2, 30.8, 60.0))
     nothing = Associations((), (), None, np.zeros((0, 0)))
     whole = evidence(
@@ -517,7 +526,7 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = replace(
         whole, figures=Figures((marginal,), nothing, OriginalFigures(100, {1: 8, 2: 1, 90: 1}))
     )
-    section = figure_sections.marginals(whole)
+    section = value_sections.marginals(whole)
     assert [row[1:] for row in cells(section)] == [
         ["fewer than 10", "0 %", "fewer than 10", "0 %"],
         ["30", "33.3 %", "30", "33.3 %"],
@@ -530,7 +539,7 @@ def test_hidden_counts_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
         ["c", "original: 60 records, 66.7 %", "release: 60 records, 66.7 %"],
     ]
     assert [one.values[0] for one in drawn[0].series] == [0, 0]
-    section = figure_sections.risk(whole)
+    section = risk_sections.risk(whole)
     assert cells(section, 1)[0][1] == "fewer than 10"
     assert drawn[1].series[0].values[2] == 0
     assert drawn[2].series[0].values[:2] == [0, 0]
@@ -553,7 +562,7 @@ def test_few_records_left_over_are_not_told_by_the_rounds() -> None:
         {"round": 1, "normal_rows": 80, "outlier_rows": 24, "classes": 8, "gcp_total": 4.0},
         {"round": 2, "normal_rows": 20, "outlier_rows": 4, "classes": 2, "gcp_total": 3.0},
     ]
-    section = figure_sections.rounds(evidence(rounds=rounds))
+    section = loss_sections.rounds(evidence(rounds=rounds))
     assert cells(section) == [
         ["round 1", "100", "80", "20", "8", "5.0 %"],
         ["round 2", "20", "20", "0", "2", "15.0 %"],
@@ -566,7 +575,7 @@ def test_few_missing_values_are_not_told_by_those_of_others() -> None:
         {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
         for name, missing in (("age", 4), ("hours", 13), ("income", 0))
     ]
-    section = figure_sections.loss(evidence(attributes=rows))
+    section = loss_sections.loss(evidence(attributes=rows))
     assert [row[-1] for row in cells(section)] == ["withheld"] * 3
 
 
@@ -576,9 +585,9 @@ def test_missing_values_are_rounded_where_they_overlap() -> None:
         {"attribute": name, "kind": "integer", "weight": 1.0, "missing_rows": missing, **figures}
         for name, missing in (("age", 14), ("hours", 13), ("income", 0))
     ]
-    section = figure_sections.loss(evidence(attributes=rows))
+    section = loss_sections.loss(evidence(attributes=rows))
     assert [row[-1] for row in cells(section)] == ["about 10", "about 10", "0"]
-    section = figure_sections.loss(evidence(attributes=rows[:1]))
+    section = loss_sections.loss(evidence(attributes=rows[:1]))
     assert [row[-1] for row in cells(section)] == ["14"]
 
 

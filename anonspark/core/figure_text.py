@@ -1,0 +1,94 @@
+"""Figures as people read them: on a terminal, in a notebook and in a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Integral, Real
+
+# From here on, decimals say nothing.
+_LARGE = 10_000
+# Below, zeros could not be counted.
+_SMALL = 1e-6
+
+
+def figure_text(value: object, digits: int = 4) -> str:
+    """Return a figure as text, without zeros at its end.
+
+    Parameters
+    ----------
+    value : object
+        A number, yes or no, a text, or None for nothing.
+    digits : int
+        How many of a fraction's digits count, at least 1; whole numbers have all of theirs.
+    """
+    value = _plain(value)
+    if not isinstance(value, float):
+        return _whole_text(value)
+    if 0 < abs(value) < _SMALL:
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{_decimals(value, digits)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def figure_texts(values: Sequence[object], digits: int = 4) -> list[str]:
+    """Return the figures of a column as texts, each fraction with as many decimals.
+
+    Parameters
+    ----------
+    values : sequence of object
+        As those of :func:`figure_text`.
+    digits : int
+        How many digits of the largest fraction count.
+    """
+    plain = [_plain(one) for one in values]
+    fractions = [one for one in plain if isinstance(one, float) and math.isfinite(one)]
+    largest = max(map(abs, fractions), default=0.0)
+    decimals = _decimals(largest, digits) if largest >= _SMALL else 0
+    while decimals and all(f"{one:.{decimals}f}".endswith("0") for one in fractions):
+        decimals -= 1
+    return [f"{one:,.{decimals}f}" if isinstance(one, float) else _whole_text(one) for one in plain]
+
+
+def figure_rows(
+    rows: Sequence[Mapping[str, object]], names: Sequence[str], digits: int = 4
+) -> list[list[str]]:
+    """Return some figures of each row as texts; see :func:`figure_texts`.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One that lacks a figure has an empty text.
+    names : sequence of str
+        Of the columns.
+    digits : int
+    """
+    columns = [figure_texts([row.get(name) for row in rows], digits) for name in names]
+    return [[column[place] for column in columns] for place in range(len(rows))]
+
+
+def _plain(value: object) -> object:
+    """Return a number, of whatever library, as one of Python; anything else as it is."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
+
+
+def _whole_text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return after how many decimals a fraction has so many digits."""
+    if value == 0 or not math.isfinite(value) or abs(value) >= _LARGE:
+        return 0
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -1,0 +1,142 @@
+"""Section of the report: how likely people are found again, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from anonspark.page.bars import Bars, Series, bar_chart
+from anonspark.page.blocks import Block, Chart, Section, Table, Text
+from anonspark.page.tips import words_of
+from anonspark.reporting.disclosure import SHARE, percent, percent_or_nothing
+from anonspark.reporting.evidence import Evidence, Row
+
+_ATTACKERS = {
+    "prosecutor": "knows that the person is in the release",
+    "journalist": "knows the population",
+    "marketer": "wants as many people as possible",
+}
+
+
+def risk(evidence: Evidence) -> Section | None:
+    """Show how likely people are found again, before and after."""
+    after = list(evidence.verification.get("risk") or ())
+    if not after:
+        return None
+    rules, figures = evidence.rules, evidence.figures
+    published = int(evidence.verification.get("rows", 0))
+    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, published)]
+    if figures.original is not None:
+        sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
+    rows = []
+    for name, found, people in sides:
+        for row in found:
+            rows.append(
+                [
+                    f"{name}: {row['attacker']}",
+                    _ATTACKERS.get(row["attacker"], ""),
+                    percent_or_nothing(row.get("highest")),
+                    percent_or_nothing(row.get("average")),
+                    *(
+                        "" if row.get(figure) is None else rules.share(row[figure], people)
+                        for figure in ("at_risk", "unique")
+                    ),
+                ]
+            )
+    threshold = after[0].get("threshold")
+    columns = ("attacker", "who", "highest", "average", "records at risk", "unique records")
+    labels = ["highest", "average", "records at risk"]
+    series, texts = [], {}
+    for name, found, people in sides:
+        prosecutor = next((row for row in found if row["attacker"] == "prosecutor"), None)
+        if prosecutor is None:
+            continue
+        at_risk = rules.rounded_share(float(prosecutor.get("at_risk") or 0.0), people)
+        values = [float(prosecutor["highest"]), float(prosecutor["average"]), at_risk]
+        series.append(Series(name, [100 * value for value in values]))
+        at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people)
+        texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
+    blocks: list[Block] = [
+        Text("The probability that somebody who knows all quasi-identifiers of a person finds the "
+             "person's record. At risk is a record whose probability exceeds "
+             f"{percent_or_nothing(threshold)}."),
+        bar_chart(
+            "risk",
+            Bars(
+                "Risk of re-identification",
+                labels,
+                series,
+                "probability, or share of the records (%)",
+                "prosecutor",
+                limit=100.0,
+                marks=[] if threshold is None else [(100 * threshold, "limit")],
+                words=[
+                    words_of(label, {name: cells[number] for name, cells in texts.items()})
+                    for number, label in enumerate(labels)
+                ],
+            ),
+            "Bar chart: highest and average probability of re-identification, and the share of the "
+            "records at risk, in percent.",
+            Table("Risk of re-identification", columns, rows),
+        ),
+    ]  # fmt: skip
+    alike = _alike(evidence)
+    if alike is not None:
+        blocks.append(alike)
+    return Section("risk", "Risk before and after", blocks)
+
+
+def _alike(evidence: Evidence) -> Chart | None:
+    """Return how many records look alike, before and after."""
+    k, rules = evidence.k, evidence.rules
+    original = evidence.figures.original
+    sizes = {int(size): int(classes) for size, classes in evidence.verification.get("sizes") or ()}
+    if original is None or not sizes:
+        return None
+    starts = sorted({1, 2, max(2, k // 2), k, 2 * k, 5 * k, 20 * k})
+    labels = [
+        f"{low:,}" if high - low == 1 else f"{low:,} to {high - 1:,}"
+        for low, high in pairwise(starts)
+    ] + [f"{starts[-1]:,} and more"]
+    tables = []
+    for one in (original.sizes, sizes):
+        counts = [0] * len(starts)
+        for size, groups in one.items():
+            counts[int(np.searchsorted(starts, size, "right")) - 1] += size * groups
+        tables.append(counts)
+    series, cells = [], []
+    for name, counts in zip(("original", "release"), tables, strict=True):
+        shares = rules.shares(counts)
+        series.append(Series(name, [100 * share for share in shares]))
+        cells.append(
+            [rules.few if rules.hides(count) else f"{rules.rounded(count):,}" for count in counts]
+        )
+    return bar_chart(
+        "alike",
+        Bars(
+            "Records that look alike",
+            labels,
+            series,
+            SHARE,
+            "records with equal quasi-identifiers",
+            words=[
+                words_of(
+                    f"{label} alike",
+                    {
+                        one.name: f"{column[number]} records"
+                        for one, column in zip(series, cells, strict=True)
+                    },
+                )
+                for number, label in enumerate(labels)
+            ],
+        ),
+        "Bar chart: share of the records by how many records have the same quasi-identifiers, in "
+        "the original and in the release.",
+        Table(
+            "Records by how many have the same quasi-identifiers",
+            ("records that look alike", "original: records", "release: records"),
+            [[label, *pair] for label, *pair in zip(labels, *cells, strict=True)],
+        ),
+    )
