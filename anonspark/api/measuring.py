@@ -225,6 +225,8 @@ def report(
     path: str | None = None,
     *,
     original: Frame | str | None = None,
+    target: str | None = None,
+    holdout: Frame | str | None = None,
     inside: bool = False,
     progress: bool = True,
 ) -> Page:
@@ -238,6 +240,12 @@ def report(
         Where to write the page; None writes nothing.
     original : DataFrame, str or None
         The table that it was made of, or its path: also shows before and after.
+    target : str or None
+        A category that is published as it is: what models that learn it lose is told, as
+        :func:`anonspark.evaluate` tells it. Needs the original.
+    holdout : DataFrame, str or None
+        Records like the original's that were not anonymized: models are tested on them. Without it
+        they are tested on about 30 % of the original, which flatters the release.
     inside : bool
         Whether it names the worst classes; such a page is not to be published.
     progress : bool
@@ -251,9 +259,11 @@ def report(
     Raises
     ------
     ConfigurationError
-        If something other than a report is at the path, or the release was closed.
+        If something other than a report is at the path, the release was closed, or there is a
+        target that models cannot be compared for.
     DataError
-        If there is no complete release, or the original lacks columns.
+        If there is no complete release, the original lacks columns, or scores of models would tell
+        of fewer than k records.
     PublishingError
         If it cannot be written.
 
@@ -271,8 +281,13 @@ def report(
     """
     place = place_of(release)
     told = progress_for(progress)
-    given = as_text(original)
-    functions = functions_for(place, given)
-    table = None if isinstance(given, str) else given
-    with functions.working(table) as (engine, (opened,)), told.stage("report"):
-        return made_report(engine, place, given if opened is None else opened, path, inside=inside)
+    given = [as_text(original), as_text(holdout)]
+    functions = functions_for(place, *given)
+    tables = [None if isinstance(one, str) else one for one in given]
+    with functions.working(*tables) as (engine, opened), told.stage("report"):
+        beside, tested = (
+            one if table is None else table for one, table in zip(given, opened, strict=True)
+        )
+        return made_report(
+            engine, place, beside, path, target=target, holdout=tested, inside=inside
+        )

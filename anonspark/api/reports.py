@@ -19,6 +19,8 @@ def made_report(
     original: Table | str | None,
     path: str | None,
     *,
+    target: str | None = None,
+    holdout: Table | str | None = None,
     inside: bool = False,
 ) -> Page:
     """Make the report of a release, and write it where that is asked for.
@@ -31,6 +33,9 @@ def made_report(
     original : Table, str or None
         What it was made of, or where that is.
     path : str or None
+    target : str or None
+    holdout : Table, str or None
+        As of :func:`anonspark.reporting.making.make_report`.
     inside : bool
         Whether it names the worst classes.
     """
@@ -42,7 +47,9 @@ def made_report(
         told = original if isinstance(original, str) else None
         if isinstance(original, str):
             original = open_original(engine, original, read_manifest(files, release))
-        html = make_report(engine, release, original, told, inside=inside)
+        html = make_report(
+            engine, release, original, told, target=target, holdout=holdout, inside=inside
+        )
         if place is not None:
             place_report(files, release, place, html)
     return Page(html, place)

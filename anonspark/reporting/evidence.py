@@ -12,6 +12,7 @@ from anonspark.release.manifest import Manifest
 from anonspark.reporting.classes import ShownClasses
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.figures import Figures
+from anonspark.utility.models import Learning
 from anonspark.verification.criteria import MeasuredCriterion
 
 Row = Mapping[str, Any]
@@ -40,6 +41,9 @@ class Evidence:
     shown : ShownClasses
     proven_by_run : bool
         Whether the verification is that of the run, before it published.
+    learning : Learning or None
+        What models learn from the release and from its original, with a loss; None where none were
+        trained.
     inside : bool
         Whether the report may name the worst classes.
     """
@@ -56,6 +60,7 @@ class Evidence:
     tried: Sequence[MeasuredCriterion] = ()
     shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
+    learning: Learning | None = None
     inside: bool = False
     rules: Disclosure = field(init=False)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from anonspark.core.utility_score import utility_word
 from anonspark.page.blocks import Section, Tile, Tiles
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
+from anonspark.reporting.usefulness import sentence_of
 from anonspark.reporting.weaknesses import weakness_items
+from anonspark.utility.usefulness import kept_of
 
 
 def glance(evidence: Evidence) -> Section:
@@ -89,6 +92,20 @@ def _lost(evidence: Evidence) -> Tile:
 
 
 def _usefulness(evidence: Evidence) -> Tile:
+    learning = evidence.learning
+    kept = kept_of(learning)
+    if learning is None or kept is None:
+        return _of_figures(evidence)
+    if not kept.enough or kept.share is None:
+        tile = _of_figures(evidence)
+        return replace(tile, text=f"{tile.text} What models learn cannot be told; see below.")
+    value = f"{100 * max(kept.share, 0.0):.1f}\N{NO-BREAK SPACE}%"
+    good = kept.share >= 0.9 and kept.held_out
+    tone = "good" if good else "mixed" if kept.share > 0 else "bad"
+    return Tile("Usefulness", value, sentence_of(learning), tone)
+
+
+def _of_figures(evidence: Evidence) -> Tile:
     score = evidence.counts.get("utility_score")
     if score is None:
         return Tile("Usefulness", "not known", "The release came without its metrics.")

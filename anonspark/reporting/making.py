@@ -29,6 +29,7 @@ from anonspark.reporting.evidence import Evidence, withholds_values
 from anonspark.reporting.figures import measure
 from anonspark.reporting.glance import glance
 from anonspark.reporting.grades import quality
+from anonspark.reporting.learned import learn
 from anonspark.reporting.placing import place_report, report_place
 from anonspark.reporting.risk_curve import risk_curve
 from anonspark.reporting.terms import GLOSSARY
@@ -47,6 +48,8 @@ def make_report(
     original: Table | None = None,
     original_path: str | None = None,
     *,
+    target: str | None = None,
+    holdout: Table | str | None = None,
     verified: Verification | None = None,
     inside: bool = False,
 ) -> str:
@@ -61,6 +64,12 @@ def make_report(
         The table that the release was made of.
     original_path : str or None
         Where that is, for the command that repeats the proof.
+    target : str or None
+        A category that is published as it is: models learn to predict it from the release and from
+        the original.
+    holdout : Table, str or None
+        Records like the original's that were not anonymized, or their path: models are tested on
+        them, else on a part of the original, which flatters the release.
     verified : Verification or None
         What the run has just proven of the release; None proves it here.
     inside : bool
@@ -74,17 +83,19 @@ def make_report(
     Raises
     ------
     DataError
-        If there is no complete release, or the original lacks columns.
+        If there is no complete release, the original lacks columns, or scores of models would tell
+        of fewer than k records.
     ConfigurationError
-        If a hierarchy or population that the release names cannot be read, or an original is given
-        for a union.
+        If a hierarchy or population that the release names cannot be read, an original is given
+        for a union, or there is a target but nothing that models may be compared with.
 
     Notes
     -----
     The jobs of :func:`anonspark.verification.audit.audit_table`, or with a verification those of
     :func:`anonspark.verification.audit.complete_verification`; of
-    :func:`anonspark.reporting.figures.measure` and of
-    :func:`anonspark.reporting.classes.show_classes`. A release whose guarantee fails has a report,
+    :func:`anonspark.reporting.figures.measure`, of
+    :func:`anonspark.reporting.classes.show_classes` and of
+    :func:`anonspark.reporting.learned.learn`. A release whose guarantee fails has a report,
     too, which says so.
     """
     release = release.rstrip("/")
@@ -95,8 +106,9 @@ def make_report(
             "its parts beside its own"
         )
     where = f"{release}/data"
-    paths = (where,) if original_path is None else (where, original_path)
-    with engine.reading(paths, key=""):
+    given = (original_path, holdout if isinstance(holdout, str) else None)
+    with engine.reading((where, *filter(None, given)), key=""):
+        learning = learn(engine, release, manifest, original, target, holdout)
         data = engine.published(where, manifest.data_format)
         claim, verification, is_matched = _proof(
             engine, release, manifest, data, original, verified
@@ -128,6 +140,7 @@ def make_report(
         tried=verification.tried,
         shown=classes,
         proven_by_run=verified is not None,
+        learning=learning,
         inside=inside,
     )
     return _page(evidence)
@@ -238,6 +251,8 @@ def report_release(
     original: str | None = None,
     out: str | None = None,
     *,
+    target: str | None = None,
+    holdout: str | None = None,
     inside: bool = False,
 ) -> str:
     """Write the report of a release; costs and errors as :func:`make_report`.
@@ -251,6 +266,9 @@ def report_release(
         Path of the table that it was made of, in the format that the manifest tells.
     out : str or None
         Where to write it; None writes it into the release.
+    target : str or None
+    holdout : str or None
+        As of :func:`make_report`.
     inside : bool
         Whether it names the worst classes, and then has a place apart from the release.
 
@@ -270,7 +288,9 @@ def report_release(
     path = report_place(files, release, out, inside=inside)
     if original is not None:
         table = open_original(engine, original, manifest)
-    report = make_report(engine, release, table, original, inside=inside)
+    report = make_report(
+        engine, release, table, original, target=target, holdout=holdout, inside=inside
+    )
     place_report(files, release, path, report)
     return path
 

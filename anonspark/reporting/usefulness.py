@@ -1,14 +1,19 @@
-"""Section of the report: how useful a release is."""
+"""Section of the report: how useful a release is, in words, and in what models learn from it."""
 
 from __future__ import annotations
 
-from anonspark.page.blocks import Section, Text
+from anonspark.page.bars import Bars, Series, bar_chart
+from anonspark.page.blocks import Block, Chart, Section, Table, Text
+from anonspark.page.tips import words_of
+from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.wording import utility_sentences
+from anonspark.utility.models import Learning
+from anonspark.utility.usefulness import MEASURES, describe_usefulness, kept_of
 
 
 def usefulness(evidence: Evidence) -> Section:
-    """Say in words what the release is good for."""
+    """Say in words what the release is good for, and show what models learn from it."""
     if evidence.manifest.parts:
         told = (
             "This release is a union of releases of several holders. A union has no original, and "
@@ -18,4 +23,77 @@ def usefulness(evidence: Evidence) -> Section:
     sentences = utility_sentences(
         evidence.counts, evidence.attributes, evidence.figures, evidence.rules
     )
-    return Section("utility", "How useful it is", [Text(sentence) for sentence in sentences])
+    blocks: list[Block] = [Text(sentence) for sentence in sentences]
+    if evidence.learning is not None:
+        blocks = [*_models(evidence.learning, evidence.rules), *blocks]
+    return Section("utility", "How useful it is", blocks)
+
+
+def sentence_of(learning: Learning) -> str:
+    """Return what ``anonspark evaluate`` says first, as a sentence."""
+    told = describe_usefulness(None, learning)
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def _models(learning: Learning, rules: Disclosure) -> list[Block]:
+    records = f"about {rules.rounded(learning.test_records):,}"
+    how = (
+        f"How that was measured: models that learn {learning.target} were trained on the original, "
+        f"and again on the release. Both were tested on {records} records "
+    )
+    how += (
+        "that were put aside before (option --holdout)."
+        if learning.held_out
+        else "of the original, which the original's models have not seen. The release holds what "
+        "became of them, so the figures flatter it; records that were put aside before the run "
+        "give fair ones (option --holdout)."
+    )
+    return [Text(sentence_of(learning)), Text(how), _scores(learning)]
+
+
+def _scores(learning: Learning) -> Chart:
+    """Show the scores of each learner, the difference with its interval, and guessing."""
+    kept = kept_of(learning)
+    if kept is None:
+        raise TypeError("a learning without a loss")
+    name = MEASURES[kept.measure]
+    by_side = {
+        side: {
+            one.learner: float(getattr(one, kept.measure))
+            for one in learning.scores
+            if one.trained_on == side
+        }
+        for side in ("original", "release")
+    }
+    rows, words = [], []
+    for one in learning.differences:
+        found = getattr(one, kept.measure)
+        margin = "" if found.standard_error is None else f" +-{1.96 * found.standard_error:.4f}"
+        scores = {side: f"{own[one.learner]:.4f}" for side, own in by_side.items()}
+        difference = f"{found.difference:+.4f}{margin}"
+        rows.append([one.learner, *scores.values(), difference, found.verdict or "too few records"])
+        words.append([*words_of(one.learner, scores), f"difference: {difference}"])
+    guessing = f"{kept.guessing:.4f}"
+    rows.append(["guessing", guessing, guessing, "", ""])
+    learners = [one.learner for one in learning.differences]
+    title = f"Models that learn {learning.target}"
+    return bar_chart(
+        "models",
+        Bars(
+            title,
+            learners,
+            [Series(side, [own[one] for one in learners]) for side, own in by_side.items()],
+            f"{name}, 1 is perfect",
+            "learner",
+            limit=1.0,
+            marks=[(kept.guessing, "guessing")],
+            words=words,
+        ),
+        f"Bar chart: {name} of {len(learners)} learners trained on the original and on the "
+        f"release, beside {guessing} of guessing.",
+        Table(
+            f"{title}: {name}",
+            ("learner", "original", "release", "difference, +-1.96 standard errors", "the release"),
+            rows,
+        ),
+    )

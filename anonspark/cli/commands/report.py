@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
 
 
-def report_release(
+def report_release(  # noqa: PLR0913 - each parameter is an option of the command
     output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Directory of a release.")],
     original: Annotated[
         str | None,
@@ -25,6 +25,20 @@ def report_release(
     out: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Where to write it; OUTPUT/report.html if not given."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Train models that predict this published column, on the release and on the "
+            "original. Needs --original.",
+        ),
+    ] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Test them on this table, which was not part of the original."
+        ),
     ] = None,
     inside: Annotated[
         bool,
@@ -46,9 +60,11 @@ def report_release(
         from anonspark.reporting.making import report_release as write
 
         with progress.stage("report"):
-            return write(engine, output, original, out, inside=inside)
+            return write(
+                engine, output, original, out, target=target, holdout=holdout, inside=inside
+            )
 
-    made = work_with_engine(*of_paths(engine_name, output, original), master, make)
+    made = work_with_engine(*of_paths(engine_name, output, original, holdout), master, make)
     if as_json:
         print_json({"report": made})
     else:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonspark.core.criterion import Criterion
-from anonspark.page.blocks import Items, Table, Tiles
+from anonspark.core.model_scores import Difference
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.page.blocks import Chart, Items, Table, Text, Tile, Tiles
 from anonspark.page.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice
 from anonspark.reporting.classes import show_classes
+from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
 from anonspark.reporting.glance import glance
 from anonspark.reporting.grades import grade
+from anonspark.reporting.learned import learn, require_many
 from anonspark.reporting.risk_curve import share_above
+from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.weaknesses import weakness_items
+from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
+from anonspark.utility.usefulness import describe_usefulness
 from anonspark.verification.criteria import MeasuredCriterion
 
 NOTHING = Figures((), Associations((), (), None, np.zeros((0, 0))), None)
@@ -56,6 +65,123 @@ def lines(found: Evidence) -> list[str]:
         for one in block.items
         if one.code
     ]
+
+
+# What models learn
+
+
+def learned(
+    loss: float,
+    error: float | None = 0.005,
+    *,
+    measure: Measure = "roc_auc",
+    records: int = 900,
+    majority: float = 0.6,
+    accuracy: float = 0.8,
+    held_out: bool = True,
+) -> Learning:
+    """Return what one learner learned of an original, with 0.9 of the measure, and of a release."""
+    classes = 2 if measure == "roc_auc" else 3
+    original, released = (
+        Score(side, "trees", accuracy if measure == "roc_auc" else own, 0.5, 0.5, own)
+        for side, own in (("original", 0.9), ("release", 0.9 - loss))
+    )
+    found = Difference(-loss, error, None, None, None if error is None else "no difference shown")
+    best = ModelLoss(measure, "trees", "trees", loss, error)
+    scores, both = [original, released], [ModelDifference("trees", found, found)]
+    return Learning("job", classes, held_out, records, 0, majority, scores, both, best, None)
+
+
+def usefulness_tile(learning: Learning | None) -> Tile:
+    counts = {"utility_score": 90.0, "rows_published": 1000, "rows_left_out": 0}
+    found = evidence(manifest={"summary": counts}, learning=learning)
+    (tiles,) = glance(found).blocks
+    assert isinstance(tiles, Tiles)
+    return tiles.tiles[3]
+
+
+@pytest.mark.parametrize(
+    ("learning", "value", "tone"),
+    [
+        (learned(0.02), "95.0\N{NO-BREAK SPACE}%", "good"),
+        (learned(0.02, held_out=False), "95.0\N{NO-BREAK SPACE}%", "mixed"),
+        (learned(0.1), "75.0\N{NO-BREAK SPACE}%", "mixed"),
+        (learned(0.41), "0.0\N{NO-BREAK SPACE}%", "bad"),
+    ],
+)
+def test_the_tile_says_what_evaluate_says(learning: Learning, value: str, tone: str) -> None:
+    tile = usefulness_tile(learning)
+    assert (tile.value, tile.tone) == (value, tone)
+    assert tile.text.casefold() == f"{describe_usefulness(None, learning)}.".casefold()
+
+
+def test_too_few_test_records_leave_the_tile_to_the_figures() -> None:
+    without, few = usefulness_tile(None), usefulness_tile(learned(0.02, 0.2))
+    assert (few.value, few.tone) == (without.value, without.tone)
+    assert few.text == f"{without.text} What models learn cannot be told; see below."
+
+
+def test_the_section_tells_how_it_was_measured_with_intervals_and_guessing() -> None:
+    section = usefulness(evidence(learning=learned(0.02, records=904)))
+    sentence, how, chart = section.blocks[:3]
+    assert isinstance(sentence, Text)
+    assert sentence.text.startswith("A model trained on the release is 95.0 % as good as on the")
+    assert isinstance(how, Text)
+    assert "tested on about 900 records that were put aside" in how.text
+    assert isinstance(chart, Chart)
+    assert [list(row) for row in chart.table.rows] == [
+        ["trees", "0.9000", "0.8800", "-0.0200 +-0.0098", "no difference shown"],
+        ["guessing", "0.5000", "0.5000", "", ""],
+    ]
+    flattered = usefulness(evidence(learning=learned(0.02, None, held_out=False)))
+    assert isinstance(flattered.blocks[1], Text)
+    assert "flatter it" in flattered.blocks[1].text
+    assert isinstance(flattered.blocks[2], Chart)
+    assert flattered.blocks[2].table.rows[0][3:] == ["-0.0200", "too few records"]
+
+
+@pytest.mark.parametrize(
+    ("learning", "told"),
+    [
+        (learned(0.02, records=9), False),
+        (learned(0.02, records=10, majority=1.0), True),
+        # Of the most frequent class are all but 9, and all but 10.
+        (learned(0.02, records=1000, majority=0.991), False),
+        (learned(0.02, records=1000, majority=0.99), True),
+        # Areas tell no count, but accuracies do: 1,000 records less 0.9 of them.
+        (learned(0.02, records=1000, accuracy=0.999), True),
+        (learned(-0.095, measure="accuracy", records=1000), False),
+        (learned(-0.09, measure="accuracy", records=1000), True),
+        (learned(-0.1, measure="accuracy", records=1000), True),
+        (
+            replace(learned(0.02), loss=None, without_area="the test records are of one class"),
+            False,
+        ),
+    ],
+)
+def test_no_score_may_tell_of_few_people(learning: Learning, told: bool) -> None:
+    if told:
+        require_many(learning, Disclosure(10))
+        return
+    with pytest.raises(DataError, match=r"^--holdout: .*(fewer than 10 test|of one class)"):
+        require_many(learning, Disclosure(10))
+
+
+def test_what_depends_on_records_that_are_left_out_is_not_learned() -> None:
+    summary = {"rows_left_out": 20, "rows_suppressed": 20, "rows_dropped_missing": 0}
+    document = {
+        "configuration": {"privacy": {"k": 10}},
+        "summary": summary,
+        "published": {"left_out_values": "withheld"},
+    }
+    table = local_table(pa.table({"job": ["cook"]}), 1)
+    with pytest.raises(ConfigurationError, match=r"^--target: there withholds the values"):
+        learn(LocalEngine(), "there", Manifest(document), table, "job", None)
+    with pytest.raises(ConfigurationError, match=r"^--target: found no --original"):
+        learn(LocalEngine(), "there", Manifest(document), None, "job", None)
+    with pytest.raises(ConfigurationError, match=r"^--holdout: .* name what to learn: --target"):
+        learn(LocalEngine(), "there", Manifest(document), table, None, table)
+    assert learn(LocalEngine(), "there", Manifest(document), table, None, None) is None
 
 
 # Grades and risk
