@@ -54,8 +54,18 @@ def place_of(release: object) -> str:
     ----------
     release : Release, str or path
         What :func:`anonspark.anonymize` returned, or a directory.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is anything else, or a release that was closed.
     """
     if isinstance(release, Release):
         release.require_open()
         return release.path
-    return str(release)
+    if isinstance(release, (str, os.PathLike)):
+        return os.fspath(release)
+    raise ConfigurationError(
+        f"release: found an object of the type {type(release).__name__}; expected what "
+        "anonspark.anonymize returned, or the directory of a release"
+    )
