@@ -145,7 +145,7 @@ def run_experiments(data: Path) -> Experiments:
             is_copied = path.stem == CHAPTERS["scale"][0]
             overrides = [] if is_copied else [f"input.path={adult}"]
             comparison = compare(SparkEngine(spark), load_grid(path, overrides), Progress())
-            print(f"{path.stem}: {comparison.ran} cells run, {comparison.reused} were there")
+            print(f"{path.stem}: {comparison.ran} settings tried, {comparison.reused} were there")
             results[path.stem] = list(comparison.results.values())
             refused = [one.reason for one in results[path.stem] if one.refused]
             if refused:

@@ -25,13 +25,13 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
     shown = ["place", grid.rank_by, "classes", *["rows_suppressed"] * suppressed, "seconds"]
     shown = list(dict.fromkeys(shown))
     table = Table(
-        title=f"Cells by {grid.rank_by}, * not dominated",
+        title=f"Settings by {grid.rank_by}, * not dominated",
         title_justify="left",
         header_style="bold",
         box=SIMPLE_HEAD,
     )
     table.add_column("")
-    table.add_column("cell", min_width=24, overflow="fold")
+    table.add_column("setting", min_width=24, overflow="fold")
     for name in shown:
         table.add_column(name.replace("_", " "), justify="right", min_width=7)
     for row, figures in zip(comparison.rows, figure_rows(comparison.rows, shown), strict=True):
@@ -49,7 +49,7 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
     for note in comparison.notes:
         console.print(note, markup=False, highlight=False)
     console.print(
-        f"{comparison.ran} cells run, {comparison.reused} were there; figures and report at "
+        f"{comparison.ran} settings tried, {comparison.reused} were there; figures and report at "
         f"{comparison.path}",
         markup=False,
         highlight=False,

@@ -79,6 +79,9 @@ class _GridFile(Section):
     output: str = Field(min_length=1, description="Directory of the figures; any Hadoop URI.")
 
 
+_ALWAYS_TOLD = ("model.name", "privacy.k")
+
+
 @dataclass(frozen=True, repr=False)
 class Cell(Redacted):
     """One configuration of a grid.
@@ -103,6 +106,13 @@ class Cell(Redacted):
     def label(self) -> str:
         """The settings in short, for people."""
         return settings_label(self.settings)
+
+    @property
+    def words(self) -> str:
+        """Model and k, whether or not they are varied, and all other settings in short."""
+        others = {key: one for key, one in self.settings.items() if key not in _ALWAYS_TOLD}
+        model, k = self.configuration.model.name, self.configuration.privacy.k
+        return ", ".join(filter(None, [model, f"k = {k:,}", settings_label(others)]))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from anonspark.comparison.evaluation import FIGURES, MODEL_LOSS
 from anonspark.comparison.grid import Grid, setting_text
 from anonspark.comparison.ranking import METRICS
 from anonspark.comparison.table import axis_column
-from anonspark.core.figure_text import figure_rows, figure_text
+from anonspark.core.figure_text import figure_rows, figure_text, figure_texts
 from anonspark.engine.files import Files
 from anonspark.page.blocks import Block, Chart, Section, Table, Text
 from anonspark.page.document import render
@@ -55,9 +55,9 @@ def comparison_report(grid: Grid, rows: Sequence[Row], notes: Sequence[str] = ()
     return render(
         title=grid.title or "Comparison",
         subtitle=(
-            f"{len(rows):,} cells on one input{_rows_of_input(done)}"
+            f"{len(rows):,} settings on one input{_rows_of_input(done)}"
             if done
-            else f"{len(rows):,} cells, none of which could be published"
+            else f"{len(rows):,} settings, none of which could be published"
         ),
         sections=sections,
         footer=(
@@ -85,14 +85,14 @@ def _ranking(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     names = _ranking_columns(grid)
     settings = [axis_column(key) for key in grid.axes]
     table = Table(
-        f"All cells, the best of each privacy setting first, by {grid.rank_by}",
+        f"All settings: of those with the same privacy the best by {grid.rank_by} first",
         [*grid.axes, *(name.replace("_", " ") for name in names)],
         figure_rows(rows, [*settings, *names]),
     )
     return [
         Text(
-            f"Place 1 has the best {grid.rank_by} ({better} is better) among the cells with the "
-            "same privacy settings. A cell is dominated if another one protects at least as much, "
+            f"Place 1 has the best {grid.rank_by} ({better} is better) among those with the "
+            "same privacy. A setting is dominated if another one protects at least as much, "
             f"suppresses no more records and has no worse {grid.rank_by}, and is better in one of "
             "the three."
         ),
@@ -105,7 +105,7 @@ def _refused(grid: Grid, rows: Sequence[Row]) -> list[Block]:
     return [
         Text("A guarantee could not be met; nothing was published."),
         Table(
-            "Refused cells, and why",
+            "Refused settings, and why",
             [*grid.axes, "reason"],
             figure_rows(rows, [*settings, "reason"]),
         ),
@@ -222,6 +222,6 @@ def _at(line: Line, place: float) -> str:
     found = []
     for (x, y), interval in zip(line.points, intervals, strict=True):
         if x == place:
-            ends = "" if interval is None else " to ".join(map(figure_text, interval))
-            found.append(figure_text(y) + (f" ({ends})" if ends else ""))
+            text, *ends = figure_texts([y, *(interval or ())])
+            found.append(f"{text} ({' to '.join(ends)})" if ends else text)
     return ", ".join(found)

@@ -155,7 +155,7 @@ def compare(
                 result = there[cell.id]
                 if result is None:
                     ran += 1
-                    with progress.stage(f"cell {ran} of {missing}: {cell.label}"):
+                    with progress.stage(f"setting {ran} of {missing}: {cell.words}"):
                         result = _run_cell(
                             engine,
                             cell,
@@ -260,7 +260,7 @@ def _run_cell(
     except (ConfigurationError, DataError) as error:
         if not how.may_fail:
             raise type(error)(
-                *(f"cell {cell.label}: {problem}" for problem in error.problems)
+                *(f"{cell.words}: {problem}" for problem in error.problems)
             ) from error
         reason = str(error)
     else:

@@ -19,6 +19,7 @@ from helpers import command, write_table
 
 from anonspark.comparison.grid import load_grid
 from anonspark.config import parse_configuration
+from anonspark.core.figure_text import figure_texts
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.pipeline.run import run
 from anonspark.utility.evaluation import evaluate
@@ -100,7 +101,7 @@ def test_a_cell_has_the_figures_of_evaluate(
     path = grid_file(tmp_path)
     done = command(capsys, "compare", path)
     assert done.code == 0, done.err
-    assert "2 cells run, 0 were there" in done.out
+    assert "2 settings tried, 0 were there" in done.out
     assert "model loss" in done.out
     # The original's models once, and those of each release.
     assert trainings == [ROWS] * 3
@@ -141,7 +142,8 @@ def test_a_cell_has_the_figures_of_evaluate(
     page = (output / "report.html").read_text()
     assert "model_loss against k" in page
     first, margin = rows[0]["model_loss"], 1.96 * rows[0]["model_loss_error"]
-    assert f"{first:.4f} ({first - margin:.4f} to {first + margin:.4f})" in page
+    first_text, *ends = figure_texts([first, first - margin, first + margin])
+    assert f"{first_text} ({' to '.join(ends)})" in page
     written = "".join(
         file.read_bytes().decode("latin-1") for file in output.rglob("*") if file.is_file()
     )
@@ -156,13 +158,13 @@ def test_a_second_call_runs_nothing_and_another_hold_out_everything(
     figures = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
     trainings.clear()
     again = command(capsys, "compare", path)
-    assert "0 cells run, 2 were there" in again.out
+    assert "0 settings tried, 2 were there" in again.out
     assert trainings == []
     assert pq.read_table(tmp_path / "grid" / "metrics").to_pylist() == figures
     # The order of the held-out records does not matter, a value of one does.
     table = people(2)
     write_table(tmp_path / "holdout.parquet", table.take(np.arange(ROWS)[::-1]))
-    assert "0 cells run, 2 were there" in command(capsys, "compare", path).out
+    assert "0 settings tried, 2 were there" in command(capsys, "compare", path).out
     changed = table.set_column(2, "visits", pa.array([7, *table["visits"].to_pylist()[1:]]))
     write_table(tmp_path / "other.parquet", changed)
     other = grid_file(tmp_path, "other.parquet")
@@ -176,7 +178,7 @@ def test_a_second_call_runs_nothing_and_another_hold_out_everything(
         assert command(capsys, "compare", grid_file(tmp_path, **keys)).code == 2
     assert trainings == []
     elsewhere = grid_file(tmp_path, "other.parquet", output=str(tmp_path / "elsewhere"))
-    assert "2 cells run, 0 were there" in command(capsys, "compare", elsewhere).out
+    assert "2 settings tried, 0 were there" in command(capsys, "compare", elsewhere).out
     assert trainings == [ROWS] * 3
 
 

@@ -57,7 +57,7 @@ def test_models_at_three_k(
     shown = command(capsys, "compare", configuration, "--quiet")
     assert shown.code == 0, shown.err
     *_, there, sentence, remedy = shown.out.splitlines()
-    assert there.startswith("0 cells run, 12 were there")
+    assert there.startswith("0 settings tried, 12 were there")
     assert sentence.lower() == advice["sentence"].lower()
     done = f"--set {advice['set'][0]}" if advice["set"] else "nothing to set"
     assert remedy == f"To have it: {done}"

@@ -20,8 +20,9 @@ _FIGURE = re.compile(r"(?P<sign>\+-|[+-]?)(?P<size>\d+\.\d+)(?P<unit>%?)[;,)]*")
 
 def lines_of(printed: str) -> list[list[str]]:
     """Return the words of each line of a table or a sentence, without its frame."""
-    # The last figure of a cell is its seconds.
-    return [line[:-1] if "k=" in " ".join(line) else line for line in words_of(printed)]
+    # The last figure of a setting is its seconds.
+    lines = words_of(printed.replace(" %", "%"))
+    return [line[:-1] if "k=" in " ".join(line) else line for line in lines]
 
 
 def agree(one: list[str], other: list[str]) -> bool:

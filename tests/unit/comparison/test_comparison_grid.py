@@ -55,6 +55,7 @@ def test_a_block_is_a_product_and_blocks_follow_each_other(tmp_path: Path) -> No
         "su-mondrian, rho=2, k=5",
         "su-mondrian, rho=3, k=5",
     ]
+    assert grid.cells[2].words == "su-mondrian, k = 5, rho=2"
     assert grid.axes == ("model.name", "model.cut", "privacy.k", "model.rho")
     assert [cell.configuration.privacy.k for cell in grid.cells] == [5, 10, 5, 5]
     assert [cell.configuration.model.name for cell in grid.cells][2:] == ["su-mondrian"] * 2
@@ -66,6 +67,9 @@ def test_a_configuration_is_run_once(tmp_path: Path) -> None:
     axes = [{"privacy.k": [5, 10]}, {"model.name": ["su-mondrian"], "privacy.k": [10, 20]}]
     grid = load_grid(grid_file(tmp_path, axes=axes))
     assert [cell.label for cell in grid.cells] == ["k=5", "k=10", "su-mondrian, k=20"]
+    # Progress tells model and k of each.
+    words = ["su-mondrian, k = 5", "su-mondrian, k = 10", "su-mondrian, k = 20"]
+    assert [cell.words for cell in grid.cells] == words
 
 
 def test_a_cell_is_named_by_its_configuration_not_by_the_grid(tmp_path: Path) -> None:
