@@ -16,25 +16,27 @@ from anonspark.reporting.nights import jobs_of
 if TYPE_CHECKING:
     from anonspark.reporting.nights import Night
 
+# Few enough for a terminal of 80 columns; the others are in the page. How many digits each has.
 _FIGURES = {
-    "rows_published": "records",
-    "published_classes": "classes",
-    "rows_suppressed": "without a class",
-    "loss": "loss",
-    "utility_score": "utility",
-    "seconds": "seconds",
+    "rows_published": ("records", 4),
+    "published_classes": ("classes", 4),
+    "rows_suppressed": ("without\na class", 4),
+    "loss": ("loss", 4),
+    "seconds": ("seconds", 3),
 }
 
 
 def show_history(console: Console, nights: Sequence[Night]) -> None:
     """Show every run, the last one at the end, and how many failed."""
     several = len(jobs_of(nights)) > 1
-    table = Table(header_style="bold", box=SIMPLE_HEAD)
-    for name in ("began (UTC)", *["job"] * several, "run"):
-        table.add_column(name)
-    for name in _FIGURES.values():
-        table.add_column(name, justify="right")
-    columns = [_column(nights, name) for name in _FIGURES]
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False, padding=0)
+    table.add_column("began (UTC)", no_wrap=True)
+    # Where there is no room, names are folded; a figure that is cut would be another one.
+    for name in (*["job"] * several, "run"):
+        table.add_column(name, overflow="fold", min_width=4)
+    for name, _ in _FIGURES.values():
+        table.add_column(name, justify="right", no_wrap=True)
+    columns = [_column(nights, name, digits) for name, (_, digits) in _FIGURES.items()]
     for one, *figures in zip(nights, *columns, strict=True):
         cells = [f"{one.started:%Y-%m-%d %H:%M}", *[one.job] * several, one.run_id]
         table.add_row(*map(escape, cells), *figures, style="bold red" if one.failed else None)
@@ -51,9 +53,9 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
     console.print(f"{len(nights):,} runs, {len(failed):,} failed", highlight=False)
 
 
-def _column(nights: Sequence[Night], name: str) -> list[str]:
+def _column(nights: Sequence[Night], name: str, digits: int) -> list[str]:
     found = [None if one.failed else one.figures.get(name) for one in nights]
-    texts = figure_texts(found, 5 if name == "utility_score" else 3)
+    texts = figure_texts(found, digits)
     if name != "rows_published":
         return texts
     return ["failed" if one.failed else text for one, text in zip(nights, texts, strict=True)]
