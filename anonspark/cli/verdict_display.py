@@ -32,8 +32,12 @@ def show_verdict(console: Console, release: Release) -> None:
     release : Release
     """
     summary = release.summary
+    told_of = f"Release {summary['run_id']} is published"
+    if release.earlier:
+        began = f"{summary['started']:%Y-%m-%d %H:%M} UTC"
+        told_of = f"Nothing was left to do, for release {summary['run_id']} of {began} is complete"
     console.print(
-        f"Release {summary['run_id']} is published: {_alike(summary)}",
+        f"{told_of}: {_alike(summary)}",
         style="bold green",
         markup=False,
         highlight=False,

@@ -45,6 +45,8 @@ class Release(Redacted):
         What the run proved of its files before it published them; None where an earlier run did.
     rival : Rival or None
         A model that would have lost much less, where a look at a sample found one.
+    earlier : bool
+        Whether an earlier call published it, so that nothing was left to do.
     """
 
     path: str
@@ -57,6 +59,7 @@ class Release(Redacted):
     warnings: list[ReleaseWarning]
     verified: Verification | None = None
     rival: Rival | None = None
+    earlier: bool = False
 
 
 def released_before(engine: Engine, configuration: Configuration, run_id: str) -> Release | None:
@@ -88,5 +91,6 @@ def released_before(engine: Engine, configuration: Configuration, run_id: str) -
         summary=summary,
         seconds=manifest.document["seconds"],
         warnings=[ReleaseWarning(**one) for one in manifest.document.get("warnings", [])],
+        earlier=True,
         **tables,
     )

@@ -124,6 +124,7 @@ def _show_run(release: Release, *, as_json: bool, details: bool, has_report: boo
         print_json(
             {
                 "path": release.path,
+                "published_earlier": release.earlier,
                 "summary": release.summary,
                 "rounds": release.rounds,
                 "attributes": release.attributes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -31,14 +32,30 @@ def criterion(name: str, measured: float | None) -> dict[str, Any]:
     return {"criterion": name, "attribute": "ill", "required": 2.0, "measured": measured}
 
 
-def shown(summary: dict[str, Any] = SUMMARY, *, criteria: int = 0, warnings: int = 0) -> list[str]:
+def shown(
+    summary: dict[str, Any] = SUMMARY,
+    *,
+    criteria: int = 0,
+    warnings: int = 0,
+    earlier: bool = False,
+) -> list[str]:
     privacy = [{"criterion": "k", "required": 5.0, "measured": 6.0}]
     privacy += [criterion(f"criterion {place}", 3.0) for place in range(criteria)]
     told = [ReleaseWarning("rare_values", "text", "ill", {})] * warnings
-    release = Release("out/people", summary, [], ATTRIBUTES, privacy, RISK, {}, told)
+    release = Release(
+        "out/people", summary, [], ATTRIBUTES, privacy, RISK, {}, told, earlier=earlier
+    )
     console = Terminal(file=io.StringIO(), soft_wrap=True)
     show_verdict(console, release)
     return console.file.getvalue().splitlines()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_what_was_there_already_is_told_so() -> None:
+    first, *_ = shown({**SUMMARY, "started": datetime(2026, 11, 21, 2, tzinfo=UTC)}, earlier=True)
+    assert first == (
+        "Nothing was left to do, for release monday of 2026-11-21 02:00 UTC is complete: each "
+        "record is like 5 others at least (k = 5)"
+    )
 
 
 def test_the_verdict_comes_first_and_all_is_told() -> None:
