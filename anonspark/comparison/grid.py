@@ -370,7 +370,7 @@ def _cells(
         else:
             cells.setdefault(cell.id, cell)
     problems = [
-        f"{problem} (in {len(labels)} of {len(combinations)} cells, first in: {labels[0]})"
+        f"{problem} (in {len(labels)} of {len(combinations)} settings, first in: {labels[0]})"
         if len(labels) < len(combinations)
         else problem
         for problem, labels in wrong.items()

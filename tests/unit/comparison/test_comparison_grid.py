@@ -153,13 +153,13 @@ def test_all_cells_are_checked_and_a_problem_is_told_once(tmp_path: Path) -> Non
     )
     assert len(found) == 2
     assert found[0].startswith("model.cut: unknown key")
-    assert found[0].endswith("(in 2 of 4 cells, first in: canon, cut=published, k=5)")
+    assert found[0].endswith("(in 2 of 4 settings, first in: canon, cut=published, k=5)")
     assert found[1].startswith("privacy.k: found the whole number 0")
-    assert "(in 2 of 4 cells" in found[1]
+    assert "(in 2 of 4 settings" in found[1]
     # What is wrong in every cell is wrong in the base.
     (problem,) = problems(tmp_path, "missing=never")
     assert problem.startswith("missing: found the text 'never'")
-    assert "cells" not in problem
+    assert "settings" not in problem
 
 
 def test_other_keys_of_the_file(tmp_path: Path) -> None:
