@@ -399,11 +399,28 @@ PRIVACY = (
 )
 """A row a criterion."""
 
+NODES = (
+    _RUN,
+    _configured("round", "int"),
+    _configured("node", "int"),
+    Figure("levels", "string"),
+    Figure("height", "int"),
+    Figure("classes", "long"),
+    Figure("min_class_size", "long"),
+    Figure("suppressed", "long"),
+    Figure("loss", "double"),
+)
+"""A row a round and recoding; only of releases whose rounds have one recoding each."""
+
 TABLES: Mapping[str, tuple[Figure, ...]] = {
     "summary": SUMMARY,
     "rounds": ROUNDS,
     "attributes": ATTRIBUTES,
     "privacy": PRIVACY,
     "risk": RISK,
+    "nodes": NODES,
 }
 """The tables of metrics that are small, by the name of their folder."""
+
+OF_EVERY_RUN = tuple(name for name in TABLES if name != "nodes")
+"""Of them, those that the release of every run has."""

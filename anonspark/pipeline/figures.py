@@ -13,6 +13,7 @@ from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.layers.evaluate.metrics import Totals, round_rows
+from anonspark.layers.evaluate.nodes import node_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
 from anonspark.layers.prepare.snapshot import Snapshot
 from anonspark.models.model import Model
@@ -69,7 +70,7 @@ class Figures(Redacted):
     ----------
     summary : dict
         The one row of its table; ``seconds`` is added when it is written.
-    rounds, attributes, privacy, risk : list of dict
+    rounds, attributes, privacy, risk, nodes : list of dict
     counted : dict
         Counts that the tables may withhold as they are, by the name that gates have for them:
         for the gates alone, never written.
@@ -85,6 +86,7 @@ class Figures(Redacted):
     attributes: list[Row]
     privacy: list[Row]
     risk: list[Row]
+    nodes: list[Row]
     counted: dict[str, int]
     units: Mapping[int, int] | None = None
     of_people: list[float] | None = None
@@ -116,6 +118,11 @@ def make_figures(
         With a time zone.
     request : Request or None
         Of the recipient, where the release is one of a plan.
+
+    Notes
+    -----
+    Of a release with one recoding a round, the job of
+    :func:`anonspark.layers.evaluate.nodes.node_rows`; of others none.
     """
     dropped = snapshot.rows_read - snapshot.rows
     counts = {
@@ -143,12 +150,20 @@ def make_figures(
     own = {"run_id": run_id}
     attributes = _attribute_rows(configuration, basis, dropped, measured)
     risk = _risk_rows(configuration.evaluate.risk, basis.totals, measured)
+    nodes = node_rows(
+        basis.rounds.classes,
+        basis.rounds.results,
+        basis.quasi_identifiers,
+        summary["classes"],
+        counts_told=summary["rows_left_out"] is not None,
+    )
     return Figures(
         summary,
         rounds=[row | own for row in round_rows(basis.rounds.results, basis.totals)],
         attributes=[row | own for row in attributes],
         privacy=[row | own for row in _privacy_rows(configuration, measured)],
         risk=[row | own for row in risk],
+        nodes=[row | own for row in nodes],
         counted=counts | _missing_by_gate(basis),
         units=measured.units,
         of_people=[one.measured for one in measured.criteria] if measured.of_people else None,

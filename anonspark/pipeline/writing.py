@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from anonspark.config import Configuration
 from anonspark.core.columns import CLASS_ID
-from anonspark.core.figures import TABLES, arrow_schema
+from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
 from anonspark.layers.prepare.snapshot import Snapshot
@@ -103,7 +103,10 @@ def stage_findings(
             ("attributes", figures.attributes),
             ("privacy", figures.privacy),
             ("risk", figures.risk),
+            ("nodes", figures.nodes),
         ):
+            if not rows and name not in OF_EVERY_RUN:
+                continue
             schema, path = arrow_schema(TABLES[name]), f"metrics/{name}"
             listed.append(write_rows(context.files, rows, schema, staging.release, path))
         manifest = release_manifest(

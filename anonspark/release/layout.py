@@ -24,7 +24,7 @@ COMPANIONS = {
 _MOST_NAMES = 5
 
 # Releases of earlier versions do not list their files; in them only these names are known.
-_TABLES = r"(?:data|metrics/(?:summary|rounds|classes|attributes|privacy|risk)|left_out)"
+_TABLES = r"(?:data|metrics/(?:summary|rounds|classes|attributes|privacy|risk|nodes)|left_out)"
 _KNOWN = re.compile(rf"{_TABLES}/(?:_SUCCESS|part-[^/]*)|{re.escape(REPORT)}")
 # Delta's log lies beside the records.
 _KNOWN_OF_DELTA = re.compile(

@@ -20,13 +20,14 @@ from anonspark.config.coding import coding_privacy
 from anonspark.config.coding_claims import is_at_least, not_as_coded
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
-from anonspark.core.figures import TABLES
+from anonspark.core.figures import OF_EVERY_RUN, TABLES
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import MANIFEST
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
+from anonspark.verification.nodes import claims_of_nodes
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.units import K_UNITS
@@ -50,6 +51,7 @@ _NEEDED = {
     "attributes": ("position", "attribute", "kind", "weight"),
     "privacy": ("criterion", "required", "measured"),
     "risk": ("attacker",),
+    "nodes": ("round", "node", "levels", "classes", "min_class_size", "loss"),
 }
 
 # These tables have some rows for each round or attribute.
@@ -149,7 +151,7 @@ class Statements:
             found += [
                 f"{self.release}/metrics/{name}: is not there; restore the release or publish it "
                 "again"
-                for name in (_OF_UNIONS if "parts" in self.manifest else (*TABLES, "classes"))
+                for name in (_OF_UNIONS if "parts" in self.manifest else (*OF_EVERY_RUN, "classes"))
                 if name not in self.tables and name not in self.unread
             ]
         return found + list(
@@ -162,6 +164,7 @@ class Statements:
                     *self._of_gates(),
                     *self._of_summary_table(),
                     *self._of_small_tables(),
+                    *self._of_nodes(),
                     *self._of_classes(),
                 )
             )
@@ -412,6 +415,22 @@ class Statements:
             ]
             found = [row["weight"] for row in ordered]
             yield _Said("weight", found, weights, "configuration.attributes", "attributes")
+
+    def _of_nodes(self) -> Iterator[_Said]:
+        """Compare the recodings above the chosen one with it, and it with the other tables."""
+        nodes, rounds = self.tables.get("nodes"), self.tables.get("rounds")
+        if nodes is None or rounds is None:
+            return
+        heights = {
+            one["name"]: int((one.get("hierarchy") or {}).get("height", 0))
+            for one in self.manifest["published"]["quasi_identifiers"]
+        }
+        for key, found, expected, source in claims_of_nodes(nodes, rounds, heights):
+            yield _Said(key, found, expected, source, "nodes")
+        smallest = (self.manifest.get("summary") or {}).get("min_class_size")
+        if smallest is not None and nodes:
+            found = min(row["min_class_size"] for row in nodes)
+            yield _Said("min_class_size", found, smallest, "summary.min_class_size", "nodes")
 
     def _of_classes(self) -> Iterator[_Said]:
         """Compare the summary with the sizes of the classes, where all records are in one."""

@@ -127,6 +127,8 @@ def of_any_run(release: Path) -> dict[str, Any]:
     for name in ("rounds", "classes", "attributes", "privacy", "risk"):
         rows = (row | {"run_id": None} for row in metrics(release, name))
         found[name] = sorted(map(str, rows))
+    if (release / "metrics" / "nodes").exists():
+        found["nodes"] = [str(row | {"run_id": None}) for row in metrics(release, "nodes")]
     found["data"] = sorted(map(str, published(release).to_pylist()))
     return found
 

@@ -381,11 +381,12 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
                 "precision": own.precision,
                 "loss": own.loss,
                 "height": sum(result.levels.values()) if result.levels is not None else None,
-                "levels": (
-                    ", ".join(f"{name}={level}" for name, level in result.levels.items())
-                    if result.levels is not None
-                    else None
-                ),
+                "levels": levels_text(result.levels) if result.levels is not None else None,
             }
         )
     return rows
+
+
+def levels_text(levels: Mapping[str, int]) -> str:
+    """Return the level of each quasi-identifier as tables of metrics have them."""
+    return ", ".join(f"{name}={level}" for name, level in levels.items())

@@ -1,0 +1,262 @@
+"""The recodings above the one that was chosen: as whoever has the release counts them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from helpers import metrics, published, summary
+
+from anonspark.config import parse_configuration
+from anonspark.core.figures import NODES, arrow_schema
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.layers.evaluate import nodes as nodes_module
+from anonspark.pipeline.run import run
+from anonspark.verification.audit import audit_release
+from anonspark.verification.nodes import claims_of_nodes
+
+Row = dict[str, Any]
+
+CITIES = {
+    "Ulm": ["Ulm", "Danube", "Germany", "*"],
+    "Linz": ["Linz", "Danube", "Austria", "*"],
+    "Bonn": ["Bonn", "Rhine", "Germany", "*"],
+    "Köln": ["Köln", "Rhine", "Germany", "*"],
+}
+# A tree: rivers do not cross borders.
+CITIES["Linz"][1] = "Danube in Austria"
+JOBS = {"cook": ["cook", "*"], "nurse": ["nurse", "*"], "judge": ["judge", "*"]}
+LABELS = {"city": CITIES, "job": JOBS}
+HEIGHTS = {"city": 3, "job": 1}
+WEIGHTS = {"city": 1.0, "job": 0.5}
+
+
+def people(*extra: tuple[str, str]) -> list[Row]:
+    """Return people of classes of 2 to 5, and some who are alone."""
+    counts = {
+        ("Ulm", "cook"): 4, ("Ulm", "nurse"): 3, ("Linz", "cook"): 2, ("Bonn", "cook"): 3,
+        ("Bonn", "nurse"): 5, ("Köln", "cook"): 3, ("Köln", "judge"): 2,
+    }  # fmt: skip
+    cells = [cell for cell, number in counts.items() for _ in range(number)] + list(extra)
+    return [{"city": city, "job": job, "ill": "flu"} for city, job in cells]
+
+
+def make(folder: Path, rows: list[Row], place: str = "release", **model: Any) -> Path:
+    """Publish a release; hierarchies and input are always at the same place."""
+    pq.write_table(pa.Table.from_pylist(rows), folder / "input.parquet")
+    for one, labels in LABELS.items():
+        (folder / f"{one}.csv").write_text("\n".join(";".join(row) for row in labels.values()))
+    document = {
+        "input": {"path": str(folder / "input.parquet")},
+        "attributes": {
+            "city": {"role": "quasi_identifier", "hierarchy": str(folder / "city.csv")},
+            "job": {
+                "role": "quasi_identifier",
+                "hierarchy": str(folder / "job.csv"),
+                "weight": WEIGHTS["job"],
+            },
+            "ill": "sensitive",
+        },
+        "privacy": {"k": 2},
+        "model": {"name": "full-domain", "suppression_limit": 1.0, **model},
+        "output": {"path": str(folder / place), "mode": "overwrite"},
+        "execution": {"seed": 2**40},
+    }
+    run(LocalEngine(), parse_configuration(document), run_id="same")
+    return folder / place
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a release of one round that suppresses nobody, for reading only."""
+    levels = [{"city": 0, "job": 0}]
+    return make(tmp_path_factory.mktemp("nodes"), people(), levels=levels)
+
+
+def slow_nodes(release: Path, chosen: dict[str, int]) -> list[Row]:
+    """Count every node above the chosen one in the published records, by the definitions."""
+    records = published(release).to_pylist()
+    found = []
+    ranges = [range(chosen[name], HEIGHTS[name] + 1) for name in LABELS]
+    for levels in product(*ranges):
+        node = dict(zip(LABELS, levels, strict=True))
+        above = {
+            name: {row[chosen[name]]: row[node[name]] for row in LABELS[name].values()}
+            for name in LABELS
+        }
+        classes = Counter(tuple(above[name][row[name]] for name in LABELS) for row in records)
+        lost = 0.0
+        for name, level in node.items():
+            covered = Counter(row[level] for row in LABELS[name].values())
+            shares = [
+                (covered[above[name][row[name]]] - 1) / (len(LABELS[name]) - 1) for row in records
+            ]
+            lost += WEIGHTS[name] * sum(shares) / len(records)
+        found.append(
+            {
+                "levels": ", ".join(f"{name}={level}" for name, level in node.items()),
+                "height": sum(levels),
+                "classes": len(classes),
+                "min_class_size": min(classes.values()),
+                "loss": lost / sum(WEIGHTS.values()),
+                "order": (round(lost, 9), sum(levels), levels),
+            }
+        )
+    found.sort(key=lambda row: row.pop("order"))
+    return found
+
+
+def test_nodes_are_those_that_the_release_tells(release: Path) -> None:
+    rows = metrics(release, "nodes")
+    expected = slow_nodes(release, {"city": 0, "job": 0})
+    assert len(rows) == len(expected) == 8
+    for place, (row, slow) in enumerate(zip(rows, expected, strict=True), start=1):
+        assert (row["run_id"], row["round"], row["node"]) == ("same", 1, place)
+        assert row["loss"] == pytest.approx(slow.pop("loss"), rel=1e-12)
+        assert {name: row[name] for name in slow} == slow
+        # Nobody is suppressed at the chosen node, so nobody is above it.
+        assert row["suppressed"] == 0
+
+
+def test_the_first_node_is_that_of_the_round(release: Path) -> None:
+    (of_round,) = metrics(release, "rounds")
+    first, *_ = metrics(release, "nodes")
+    for name in ("levels", "height", "classes"):
+        assert first[name] == of_round[name]
+    assert first["loss"] == pytest.approx(of_round["loss"], rel=1e-12)
+    assert first["min_class_size"] == summary(release)["min_class_size"]
+
+
+def test_suppressed_records_are_counted_at_the_chosen_node_alone(tmp_path: Path) -> None:
+    """A node above places some of them: how many would tell how few they are."""
+    rows = people(("Linz", "nurse"), ("Ulm", "judge"))
+    release = make(tmp_path, rows, levels=[{"city": 1, "job": 0}])
+    assert summary(release)["rows_left_out"] == 2
+    first, *others = metrics(release, "nodes")
+    assert first["suppressed"] == 2
+    assert others
+    assert {row["suppressed"] for row in others} == {None}
+    expected = slow_nodes(release, {"city": 1, "job": 0})
+    found = metrics(release, "nodes")
+    for name in ("levels", "classes", "min_class_size"):
+        assert [row[name] for row in found] == [row[name] for row in expected]
+
+
+def test_nothing_tells_apart_inputs_of_the_same_release(tmp_path: Path) -> None:
+    """Who is left out may be placed at one node or another: no figure depends on it."""
+    levels = [{"city": 0, "job": 0}]
+    tables = []
+    for left_out in (("Linz", "nurse"), ("Ulm", "judge"), ("Linz", "judge")):
+        made = make(tmp_path, people(left_out), levels=levels)
+        assert summary(made)["rows_left_out"] is None
+        file = made / "metrics" / "nodes" / "part-00000.parquet"
+        tables.append((sorted(map(str, published(made).to_pylist())), file.read_bytes()))
+        assert {row["suppressed"] for row in metrics(made, "nodes")} == {None}
+    assert tables[0] == tables[1] == tables[2]
+
+
+def test_every_round_has_its_nodes(tmp_path: Path) -> None:
+    rows = people(("Linz", "nurse"), ("Ulm", "judge"), ("Bonn", "judge"))
+    levels = [{"city": 0, "job": 0}, {"city": 3, "job": 0}]
+    made = make(tmp_path, rows, name="rho-gain", rho=1, levels=levels)
+    rounds = metrics(made, "rounds")
+    found = metrics(made, "nodes")
+    assert (
+        [row["levels"] for row in found if row["node"] == 1]
+        == [row["levels"] for row in rounds]
+        == ["city=0, job=0", "city=3, job=0"]
+    )
+    assert [row["levels"] for row in found if row["round"] == 2] == [
+        "city=3, job=0", "city=3, job=1",
+    ]  # fmt: skip
+    assert audit_release(LocalEngine(), str(made)).failures == []
+
+
+def test_at_most_twenty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes_module, "MOST_NODES", 3)
+    made = make(tmp_path, people(), levels=[{"city": 0, "job": 0}])
+    expected = slow_nodes(made, {"city": 0, "job": 0})[:3]
+    assert [row["levels"] for row in metrics(made, "nodes")] == [row["levels"] for row in expected]
+
+
+def test_other_models_have_no_such_table(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(people()), tmp_path / "input.parquet")
+    document = {
+        "input": {"path": str(tmp_path / "input.parquet")},
+        "attributes": {"city": "quasi_identifier", "job": "quasi_identifier", "ill": "sensitive"},
+        "privacy": {"k": 2},
+        "model": {"name": "smondrian"},
+        "output": {"path": str(tmp_path / "release")},
+        "execution": {"seed": 2**40},
+    }
+    run(LocalEngine(), parse_configuration(document))
+    assert not (tmp_path / "release" / "metrics" / "nodes").exists()
+
+
+FORGED: dict[str, tuple[Callable[[list[Row]], object], str]] = {
+    "classes": (lambda rows: rows[0].update(classes=3), "round 1: node 1: classes"),
+    "levels": (lambda rows: rows[0].update(levels="city=1, job=0"), "round 1: node 1: levels"),
+    "suppressed": (lambda rows: rows[0].update(suppressed=7), "round 1: node 1: suppressed"),
+    "loss": (lambda rows: rows[0].update(loss=0.001), "round 1: node 1: loss"),
+    "below": (
+        lambda rows: rows[3].update(levels="city=9, job=0"),
+        "round 1: levels from node 1 up to the hierarchies' heights",
+    ),
+    "twice": (
+        lambda rows: rows[3].update(levels=rows[2]["levels"]),
+        "round 1: different levels",
+    ),
+    "words": (lambda rows: rows[3].update(levels="all"), "round 1: levels"),
+    "order": (lambda rows: rows[3].update(loss=0.0), "round 1: loss (ascending)"),
+    "more": (lambda rows: rows[3].update(classes=99), "round 1: no more classes than node 1"),
+    "smaller": (
+        lambda rows: rows[3].update(min_class_size=1),
+        "round 1: no class smaller than that of node 1",
+    ),
+    "height": (lambda rows: rows[2].update(height=9), "round 1: node 3: height"),
+    "lacking": (lambda rows: rows.pop(1), "round 1: node"),
+    "round": (lambda rows: rows[1].update(round=2), "round"),
+    "none": (lambda rows: rows.clear(), "round"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_a_table_that_cannot_be(release: Path, case: str) -> None:
+    change, told = FORGED[case]
+    rows, rounds = metrics(release, "nodes"), metrics(release, "rounds")
+    right = claims_of_nodes(rows, rounds, HEIGHTS)
+    assert all(found == pytest.approx(expected) for _, found, expected, _ in right)
+    change(rows)
+    wrong = {
+        key
+        for key, found, expected, _ in claims_of_nodes(rows, rounds, HEIGHTS)
+        if found != expected and not _close(found, expected)
+    }
+    assert told in wrong
+
+
+def _close(found: Any, expected: Any) -> bool:
+    return isinstance(found, float) and found == pytest.approx(expected)
+
+
+def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
+    forged = tmp_path / "release"
+    shutil.copytree(release, forged)
+    assert audit_release(LocalEngine(), str(forged)).failures == []
+    rows = metrics(release, "nodes")
+    rows[0]["min_class_size"] = 1
+    file = forged / "metrics" / "nodes" / "part-00000.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(NODES)), file)
+    found = audit_release(LocalEngine(), str(forged)).failures
+    assert any("metrics/nodes: min_class_size: found 1" in one for one in found), found
+    assert any("bytes or SHA-256 differ" in one for one in found)
+    shutil.rmtree(file.parent)
+    (lacking,) = audit_release(LocalEngine(), str(forged)).failures
+    assert "metrics/nodes/part-00000.parquet" in lacking
