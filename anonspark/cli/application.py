@@ -26,6 +26,7 @@ from anonspark.cli.commands.generate import generate
 from anonspark.cli.commands.history import history
 from anonspark.cli.commands.init import init
 from anonspark.cli.commands.ledger import ledger
+from anonspark.cli.commands.mapping import mapping
 from anonspark.cli.commands.plan import plan
 from anonspark.cli.commands.profile import profile
 from anonspark.cli.commands.query import query
@@ -62,6 +63,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "clean": clean,
     "verify": verify,
     "query": query,
+    "mapping": mapping,
     "evaluate": evaluate,
     "arrange": arrange,
     "select": select_attributes,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
@@ -23,3 +26,14 @@ def print_json(value: object) -> None:
 
     told = json.loads(json.dumps(value, default=plain))
     typer.echo(json.dumps(redact_values(told), indent=2, ensure_ascii=False))
+
+
+def print_csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+    """Print rows as CSV with a header; what is None is empty, truth values are as in JSON."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        cells = (row[name] for name in columns)
+        writer.writerow([str(one).lower() if isinstance(one, bool) else one for one in cells])
+    typer.echo(text.getvalue(), nl=False)

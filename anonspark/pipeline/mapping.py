@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.levels import read_levels
 from anonspark.engine.protocol import Engine
-from anonspark.errors import ConfigurationError
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
 from anonspark.models.mapping import MappedRelease
@@ -150,10 +150,14 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
             "own; expected one coding; name a release by full-domain"
         )
     (told,) = (str(one["levels"]) for one in rounds)
-    levels: dict[str, Any] = {}
-    for part in told.split(", "):
-        name, _, level = part.rpartition("=")
-        levels[name] = int(level)
+    names = [str(one["name"]) for one in manifest.quasi_identifiers]
+    found = read_levels(told, names)
+    if found is None:
+        raise DataError(
+            f"{_KEY}: metrics/rounds does not tell a level of each quasi-identifier; restore the "
+            "release, or publish it again"
+        )
+    levels = dict(zip(names, found, strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0
     fixed = FullDomainOptions(name="full-domain", levels=[levels], suppression_limit=limit)
     return partial(FullDomain, fixed)

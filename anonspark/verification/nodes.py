@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from anonspark.core.levels import read_levels
 
 Row = Mapping[str, Any]
 
@@ -47,7 +48,7 @@ def _of_chosen(chosen: Row, of_round: Row) -> Iterator[Claim]:
 
 def _of_lattice(nodes: Sequence[Row], heights: Mapping[str, int]) -> Iterator[Claim]:
     """Compare the nodes of a round with the first one, which all others generalize."""
-    levels = [_levels(row["levels"], tuple(heights)) for row in nodes]
+    levels = [read_levels(row["levels"], tuple(heights)) for row in nodes]
     where, source = f"round {nodes[0]['round']}", "its meaning"
     chosen = levels[0]
     if chosen is None or any(one is None for one in levels):
@@ -72,9 +73,3 @@ def _of_lattice(nodes: Sequence[Row], heights: Mapping[str, int]) -> Iterator[Cl
     larger = all(row["min_class_size"] >= nodes[0]["min_class_size"] for row in nodes)
     yield f"{where}: no more classes than node 1", fewer, True, source
     yield f"{where}: no class smaller than that of node 1", larger, True, source
-
-
-def _levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
-    pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
-    found = re.fullmatch(pattern, text)
-    return None if found is None else tuple(int(level) for level in found.groups())

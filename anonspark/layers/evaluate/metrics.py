@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from anonspark.core.columns import ROUND, SIZE, is_published
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.levels import levels_text
 from anonspark.core.utility_score import utility_score
 from anonspark.engine.tasks import Batches
 from anonspark.layers.generalize.figures import exact_sums
@@ -385,8 +386,3 @@ def round_rows(results: Sequence[RoundResult], totals: Sequence[Totals]) -> list
             }
         )
     return rows
-
-
-def levels_text(levels: Mapping[str, int]) -> str:
-    """Return the level of each quasi-identifier as tables of metrics have them."""
-    return ", ".join(f"{name}={level}" for name, level in levels.items())

@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from anonspark.core.columns import ROUND, SIZE
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
+from anonspark.core.levels import levels_text
 from anonspark.engine.tasks import Batches
-from anonspark.layers.evaluate.metrics import RoundResult, levels_text
+from anonspark.layers.evaluate.metrics import RoundResult
 from anonspark.layers.generalize.full_domain import recode
 from anonspark.layers.partition.lattice.domain import (
     AttributeGroups,

@@ -13,6 +13,8 @@ from anonspark.release.manifest import NOT_PROTECTED, Manifest
 from anonspark.release.regions import PublishedAttribute, published_attributes
 from anonspark.release.typed_names import has_unknown_labels, raw_type_of, typed_names
 
+_LEVELLED = ("full-domain", "rho-gain")
+
 
 def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str:
     """Return the page of a release.
@@ -31,6 +33,7 @@ def readme(manifest: Manifest, schema: pa.Schema, files: Collection[str]) -> str
         _what_it_is(manifest),
         _columns(manifest, schema),
         _labels(manifest),
+        _levels(manifest),
         _counting(manifest, schema, files),
         _limits(manifest),
     ]
@@ -110,6 +113,17 @@ def _labels(manifest: Manifest) -> str:
     if not lines:
         return ""
     return "## Labels\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _levels(manifest: Manifest) -> str:
+    """Point to what a release with one level for each column tells of its levels."""
+    if manifest.parts or manifest.configuration["model"]["name"] not in _LEVELLED:
+        return ""
+    return """## Levels
+
+- Every quasi-identifier has one level of its hierarchy for all records of a round, see
+  `metrics/rounds`; `metrics/nodes` tells what the release would be at levels above.
+- `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
 
 
 def _is_labelled_range(attribute: PublishedAttribute) -> bool:

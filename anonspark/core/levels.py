@@ -1,0 +1,30 @@
+"""The levels of a full-domain recoding as tables of metrics write them: ``age=1, city=0``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+
+def levels_text(levels: Mapping[str, int]) -> str:
+    """Return the level of each quasi-identifier as text."""
+    return ", ".join(f"{name}={level}" for name, level in levels.items())
+
+
+def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Read levels back; the opposite of :func:`levels_text`.
+
+    Parameters
+    ----------
+    text : str
+    names : sequence of str
+        Of the quasi-identifiers, in order; they may hold any character.
+
+    Returns
+    -------
+    tuple of int or None
+        None if it is no text of these quasi-identifiers.
+    """
+    pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
+    found = re.fullmatch(pattern, text)
+    return None if found is None else tuple(int(level) for level in found.groups())

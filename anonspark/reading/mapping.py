@@ -1,0 +1,251 @@
+"""Which value a full-domain recoding mapped to which label, of what its hierarchies list.
+
+Values are those of the hierarchies' files, whether anybody in the data has them or not. What a rule
+made of the values that occurred is told by its labels alone, which the release has published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.core.labels import MISSING, hierarchy_label
+from anonspark.core.levels import read_levels
+from anonspark.core.ranges import day_text
+from anonspark.engine.hierarchies import read_hierarchy_files
+from anonspark.engine.protocol import Engine
+from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.manifest import Manifest, read_manifest
+from anonspark.release.regions import (
+    OrderedRegion,
+    PublishedAttribute,
+    UnreadableLabelError,
+    published_attributes,
+    read_label,
+)
+
+_OR_MISSING = f" or {MISSING}"
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A value, or all values of an interval, and what is published for it.
+
+    Parameters
+    ----------
+    attribute : str
+    round : int
+    level : int
+        Of the hierarchy, 0 for values as they are.
+    value : str or None
+        As the hierarchy's file has it; None for all values that the label itself tells of.
+    low, high : str or None
+        Ends of an interval or period of a rule; None where there are none.
+    high_included : bool or None
+        Whether the upper end belongs to it.
+    label : str
+        What is published.
+    """
+
+    attribute: str
+    round: int
+    level: int
+    value: str | None
+    low: str | None
+    high: str | None
+    high_included: bool | None
+    label: str
+
+
+COLUMNS = tuple(Mapped.__dataclass_fields__)
+"""Columns of the mapping."""
+
+
+@dataclass(frozen=True)
+class AppliedLevels:
+    """What a release tells of its levels.
+
+    Parameters
+    ----------
+    path : str
+        Of the release.
+    attributes : tuple of PublishedAttribute
+    levels : mapping of int to tuple of int
+        Of each round, the level of each attribute.
+    published : mapping of tuple to set of str
+        Labels of the classes of a round and attribute, by the number of the one and the name of
+        the other.
+    """
+
+    path: str
+    attributes: tuple[PublishedAttribute, ...]
+    levels: Mapping[int, tuple[int, ...]]
+    published: Mapping[tuple[int, str], set[str]]
+
+
+def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Mapped]:
+    """Return which value a release has which label for.
+
+    Parameters
+    ----------
+    engine : Engine
+    path : str
+        Directory of the release.
+    given : mapping of str to str
+        Files of hierarchies by attribute; others are read from where the manifest says.
+
+    Returns
+    -------
+    list of Mapped
+        By attribute, in the order of the configuration, then by round, then in the order of the
+        hierarchy. What is missing is not in it.
+
+    Raises
+    ------
+    ConfigurationError
+        If the release has no levels, or a hierarchy cannot be read or is of no such attribute.
+    DataError
+        If the tables of metrics lack, or a hierarchy is not the one that made the labels.
+
+    Notes
+    -----
+    One job for each quasi-identifier, over the table of classes.
+    """
+    place = path.rstrip("/")
+    manifest = read_manifest(engine.files, place)
+    applied = _levels_of(engine, place, manifest)
+    from_files = {
+        name: attribute["hierarchy"]
+        for name, attribute in manifest.attributes.items()
+        if attribute.get("role") == "quasi_identifier"
+        and isinstance(attribute.get("hierarchy"), str)
+    }
+    unknown = sorted(set(given) - set(from_files))
+    if unknown:
+        raise ConfigurationError(
+            f"--hierarchy: found {', '.join(map(repr, unknown))}; expected quasi-identifiers of "
+            "the release with a hierarchy of a file; leave them out"
+        )
+    paths = from_files | dict(given)
+    keys = {name: f"--hierarchy {name}" for name in paths}
+    hierarchies = read_hierarchy_files(engine.files, paths, keys=keys)
+    mapped: list[Mapped] = []
+    for index, attribute in enumerate(applied.attributes):
+        for number, levels in sorted(applied.levels.items()):
+            labels = applied.published[number, attribute.name]
+            hierarchy = hierarchies.get(attribute.name)
+            level = levels[index]
+            if hierarchy is None:
+                mapped += _of_rule(attribute, number, level, labels)
+            else:
+                mapped += _of_file(
+                    attribute.name, number, level, labels, hierarchy, paths[attribute.name]
+                )
+    return mapped
+
+
+def as_rows(mapped: Sequence[Mapped]) -> list[dict[str, Any]]:
+    """Return the mapping as rows, None where there is nothing."""
+    return [asdict(one) for one in mapped]
+
+
+def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
+    attributes = published_attributes(manifest)
+    names = [one.name for one in attributes]
+    for table in ("rounds", "classes"):
+        # A union has neither.
+        if not manifest.parts and not engine.files.exists(f"{path}/metrics/{table}"):
+            raise DataError(
+                f"{path}: lacks metrics/{table}, which tells the levels; take the release as it "
+                "was published"
+            )
+    rounds = []
+    if not manifest.parts:
+        rounds = engine.published(f"{path}/metrics/rounds", "parquet").gather().to_pylist()
+    if not rounds or any(row.get("levels") is None for row in rounds):
+        raise ConfigurationError(
+            f"{path}: its classes were made one by one, so that a value has no label of its own; "
+            "expected a release by full-domain or rho-gain; name one"
+        )
+    levels: dict[int, tuple[int, ...]] = {}
+    for row in rounds:
+        found = read_levels(row["levels"], names)
+        if found is None:
+            raise DataError(
+                f"{path}: metrics/rounds does not tell a level of each quasi-identifier; restore "
+                "the release, or publish it again"
+            )
+        levels[int(row["round"])] = found
+    published: dict[tuple[int, str], set[str]] = {
+        (number, name): set() for number in levels for name in names
+    }
+    classes = engine.published(f"{path}/metrics/classes", "parquet")
+    for name in names:
+        # A name that no engine takes for an expression.
+        own = classes.select({"round": "round", "label": f"{name}_min"})
+        for row in own.add_up(["round", "label"]).gather().to_pylist():
+            if row["label"] is not None and row["round"] in levels:
+                published[row["round"], name].add(str(row["label"]))
+    return AppliedLevels(path, attributes, levels, published)
+
+
+def _of_file(
+    name: str, number: int, level: int, published: set[str], hierarchy: Hierarchy, path: str
+) -> list[Mapped]:
+    """Map every value of a hierarchy's file."""
+    if level > hierarchy.height:
+        raise _another_file(name, path, f"it has no level {level}")
+    codes = np.arange(len(hierarchy.leaves), dtype=np.int64)
+    labels = [
+        hierarchy_label(label, with_missing=False)
+        for label in hierarchy.labels(level, codes).tolist()
+    ]
+    if level == hierarchy.height and published & {f"{label}{_OR_MISSING}" for label in labels}:
+        labels = [f"{label}{_OR_MISSING}" for label in labels]
+    lacking = published - {*labels, MISSING}
+    if lacking:
+        raise _another_file(
+            name, path, f"{len(lacking):,} of the release's {len(published):,} labels are not in it"
+        )
+    pairs = zip(hierarchy.leaves, labels, strict=True)
+    return [Mapped(name, number, level, value, None, None, None, label) for value, label in pairs]
+
+
+def _another_file(name: str, path: str, what: str) -> DataError:
+    return DataError(
+        f"--hierarchy {name}: {path} is not the file that the release was made with: {what}; name "
+        "the one that was used"
+    )
+
+
+def _of_rule(
+    attribute: PublishedAttribute, number: int, level: int, published: set[str]
+) -> list[Mapped]:
+    """Map what the published labels of a rule tell of, and no value that they do not."""
+    mapped = []
+    for label in published - {MISSING}:
+        value: str | None = None
+        ends: tuple[Any, Any, bool | None] = (None, None, None)
+        order: Any = label
+        if level == 0:
+            value = json.loads(label) if label.startswith('"') else label
+        try:
+            region = read_label(label, attribute)
+        except UnreadableLabelError:
+            raise DataError(
+                f"metrics/classes: a label of {attribute.name!r} cannot be read; restore the "
+                "release, or publish it again"
+            ) from None
+        if isinstance(region, OrderedRegion) and region.intervals:
+            (interval,) = region.intervals
+            order = interval.low
+            if level and attribute.rule != "prefix":
+                text: Callable[[Any], str] = day_text if attribute.rule == "calendar" else str
+                ends = text(interval.low), text(interval.high), interval.high_included
+        mapped.append((order, Mapped(attribute.name, number, level, value, *ends, label)))
+    return [one for _, one in sorted(mapped, key=lambda pair: pair[0])]
