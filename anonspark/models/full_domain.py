@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -37,6 +38,12 @@ from anonspark.layers.partition.lattice.search import (
     search_pruned,
 )
 from anonspark.layers.partition.lattice.tuples import Tuples, TupleTable
+from anonspark.layers.partition.lattice.watching import (
+    LookedAt,
+    WatchedProblem,
+    best_of,
+    describe_node,
+)
 from anonspark.layers.prepare.people import count_people, of_people
 from anonspark.layers.prepare.sensitive import count_values
 from anonspark.models.model import (
@@ -231,6 +238,45 @@ class FullDomain(Model):
         GuaranteeError
             If no node of the first round has a class, or all suppress too much.
         """
+        with self._counted(table) as (bottom, problem):
+            best = self._search(bottom, problem, table)
+            if best is not None:
+                return self._recode(table, bottom, best.levels, problem.criteria)
+        if table.number > 1:
+            return None
+        raise GuaranteeError(
+            "model: no recoding allowed has a class that satisfies the criteria and suppresses at "
+            f"most {problem.most_suppressed:,} of the {table.rows:,} records; allow higher levels "
+            "in model.maximum_levels, raise model.suppression_limit, or weaken the criteria; "
+            "nothing was published"
+        )
+
+    def look(self, table: Round) -> list[LookedAt]:
+        """Tell of the nodes that the search looks at, and anonymize nothing.
+
+        Returns
+        -------
+        list of LookedAt
+            20 at most, the best first: see
+            :func:`anonspark.layers.partition.lattice.watching.best_of`. None is chosen where none
+            is allowed.
+
+        Notes
+        -----
+        Costs as :meth:`anonymize` but for the recoding, and for each node that is told one score
+        for each criterion. The figures are exact: they are for whoever has the table.
+        """
+        with self._counted(table) as (bottom, problem):
+            watched = WatchedProblem.of(problem)
+            found = self._search(bottom, watched, table)
+            return [
+                describe_node(bottom, self._domain, problem.criteria, one, found)
+                for one in best_of(watched.seen, found)
+            ]
+
+    @contextmanager
+    def _counted(self, table: Round) -> Iterator[tuple[TupleTable, Problem]]:
+        """Count the distinct tuples of a round's table, and say what is searched for in them."""
         if table.rows > _MOST_ROWS:
             raise DataError(
                 f"model: a round of {table.rows:,} records, expected at most {_MOST_ROWS:,}; "
@@ -245,20 +291,9 @@ class FullDomain(Model):
             table.records, self._domain, lattice.lowest, self.options.driver_tuples
         )
         try:
-            problem = self._problem(bottom, lattice, criteria, table)
-            best = self._search(bottom, problem, table)
-            if best is not None:
-                return self._recode(table, bottom, best.levels, criteria)
+            yield bottom, self._problem(bottom, lattice, criteria, table)
         finally:
             bottom.release()
-        if table.number > 1:
-            return None
-        raise GuaranteeError(
-            "model: no recoding allowed has a class that satisfies the criteria and suppresses at "
-            f"most {problem.most_suppressed:,} of the {table.rows:,} records; allow higher levels "
-            "in model.maximum_levels, raise model.suppression_limit, or weaken the criteria; "
-            "nothing was published"
-        )
 
     def suppress(self, records: Records) -> Suppressed | None:
         """Return the records with every quasi-identifier suppressed, or None to drop them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -12,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import metrics, published, summary
+from helpers import command, contents, metrics, published, summary
 
 from anonspark.config import parse_configuration
 from anonspark.core.figures import NODES, arrow_schema
+from anonspark.core.levels import levels_text
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.layers.evaluate import nodes as nodes_module
 from anonspark.pipeline.run import run
@@ -260,3 +262,71 @@ def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
     shutil.rmtree(file.parent)
     (lacking,) = audit_release(LocalEngine(), str(forged)).failures
     assert "metrics/nodes/part-00000.parquet" in lacking
+
+
+# Inside: the nodes that a search looked at --------------------------------------------------------
+
+
+def configuration_of(folder: Path, **model: Any) -> Path:
+    """Write a configuration of the people, some of whom are alone."""
+    make(folder, people(("Linz", "nurse"), ("Ulm", "judge")), levels=[{"city": 0, "job": 0}])
+    shutil.rmtree(folder / "release")
+    path = folder / "people.yaml"
+    attributes: Row = {
+        name: {"role": "quasi_identifier", "hierarchy": str(folder / f"{name}.csv")}
+        for name in LABELS
+    }
+    attributes["ill"] = "sensitive"
+    path.write_text(
+        json.dumps(
+            {
+                "input": {"path": str(folder / "input.parquet")},
+                "attributes": attributes,
+                "privacy": {"k": 2},
+                "model": {"name": "full-domain", "suppression_limit": 0.05, **model},
+                "output": {"path": str(folder / "release")},
+                "execution": {"seed": 2**40},
+            }
+        )
+    )
+    return path
+
+
+def test_a_plan_shows_the_nodes_of_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = configuration_of(tmp_path)
+    before = contents(tmp_path)
+    found = {}
+    for most in (5_000_000, 1):
+        # Tuples on the cluster, of which this engine is one, are told of alike.
+        setting = f"model.driver_tuples={most}"
+        outcome = command(capsys, "plan", path, "--nodes", "--json", "--set", setting)
+        assert outcome.code == 0, outcome.err
+        found[most] = json.loads(outcome.out)["best_nodes"]
+    assert found[1] == found[5_000_000]
+    told = {json.dumps(one["levels"]): one for one in found[1]}
+    finest = told['{"city": 0, "job": 0}']
+    assert (finest["classes"], finest["suppressed"], finest["binds"]) == (7, 2, "k")
+    assert (finest["is_allowed"], finest["is_chosen"]) == (False, False)
+    # Nothing stays that could be taken for a release, nor raw records.
+    assert contents(tmp_path) == before
+    shown = command(capsys, "plan", path, "--nodes", "--quiet")
+    assert "suppresses too much" in shown.out
+    assert "keep them inside" in shown.out
+    assert command(capsys, "run", path, "--quiet").code == 0
+    (of_run,) = metrics(tmp_path / "release", "rounds")
+    (chosen,) = (one for one in found[1] if one["is_chosen"])
+    assert levels_text(chosen["levels"]) == of_run["levels"]
+    assert chosen["classes"] == of_run["classes"]
+    assert chosen["suppressed"] == of_run["outlier_rows"]
+    assert chosen["loss"] == pytest.approx(summary(tmp_path / "release")["loss"], rel=1e-12)
+
+
+def test_other_models_have_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = configuration_of(tmp_path)
+    document = json.loads(path.read_text()) | {"model": {"name": "smondrian"}}
+    path.write_text(json.dumps(document))
+    outcome = command(capsys, "plan", path, "--nodes")
+    assert outcome.code == 2
+    assert "--nodes: model.name is smondrian, which searches no lattice" in outcome.err

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from anonspark.cli.logs import LOG
 from anonspark.cli.options import AsJson, ConfigurationPath, Master, Overrides, Quiet
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from anonspark.config import Configuration
     from anonspark.engine.choice import Choice, EngineName, Work
     from anonspark.engine.protocol import Engine
+    from anonspark.layers.partition.lattice.watching import LookedAt
     from anonspark.pipeline.plan import Plan
 
 
@@ -23,17 +27,35 @@ def plan(
     master: Master = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    nodes: Annotated[
+        bool,
+        typer.Option(
+            "--nodes",
+            help="Search the levels of full-domain and rho-gain, and show the best 20 with exact "
+            "counts: for inside, not to be published.",
+        ),
+    ] = False,
 ) -> None:
     """Tell what a run would do, without anonymizing."""
     from anonspark.cli.display import show_plan
+    from anonspark.cli.nodes_display import show_nodes
     from anonspark.engine.choice import choose_engine
 
     progress = LOG.get().follow(quiet=quiet)
 
-    def look_ahead(engine: Engine, configuration: Configuration) -> Plan:
+    def look_ahead(
+        engine: Engine, configuration: Configuration
+    ) -> tuple[Plan, list[LookedAt] | None]:
         from anonspark.pipeline.plan import plan_run
 
-        return plan_run(engine, configuration, progress)
+        if not nodes:
+            return plan_run(engine, configuration, progress), None
+        from anonspark.pipeline.nodes import look_at_nodes, require_lattice
+
+        require_lattice(configuration)
+        return plan_run(engine, configuration, progress), look_at_nodes(
+            engine, configuration, progress
+        )
 
     def describe(configuration: Configuration) -> tuple[EngineName, Work]:
         # Before any engine starts, which would be a reason by itself.
@@ -43,11 +65,16 @@ def plan(
 
     chosen: list[Choice] = []
     load = loads(config, overrides)
-    planned = load_then_work(config, load, describe, master, look_ahead)
+    planned, looked_at = load_then_work(config, load, describe, master, look_ahead)
     if as_json:
         engine = [{"name": choice.name, "reason": choice.reason} for choice in chosen]
-        print_json(planned.as_dict() | {"engine": engine[0] if engine else None})
+        told = planned.as_dict() | {"engine": engine[0] if engine else None}
+        if looked_at is not None:
+            told["best_nodes"] = [asdict(one) for one in looked_at]
+        print_json(told)
         return
     show_plan(OUT, planned)
+    if looked_at is not None:
+        show_nodes(OUT, looked_at)
     for choice in chosen:
         OUT.print(f"Engine: {choice.name}, for {choice.reason}", markup=False, highlight=False)

@@ -31,6 +31,7 @@ from anonspark.layers.partition.lattice.domain import (
     Domain,
     Levels,
 )
+from anonspark.layers.partition.lattice.losses import node_loss
 from anonspark.layers.partition.lattice.tuples import Tuples
 from anonspark.staged.records import Records
 
@@ -99,18 +100,15 @@ class _Loss:
     records: Sequence[Counts]
 
     def of(self, levels: Levels) -> Fraction:
-        """Return the loss of a node, as :attr:`Totals.loss` has it."""
-        weights, lost = Fraction(0), Fraction(0)
-        for attribute, low, high, records in zip(
+        """Return the loss of a node above the chosen one."""
+        records = []
+        for attribute, low, high, own in zip(
             self.attributes, self.levels, levels, self.records, strict=True
         ):
-            one = attribute.quasi_identifier
-            beside = attribute.leaves(high)[attribute.between(low, high)] - 1
-            covered = sum(int(own) * int(more) for own, more in zip(records, beside, strict=True))
-            weight = Fraction(str(one.weight))
-            weights += weight
-            lost += weight * Fraction(covered, max(one.domain_size - 1, 1))
-        return lost / (weights * int(self.records[0].sum()))
+            there = np.zeros(attribute.number(high), np.int64)
+            np.add.at(there, attribute.between(low, high), own)
+            records.append(there)
+        return node_loss(self.attributes, levels, records)
 
     def ascending(self) -> Iterator[tuple[Fraction, Levels]]:
         """Yield the chosen node and all above it; the least loss first, then the least height.

@@ -5,5 +5,6 @@
 - ``tuples`` holds the distinct tuples of a table at one node, on the driver; ``distributed`` does
   where they are too many for it.
 - ``objectives`` says which of two nodes is better.
-- ``search`` finds the best one.
+- ``search`` finds the best one; ``watching`` tells what it looked at.
+- ``losses`` says what a node loses.
 """

@@ -49,6 +49,10 @@ class Problem:
         """Judge the classes of a node."""
         return table.score(self.criteria, by_group=self.objective.by_group)
 
+    def allows(self, score: NodeScore) -> bool:
+        """Return whether a node may be chosen at all."""
+        return score.suppressed <= self.most_suppressed and score.utility_classes > 0
+
 
 @dataclass(frozen=True)
 class Found:
@@ -86,7 +90,7 @@ class _Best:
     def offer(self, levels: Levels, score: NodeScore) -> bool:
         """Take a node in, and return whether it may be chosen at all."""
         self.scored += 1
-        allowed = score.suppressed <= self._problem.most_suppressed and score.utility_classes > 0
+        allowed = self._problem.allows(score)
         if allowed:
             cost = self._problem.objective.cost(levels, score)
             best = self.found
