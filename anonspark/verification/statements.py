@@ -27,7 +27,7 @@ from anonspark.errors import ConfigurationError
 from anonspark.release.manifest import MANIFEST
 from anonspark.verification.classes import PublishedClasses
 from anonspark.verification.criteria import MeasuredCriterion
-from anonspark.verification.nodes import claims_of_nodes
+from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
 from anonspark.verification.units import K_UNITS
@@ -56,6 +56,9 @@ _NEEDED = {
 
 # These tables have some rows for each round or attribute.
 _LARGEST_TABLE = 64 * 2**20
+
+# Classes whose labels the driver takes.
+_MOST_COUNTED = 200_000
 
 # Sums of parts, and figures that were rounded on their way.
 _TOLERANCE = 1e-6
@@ -119,6 +122,8 @@ class Statements:
         classes: ``size``, ``classes`` and ``ncp``, the sum of the losses of a record in each.
     unread : tuple of str
         Tables that are there and cannot be read.
+    nodes : mapping
+        What was counted of them in the table ``classes``.
     """
 
     release: str
@@ -127,6 +132,7 @@ class Statements:
     risk: RiskOptions
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    nodes: Counted = field(default_factory=dict)
 
     @property
     def units(self) -> dict[int, int] | None:
@@ -421,11 +427,8 @@ class Statements:
         nodes, rounds = self.tables.get("nodes"), self.tables.get("rounds")
         if nodes is None or rounds is None:
             return
-        heights = {
-            one["name"]: int((one.get("hierarchy") or {}).get("height", 0))
-            for one in self.manifest["published"]["quasi_identifiers"]
-        }
-        for key, found, expected, source in claims_of_nodes(nodes, rounds, heights):
+        heights = _heights(self.manifest)
+        for key, found, expected, source in claims_of_nodes(nodes, rounds, heights, self.nodes):
             yield _Said(key, found, expected, source, "nodes")
         smallest = (self.manifest.get("summary") or {}).get("min_class_size")
         if smallest is not None and nodes:
@@ -583,6 +586,7 @@ def read_statements(
     Notes
     -----
     Small tables are read by the driver; one job with a small shuffle for the sizes of the classes.
+    Where the table ``nodes`` is there, one more that collects the labels of up to 200,000 classes.
     """
     tables: dict[str, list[Row]] = {}
     unread, files = [], engine.files
@@ -597,7 +601,33 @@ def read_statements(
                 tables[name] = _typed(_rows(files, directory), name)
         except (pa.ArrowException, ValueError, OSError, ConfigurationError, *engine.failures):
             unread.append(name)
-    return Statements(release, manifest, privacy, risk, tables, tuple(unread))
+    nodes: Counted = {}
+    if {"classes", "nodes"} <= set(tables):
+        try:
+            nodes = _count_nodes(engine, release, manifest, tables)
+        except (pa.ArrowException, KeyError, ValueError, *engine.failures):
+            unread.append("classes")
+    return Statements(release, manifest, privacy, risk, tables, tuple(unread), nodes)
+
+
+def _heights(manifest: Row) -> dict[str, int]:
+    """Return the levels of the hierarchies above the values."""
+    return {
+        one["name"]: int((one.get("hierarchy") or {}).get("height", 0))
+        for one in manifest["published"]["quasi_identifiers"]
+    }
+
+
+def _count_nodes(
+    engine: Engine, release: str, manifest: Row, tables: Mapping[str, Sequence[Row]]
+) -> Counted:
+    """Count classes again where that is cheap, and their labels tell enough."""
+    if sum(row["classes"] for row in tables["classes"]) > _MOST_COUNTED:
+        return {}
+    heights = _heights(manifest)
+    names = ["round", "size", *(f"{name}_min" for name in heights)]
+    classes = engine.published(f"{release}/metrics/classes", "parquet").select(names).gather()
+    return count_nodes(classes, tables["nodes"], heights)
 
 
 def _rows(files: Files, directory: str) -> list[Row]:

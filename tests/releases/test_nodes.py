@@ -22,7 +22,7 @@ from anonspark.engine.local.engine import LocalEngine
 from anonspark.layers.evaluate import nodes as nodes_module
 from anonspark.pipeline.run import run
 from anonspark.verification.audit import audit_release
-from anonspark.verification.nodes import claims_of_nodes
+from anonspark.verification.nodes import claims_of_nodes, count_nodes
 
 Row = dict[str, Any]
 
@@ -223,6 +223,8 @@ FORGED: dict[str, tuple[Callable[[list[Row]], object], str]] = {
         "round 1: no class smaller than that of node 1",
     ),
     "height": (lambda rows: rows[2].update(height=9), "round 1: node 3: height"),
+    "counted": (lambda rows: rows[-1].update(min_class_size=21), "round 1: node 8: min_class_size"),
+    "merged": (lambda rows: rows[-1].update(classes=2), "round 1: node 8: classes"),
     "lacking": (lambda rows: rows.pop(1), "round 1: node"),
     "round": (lambda rows: rows[1].update(round=2), "round"),
     "none": (lambda rows: rows.clear(), "round"),
@@ -233,12 +235,16 @@ FORGED: dict[str, tuple[Callable[[list[Row]], object], str]] = {
 def test_a_table_that_cannot_be(release: Path, case: str) -> None:
     change, told = FORGED[case]
     rows, rounds = metrics(release, "nodes"), metrics(release, "rounds")
-    right = claims_of_nodes(rows, rounds, HEIGHTS)
+    classes = pq.read_table(release / "metrics" / "classes")
+    # city=3, job=1 and those that give one of the two up.
+    counted = count_nodes(classes, rows, HEIGHTS)
+    assert [rows[place - 1]["height"] for _, place in counted] == [0, 1, 3, 4]
+    right = claims_of_nodes(rows, rounds, HEIGHTS, counted)
     assert all(found == pytest.approx(expected) for _, found, expected, _ in right)
     change(rows)
     wrong = {
         key
-        for key, found, expected, _ in claims_of_nodes(rows, rounds, HEIGHTS)
+        for key, found, expected, _ in claims_of_nodes(rows, rounds, HEIGHTS, counted)
         if found != expected and not _close(found, expected)
     }
     assert told in wrong
@@ -253,11 +259,14 @@ def test_a_forged_table_is_found(release: Path, tmp_path: Path) -> None:
     shutil.copytree(release, forged)
     assert audit_release(LocalEngine(), str(forged)).failures == []
     rows = metrics(release, "nodes")
-    rows[0]["min_class_size"] = 1
+    rows[0]["min_class_size"] = rows[-1]["min_class_size"] = 1
     file = forged / "metrics" / "nodes" / "part-00000.parquet"
     pq.write_table(pa.Table.from_pylist(rows, arrow_schema(NODES)), file)
     found = audit_release(LocalEngine(), str(forged)).failures
     assert any("metrics/nodes: min_class_size: found 1" in one for one in found), found
+    assert any(
+        "node 8: min_class_size: found 1, but metrics/classes says 22" in one for one in found
+    )
     assert any("bytes or SHA-256 differ" in one for one in found)
     shutil.rmtree(file.parent)
     (lacking,) = audit_release(LocalEngine(), str(forged)).failures

@@ -122,7 +122,7 @@ def _levels(manifest: Manifest) -> str:
     return """## Levels
 
 - Every quasi-identifier has one level of its hierarchy for all records of a round, see
-  `metrics/rounds`; `metrics/nodes` tells what the release would be at levels above.
+  `metrics/rounds`; `metrics/nodes`, where it is there, tells what levels above would be like.
 - `anonspark mapping .` prints which value has which label, for who has the hierarchies' files."""
 
 
