@@ -243,11 +243,13 @@ def rows() -> pa.Table:
     return drawn(400)
 
 
-@pytest.fixture
-def on_spark(spark: SparkSession, rows: pa.Table, tmp_path: Path) -> Any:
-    pq.write_table(rows, tmp_path / "rows.parquet", coerce_timestamps="us")
-    frame = spark.read.parquet(str(tmp_path / "rows.parquet")).coalesce(1)
-    return SparkEngine(spark).wrap(frame)
+@pytest.fixture(scope="module")
+def on_spark(
+    spark_session: SparkSession, rows: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    path = tmp_path_factory.mktemp("columns") / "rows.parquet"
+    pq.write_table(rows, path, coerce_timestamps="us")
+    return SparkEngine(spark_session).wrap(spark_session.read.parquet(str(path)).coalesce(1))
 
 
 def test_hashes(on_spark: Any, rows: pa.Table) -> None:
@@ -256,7 +258,8 @@ def test_hashes(on_spark: Any, rows: pa.Table) -> None:
     plain = on_spark.with_hashes(hashes, nulls=False).gather()
     for name in names:
         assert (plain[f"hash {name}"].to_numpy() == xxhash64([rows[name]])).all(), name
-    for key in (None, 7, -(2**40)):
+    assert (plain["hash of all"].to_numpy() == xxhash64(rows.columns)).all()
+    for key in (None, -(2**40)):
         found = on_spark.with_hashes({"all": names}, key).gather()["all"].to_numpy()
         assert (found == content_hash(rows.columns, key)).all()
 
@@ -331,16 +334,18 @@ def alike(left: Any, right: Any) -> bool:
 
 def test_hashes_of_other_types(on_spark: Any, rows: pa.Table) -> None:
     """Which rows agree is the same, whichever engine says it."""
-    for name, like in {
+    others = {
         "text": pa.int64(),
         "long": pa.string(),
         "double": pa.int64(),
         "float": pa.float64(),
         "decimal": pa.float64(),
         "int": pa.decimal128(20, 0),
-    }.items():
-        schema = pa.schema([(name, like)])
-        found = on_spark.with_hashes({"h": [name]}, like=schema).gather()["h"].to_pylist()
+    }
+    hashes = {f"hash {name}": [name] for name in others}
+    table = on_spark.with_hashes(hashes, like=pa.schema(list(others.items()))).gather()
+    for name, like in others.items():
+        found = table[f"hash {name}"].to_pylist()
         converted, changed = hashed_as(rows[name].combine_chunks(), like)
         own = content_hash([converted, changed], 0).tolist()
         first = [found.index(one) for one in found]
