@@ -79,15 +79,32 @@ def to_three_tasks() -> OnBatches:
     return address
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Path:
-    """Return a directory of files that the engine published, one of them without rows."""
-    path = tmp_path / "release" / "data"
+def write_release(folder: Path) -> Path:
+    """Write a directory of files as the engine publishes them, one of them without rows."""
+    path = folder / "release" / "data"
     path.mkdir(parents=True)
     write_parquet(iter([ROWS, ROWS.slice(2)]), SCHEMA, str(path / "part-00000.parquet"))
     write_parquet(iter([ROWS.slice(1, 1)]), SCHEMA, str(path / "part-00001.parquet"))
     write_parquet(iter([ROWS.slice(0, 0)]), SCHEMA, str(path / "part-00002.parquet"))
     return path
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """Return files of a test's own, which it may spoil."""
+    return write_release(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def tables(
+    spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[SparkTable, SparkTable]:
+    """Return the same files as our functions decode them in tasks, and as Spark reads them."""
+    release = str(write_release(tmp_path_factory.mktemp("made")))
+    engine = SparkEngine(spark_session)
+    table = engine.published(release, "parquet")
+    assert isinstance(table.content, Made)
+    return table, engine.wrap(spark_session.read.parquet(release))
 
 
 def bag(table: pa.Table) -> list[str]:
@@ -103,18 +120,19 @@ ADDRESSED = pa.schema([*(SCHEMA.field(name) for name in PLAIN), pa.field(TASK, p
 
 VERBS: dict[str, Verb] = {
     "rows": lambda table: table,
-    "mapped": lambda table: table.map_batches(twice(), SCHEMA).map_batches(twice(), SCHEMA),
-    "selected": lambda table: table.select(["day", "Text"]),
+    "mapped and selected": lambda table: table.map_batches(twice(), SCHEMA).map_batches(
+        twice(), SCHEMA
+    ).select({name: name for name in SCHEMA.names} | {"a": "list"}),
     "renamed": lambda table: table.select({"Text": "day", "b": "odd name, of; it", "c": "day"}),
-    "selected of mapped": lambda table: table.map_batches(twice(), SCHEMA).select({"a": "list"}),
     "none selected": lambda table: table.select([]),
-    "hashed": lambda table: table.with_hashes({"h": PLAIN, "g": ["Text"]}),
-    "hashed without nulls": lambda table: table.with_hashes({"h": PLAIN}, nulls=False),
-    "hashed like itself": lambda table: table.with_hashes({"h": PLAIN}, like=table.schema),
-    "hashed nested": lambda table: table.with_hashes({"h": SCHEMA.names}),
-    "hashed with a key": lambda table: table.with_hashes({"h": PLAIN}, 7),
-    "hashed like another": lambda table: table.with_hashes(
-        {"h": ["int"]}, like=pa.schema([("int", pa.int64())])
+    "hashed, without nulls, like itself": lambda table: table.with_hashes(
+        {"h": PLAIN, "g": ["Text"]}
+    ).with_hashes({"i": PLAIN}, nulls=False).with_hashes({"j": PLAIN}, like=table.schema),
+    # Which Spark hashes: nested values, with a key, and like those of another type.
+    "hashed by Spark": lambda table: table.with_hashes({"h": SCHEMA.names}).select(["h"]).union(
+        table.with_hashes({"h": PLAIN}, 7).select(["h"])
+    ).union(
+        table.with_hashes({"h": ["int"]}, like=pa.schema([("int", pa.int64())])).select(["h"])
     ),
     "counted": lambda table: table.add_up(["Text", "int", "double"], count="n"),
     "all counted": lambda table: table.add_up([], count="n", sums=["long"]),
@@ -144,22 +162,26 @@ VERBS: dict[str, Verb] = {
 }  # fmt: skip
 
 
+# The others count the rows that they gather.
+COUNTED_ANEW = ("rows", "none selected", "sent", "twice added up")
+
+
 @pytest.mark.parametrize("verb", VERBS)
-def test_files_decoded_in_tasks(engine: SparkEngine, release: Path, verb: str) -> None:
-    table = engine.published(str(release), "parquet")
-    assert isinstance(table.content, Made)
-    spark = engine.wrap(engine.session.read.parquet(str(release)))
+@pytest.mark.usefixtures("spark")
+def test_files_decoded_in_tasks(tables: tuple[SparkTable, SparkTable], verb: str) -> None:
+    table, spark = tables
     assert table.schema.equals(spark.schema, check_metadata=True)
     found, expected = VERBS[verb](table), VERBS[verb](spark)
     # Without its functions: every step by itself.
     assert found.schema.names == expected.schema.names
     assert found.schema.types == expected.schema.types
     assert bag(found.gather()) == bag(expected.gather())
-    assert found.count() == expected.count()
+    if verb in COUNTED_ANEW:
+        assert found.count() == expected.count() > 0
 
 
-def test_names_that_differ_in_case(engine: SparkEngine, release: Path) -> None:
-    table = engine.published(str(release), "parquet")
+def test_names_that_differ_in_case(tables: tuple[SparkTable, SparkTable]) -> None:
+    table, _ = tables
     assert bag(table.select({"a": "TEXT"}).gather()) == bag(table.select({"a": "Text"}).gather())
 
 
@@ -175,10 +197,10 @@ def test_columns_of_some_files_alone(engine: SparkEngine, release: Path) -> None
 
 
 def test_empty_files_are_passed_over(engine: SparkEngine, release: Path) -> None:
-    before = engine.published(str(release), "parquet").add_up(["day"], count="n").gather()
+    before = engine.published(str(release), "parquet").select(["day"]).gather()
     (release / "part-00007.parquet").touch()
-    after = engine.published(str(release), "parquet").add_up(["day"], count="n").gather()
-    assert bag(before) == bag(after)
+    after = engine.published(str(release), "parquet").select(["day"]).gather()
+    assert bag(before) == bag(after) != []
 
 
 def damage(path: Path) -> None:
@@ -243,10 +265,7 @@ def test_what_is_left_to_spark(
     assert open_own_parquet(engine.session, path) is None
 
 
-@pytest.mark.parametrize("name", ["*", "a.b", "a`b", "A"])
-def test_columns_of_any_name_reach_a_task(
-    spark: SparkSession, engine: SparkEngine, name: str
-) -> None:
-    rows = pa.table({name: [1, 2], "a": [3, 4]})
+def test_columns_of_any_name_reach_a_task(spark: SparkSession, engine: SparkEngine) -> None:
+    rows = pa.table({name: [place, 9] for place, name in enumerate(["*", "a.b", "a`b", "A", "a"])})
     table = engine.wrap(spark.createDataFrame(rows).coalesce(1))
     assert table.map_batches(lambda batches: batches, rows.schema).gather() == rows
