@@ -102,16 +102,17 @@ def test_releases_and_proofs(spark: SparkSession, tmp_path: Path, format: str) -
     for name, engine in engines(spark).items():
         run(engine, configuration(path, tmp_path / name, format))
         found[name] = of_any_run(tmp_path / name)
+    assert found["local"] == found["spark"]
+    if format != "parquet":
+        return  # A proof reads the input as a run does.
     for name, engine in engines(spark).items():
         proof = audit_release(engine, str(tmp_path / "spark"), original=str(path))
         assert proof.holds
         proofs[name] = proof.as_dict()
-    assert found["local"] == found["spark"]
     assert proofs["local"] == proofs["spark"]
-    if format == "parquet":
-        given = {**SECTIONS, "execution": {**SECTIONS["execution"], "task_rows": 100_000}}
-        with anonymize(spark.read.parquet(str(path)), given) as release:
-            assert sorted(map(str, release.to_arrow().to_pylist())) == found["spark"]["data"]
+    given = {**SECTIONS, "execution": {**SECTIONS["execution"], "task_rows": 100_000}}
+    with anonymize(spark.read.parquet(str(path)), given) as release:
+        assert sorted(map(str, release.to_arrow().to_pylist())) == found["spark"]["data"]
 
 
 def test_files_that_lack_fields(spark: SparkSession, tmp_path: Path) -> None:

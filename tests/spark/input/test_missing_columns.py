@@ -42,28 +42,27 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("word", [None, "null"])
 @pytest.mark.usefixtures("spark")
 def test_nulls_that_are_asked_for(
-    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str], word: str | None
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = {
-        "path": str(folder),
-        "format": folder.name.rpartition("-")[2],
-        "missing_columns": word,
-    }
-    path = configuration_file(tmp_path, input=options, attributes=ATTRIBUTES)
+    options: dict[str, Any] = {"path": str(folder), "format": folder.name.rpartition("-")[2]}
+    word = {**options, "missing_columns": "null"}
+    path = configuration_file(tmp_path, input=word, attributes=ATTRIBUTES)
     assert command(capsys, "check", path).code == 0
-    if word is None:
-        refused = command(capsys, "check", path, "--set", "input.missing_columns=error")
-        assert refused.code == 3
-        for column in ("disease", "name"):
-            assert f"month=1/a.{options['format']} lacks the column '{column}'" in refused.err
-        assert command(capsys, "run", path).code == 0
-        table = published(tmp_path / "release")
-        assert table.num_rows == summary(tmp_path / "release")["rows_published"] == 60
-        assert table.column("disease").null_count == 20
-        assert table.column("age").null_count == 0
+    refused = command(capsys, "check", path, "--set", "input.missing_columns=error")
+    assert refused.code == 3
+    for column in ("disease", "name"):
+        assert f"month=1/a.{options['format']} lacks the column '{column}'" in refused.err
+    # Without quotes YAML has no word there, which means the same.
+    nothing = {**options, "missing_columns": None}
+    path = configuration_file(tmp_path, input=nothing, attributes=ATTRIBUTES)
+    assert command(capsys, "run", path).code == 0
+    table = published(tmp_path / "release")
+    assert table.num_rows == summary(tmp_path / "release")["rows_published"] == 60
+    assert table.column("disease").null_count == 20
+    assert table.column("age").null_count == 0
+    if options["format"] == "parquet":
         assert command(capsys, "verify", tmp_path / "release", "--original", folder).code == 0
 
 
