@@ -102,7 +102,10 @@ def write_earlier_release(release: Path) -> None:
 
 def published(release: Path) -> pa.Table:
     """Read the published records."""
-    return pq.read_table(release / "data")
+    data = release / "data"
+    if of_orc := sorted(data.glob("*.orc")):
+        return pa.concat_tables([pyarrow.orc.read_table(path) for path in of_orc])
+    return pq.read_table(data)
 
 
 def metrics(release: Path, name: str) -> list[dict[str, Any]]:

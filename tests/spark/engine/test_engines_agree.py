@@ -42,31 +42,31 @@ ATTRIBUTES: dict[str, Any] = {
     "income": "insensitive",
 }
 
-DIVERSE = {"k": 5, "l_diversity": {"attribute": "diagnosis", "l": 3}}
-
+# Each model, kind of criterion, unit, style and format once; more of their combinations are run on
+# the engine without Java in tests/releases. The models that are simplest are drawn below.
 CASES: dict[str, dict[str, Any]] = {
-    "smondrian": {"model": {"name": "smondrian"}},
-    "relaxed": {"model": {"name": "smondrian", "split": "relaxed", "span": "cell"}},
-    "su-mondrian": {"model": {"name": "su-mondrian", "rho": 3}},
-    "always": {"model": {"name": "su-mondrian", "rho": 3, "separation": "always"}},
-    "density": {"model": {"name": "u-canon", "reference": "density", "separation": "always"}},
-    "canon": {"model": {"name": "canon"}},
-    "random canon": {"model": {"name": "canon", "vantage": "random"}},
-    "microaggregation": {"model": {"name": "microaggregation"}},
-    "auto": {"model": {"name": "auto"}},
-    # City and sex stand for a person who has several records.
-    "units": {
-        "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
-        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
-        "privacy": {"k": 5, "unit": ["city", "sex"]},
+    "smondrian": {
+        "model": {"name": "smondrian", "split": "relaxed", "span": "cell"},
+        "attributes": {
+            **ATTRIBUTES,
+            "birth_date": {"role": "quasi_identifier", "range": ["1850-01-01", "2030-12-31"]},
+            "body_mass_index": {"role": "quasi_identifier", "range": [5, 99.5]},
+        },
+        "missing": "drop",
+        "output": {"style": "bounds"},
     },
-    "published units": {
-        "model": {"name": "u-canon", "rho": 2, "separation": "always"},
-        "attributes": {**ATTRIBUTES, "city": "insensitive"},
-        "privacy": {"k": 5, "unit": "city"},
+    "su-mondrian": {
+        "model": {"name": "su-mondrian", "rho": 2},
+        "privacy": {
+            "k": 5,
+            "l_diversity": {"attribute": "diagnosis", "l": 3},
+            "t_closeness": {"attribute": "diagnosis", "t": 0.4},
+        },
+        "output": {"format": "orc"},
     },
     "criteria of units": {
         "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
+        # City and sex stand for a person who has several records.
         "attributes": {
             **ATTRIBUTES,
             "city": "insensitive",
@@ -83,8 +83,18 @@ CASES: dict[str, dict[str, Any]] = {
             "t_closeness": {"attribute": "income", "t": 0.7, "distance": "ordered"},
         },
     },
-    "shares of units": {
-        "model": {"name": "canon"},
+    "density of units": {
+        "model": {
+            "name": "u-canon",
+            "reference": "density",
+            "rho": 2,
+            "separation": "always",
+        },
+        "attributes": {**ATTRIBUTES, "city": "insensitive"},
+        "privacy": {"k": 5, "unit": "city"},
+    },
+    "shares of units with pseudonyms": {
+        "model": {"name": "canon", "vantage": "random"},
         "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
         "privacy": {
             "k": 4,
@@ -94,17 +104,10 @@ CASES: dict[str, dict[str, Any]] = {
             # Met by any class: its figure is measured all the same.
             "t_closeness": {"attribute": "diagnosis", "t": 1.0},
         },
-    },
-    "pseudonyms": {
-        "model": {"name": "su-mondrian", "rho": 2, "separation": "always"},
-        "attributes": {**ATTRIBUTES, "city": "identifier", "sex": "identifier"},
-        "privacy": {
-            "k": 4,
-            "unit": ["city", "sex"],
-            "l_diversity": {"attribute": "diagnosis", "l": 3},
-        },
         "output": {"pseudonyms": {"city": "person"}},
     },
+    "microaggregation": {"model": {"name": "microaggregation"}, "output": {"style": "mean"}},
+    "auto": {"model": {"name": "auto"}},
     "full-domain of units": {
         "model": {"name": "full-domain", "driver_tuples": 1000},
         "attributes": {
@@ -119,31 +122,10 @@ CASES: dict[str, dict[str, Any]] = {
             "l_diversity": {"attribute": "diagnosis", "l": 3},
         },
     },
-    "diverse": {"model": {"name": "smondrian"}, "privacy": DIVERSE},
-    "close": {
-        "model": {"name": "su-mondrian", "rho": 2},
-        "privacy": {"k": 5, "t_closeness": {"attribute": "diagnosis", "t": 0.4}},
-    },
-    "dropped": {"model": {"name": "smondrian"}, "missing": "drop"},
-    "bounds": {"model": {"name": "smondrian"}, "output": {"style": "bounds"}},
-    "mean": {"model": {"name": "smondrian"}, "output": {"style": "mean"}},
-    "full-domain": {
-        "model": {"name": "full-domain"},
-        "attributes": {
-            "postal_code": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 3]}},
-            "diagnosis": "sensitive",
-        },
-    },
-    "ranges": {
-        "model": {"name": "su-mondrian", "span": "cell", "rho": 2},
-        "attributes": {
-            **ATTRIBUTES,
-            "birth_date": {"role": "quasi_identifier", "range": ["1850-01-01", "2030-12-31"]},
-            "body_mass_index": {"role": "quasi_identifier", "range": [5, 99.5]},
-        },
-    },
-    "orc": {"model": {"name": "smondrian"}, "output": {"format": "orc"}},
 }
+
+# Where Spark proves what no other of its proofs has in it.
+PROVED_BY_SPARK = set(CASES) - {"density of units", "auto"}
 
 
 @pytest.fixture(scope="module")
@@ -171,11 +153,14 @@ def released(engine: Engine, folder: Path, people: Path, sections: dict[str, Any
 def told(release: Path) -> dict[str, Any]:
     """Return what the manifests of two equal releases have in common."""
     manifest = json.loads((release / "manifest.json").read_text())
-    data = [one for one in manifest["files"] if one["path"].startswith("data/")]
     # The configuration names the output.
     del manifest["fingerprints"]["configuration"]
     names = ("fingerprints", "published", "warnings", "privacy")
-    return {name: manifest.get(name) for name in names} | {"data": data}
+    found = {name: manifest.get(name) for name in names}
+    if manifest["configuration"]["output"]["format"] == "parquet":
+        found["data"] = [one for one in manifest["files"] if one["path"].startswith("data/")]
+    # The bytes of ORC are those of two writers.
+    return found
 
 
 def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
@@ -195,17 +180,12 @@ def test_releases_and_proofs(spark: SparkSession, people: Path, tmp_path: Path, 
         for name, engine in engines.items()
     }
     local, other = releases["local"], releases["spark"]
-    if case == "orc":
-        # The bytes of ORC are those of two writers.
-        assert engines["local"].published(f"{other}/data", "orc").gather().to_pylist() == (
-            engines["local"].published(f"{local}/data", "orc").gather().to_pylist()
-        )
-    else:
-        assert of_any_run(local) == of_any_run(other)
-        assert told(local) == told(other)
-    expected = proven(engines["spark"], other, people)
-    assert proven(engines["local"], other, people) == expected
+    assert of_any_run(local) == of_any_run(other)
+    assert told(local) == told(other)
+    expected = proven(engines["local"], other, people)
     assert expected["holds"]
+    if case in PROVED_BY_SPARK:
+        assert proven(engines["spark"], other, people) == expected
 
 
 ROWS = st.lists(
@@ -248,7 +228,7 @@ SCHEMA = pa.schema(
 )
 
 
-@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, suppress_health_check=list(HealthCheck))
 @given(
     rows=ROWS,
     missing=st.sampled_from(["category", "drop", "error"]),
