@@ -72,18 +72,7 @@ def anonymize(
     staging: str | None,
     progress: Progress,
 ) -> Release[DataFrame]:
-    """Anonymize a DataFrame; see :func:`anonspark.anonymize`.
-
-    Examples
-    --------
-    >>> import anonspark
-    >>> people = spark.range(40).selectExpr("20 + id % 8 AS age", "id % 3 AS visits")
-    >>> with anonspark.anonymize(
-    ...     people, k=5, quasi_identifiers=["age"], insensitive=["visits"]
-    ... ) as release:
-    ...     release.data.count(), release.verify(original=people).holds
-    (40, True)
-    """
+    """Anonymize a DataFrame; see :func:`anonspark.anonymize`."""
     spark = _session_of(table)
     staging, temporary = _staging(spark, staging)
     path = f"{staging.rstrip('/')}/release-{uuid.uuid4().hex[:12]}"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import doctest
+import gc
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chispa import assert_df_equality
 from places import REPOSITORY
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import anonspark
-import anonspark.api.spark
 from anonspark.config import parse_configuration
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem, GuaranteeError
 
@@ -23,6 +22,7 @@ CONFIG: dict[str, Any] = {
     "attributes": {"age": "quasi_identifier", "pay": "quasi_identifier", "sickness": "sensitive"},
     "privacy": {"k": 5},
     "model": {"name": "smondrian"},
+    "execution": {"seed": 7},
 }
 
 
@@ -43,6 +43,29 @@ def people(spark: SparkSession) -> Any:
     return spark.range(200).select(*(column.alias(name) for name, column in columns.items()))
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the release is that tests have in common."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="module")
+def release(spark_session: SparkSession, place: Path) -> Iterator[anonspark.Release[DataFrame]]:
+    # A column that is of no interest may be there as often as it likes.
+    table = people(spark_session).withColumn("name", sf.lit("Zebediah"))
+    table = table.select("*", sf.lit(1).alias("name"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(place))
+        made = anonspark.anonymize(table, CONFIG)
+    with made:
+        yield made
+    for ask in (lambda: made.data, made.to_pandas, made.verify, lambda: made.summary):
+        with pytest.raises(ConfigurationError, match="it was closed, which removed its files"):
+            ask()
+    assert "every class has at least 5 records" in repr(made)
+    assert list(place.iterdir()) == []
+
+
 @pytest.mark.usefixtures("spark")
 def test_the_example_of_the_documentation(
     temporary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -58,46 +81,64 @@ def test_the_example_of_the_documentation(
     assert list(temporary.iterdir()) == []
 
 
-def test_the_examples_of_the_docstrings(spark: SparkSession, temporary: Path) -> None:
-    result = doctest.testmod(anonspark.api.spark, extraglobs={"spark": spark})
-    assert (result.failed, result.attempted) == (0, 3)
-    assert list(temporary.iterdir()) == []
-
-
-def test_what_is_asked_after_the_end(spark: SparkSession, temporary: Path) -> None:
+def test_the_release(
+    spark: SparkSession, release: anonspark.Release[DataFrame], place: Path
+) -> None:
     table = people(spark)
-    roles = {"quasi_identifiers": ["age", "pay"], "sensitive": ["sickness"]}
-    release = anonspark.anonymize(table, k=5, **roles, seed=7)
+    assert release.data.columns == ["age", "pay", "sickness"]
+    assert release.data.count() == 200
+    sizes = release.data.groupBy("age", "pay").count()
+    assert sizes.filter("count < 5").count() == 0
+    assert release.summary.collect()[0]["rows_published"] == 200
+    assert release.classes.agg(sf.sum("size")).collect()[0][0] == 200
+    assert release.rounds.count() == 1
+    assert {row["attribute"] for row in release.attributes.collect()} == {"age", "pay"}
+    assert release.privacy.count() == 1
+    assert release.risk.filter("round IS NULL").count() == 3
+    proof = release.verify(original=table, population=table)
+    assert proof.require() is proof
+    assert proof.linkage["original"] == proof.linkage["population"]
+    # Nothing but the release is left, and no raw record.
+    (directory,) = place.iterdir()
+    assert [path.name for path in directory.iterdir()] == [Path(release.path).name]
+
+
+def test_what_is_asked_of_a_release(
+    spark: SparkSession, release: anonspark.Release[DataFrame], temporary: Path
+) -> None:
+    table = people(spark)
     assert len(repr(release).splitlines()) <= 25
     assert release._repr_html_().count("<svg") == 2
     assert release.to_pandas().shape == (200, 3)
-    assert release.to_polars().height == release.to_arrow().num_rows == 200
+    assert release.to_polars().height == 200
     assert "Class sizes" in release.report(original=table).html
     worth = anonspark.evaluate(release, table)
     assert worth.records == 200
-    local = anonspark.anonymize(table.toPandas(), k=5, **roles, seed=7)
-    assert anonspark.evaluate(local, table.toPandas()).workload == worth.workload
-    assert local.to_arrow().sort_by("pay").num_rows == 200
-    compared = anonspark.compare(table, k=[2, 5], **roles)
-    assert [row["k"] for row in compared.best] == [2, 5]
-    profiled = anonspark.profile(table)
-    assert profiled.rows == 200
-    local.close()
-    release.close()
-    for ask in (lambda: release.data, release.to_pandas, release.verify, lambda: release.summary):
-        with pytest.raises(ConfigurationError, match="it was closed, which removed its files"):
-            ask()
-    assert "every class has at least 5 records" in repr(release)
+    in_memory = table.toPandas()
+    with anonspark.anonymize(in_memory, CONFIG) as local:
+        assert anonspark.evaluate(local, in_memory).workload == worth.workload
+        assert local.to_arrow().sort_by("pay").num_rows == 200
     with pytest.raises(ConfigurationError, match="DataFrames of Spark together with others"):
-        anonspark.verify(table, quasi_identifiers=["age"], original=table.toPandas())
+        anonspark.verify(table, quasi_identifiers=["age"], original=in_memory)
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_is_asked_of_a_table(spark: SparkSession, temporary: Path) -> None:
+    table = people(spark)
+    roles = {"quasi_identifiers": ["age", "pay"], "sensitive": ["sickness"]}
+    compared = anonspark.compare(table, k=[5], **roles)
+    assert [row["k"] for row in compared.best] == [5]
+    assert anonspark.profile(table).rows == 200
     assert list(temporary.iterdir()) == []
 
 
 def test_a_session_that_was_stopped(
-    spark: SparkSession, temporary: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    release: anonspark.Release[DataFrame],
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = people(spark)
-    release = anonspark.anonymize(table, CONFIG)
     with monkeypatch.context() as stopped:
         # As a stopped session looks; the one of the tests goes on.
         stopped.setattr(spark.sparkContext, "_jsc", None)
@@ -108,51 +149,22 @@ def test_a_session_that_was_stopped(
         ):
             with pytest.raises(EnvironmentProblem, match="the session of this table was stopped"):
                 ask()
-    release.close()
     assert list(temporary.iterdir()) == []
-
-
-def test_the_release(spark: SparkSession, temporary: Path) -> None:
-    table = people(spark)
-    with anonspark.anonymize(table, CONFIG) as release:
-        assert release.data.columns == ["age", "pay", "sickness"]
-        assert release.data.count() == 200
-        sizes = release.data.groupBy("age", "pay").count()
-        assert sizes.filter("count < 5").count() == 0
-        assert release.summary.collect()[0]["rows_published"] == 200
-        assert release.classes.agg(sf.sum("size")).collect()[0][0] == 200
-        assert release.rounds.count() == 1
-        assert {row["attribute"] for row in release.attributes.collect()} == {"age", "pay"}
-        assert release.privacy.count() == 1
-        assert release.risk.filter("round IS NULL").count() == 3
-        proof = release.verify(original=table, population=table)
-        assert proof.require() is proof
-        assert proof.linkage["original"] == proof.linkage["population"]
-        # Nothing but the release is left, and no raw record.
-        (directory,) = temporary.iterdir()
-        assert [path.name for path in directory.iterdir()] == [Path(release.path).name]
-        same = anonspark.anonymize(table.orderBy("name"), CONFIG)
-        assert_df_equality(release.data, same.data, ignore_row_order=True)
-        assert anonspark.verify(same.data, CONFIG, original=table).holds
-        same.close()
-    assert list(temporary.iterdir()) == []
-
-
-def test_data_outlive_the_release_object(spark: SparkSession, temporary: Path) -> None:
-    data = anonspark.anonymize(people(spark), CONFIG).data
-    assert data.count() == 200
-    assert list(temporary.iterdir()) != []
 
 
 def test_a_configuration_that_was_loaded(spark: SparkSession, temporary: Path) -> None:
+    """Its data outlive the object of the release."""
     configuration = parse_configuration(
         {**CONFIG, "input": {"path": "elsewhere"}, "output": {"path": "out", "style": "bounds"}}
     )
-    release = anonspark.anonymize(people(spark), configuration, staging=str(temporary / "own"))
-    assert release.data.columns == ["age_min", "age_max", "pay_min", "pay_max", "sickness"]
+    table = people(spark)
+    release = anonspark.anonymize(table, configuration, staging=str(temporary / "own"))
     assert release.path.startswith(str(temporary / "own"))
-    assert anonspark.verify(release.data, configuration, original=people(spark)).holds
-    release.close()
+    data = release.data
+    assert data.columns == ["age_min", "age_max", "pay_min", "pay_max", "sickness"]
+    del release
+    gc.collect()
+    assert anonspark.verify(data, configuration, original=table).holds
 
 
 def test_nothing_is_left_of_a_failure(spark: SparkSession, temporary: Path) -> None:
@@ -177,9 +189,6 @@ def test_two_columns_of_one_name(spark: SparkSession, temporary: Path, other: st
     with pytest.raises(DataError, match=f"original: {told}"):
         anonspark.verify(people(spark), quasi_identifiers=["age"], original=twice)
     assert list(temporary.iterdir()) == []
-    # A column that is of no interest may be there as often as it likes.
-    apart = table.toDF(*("name" if name == "other" else name for name in table.columns))
-    anonspark.anonymize(apart, CONFIG).close()
 
 
 def test_what_to_require_has_to_be_said(spark: SparkSession) -> None:
