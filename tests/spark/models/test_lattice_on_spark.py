@@ -1,4 +1,4 @@
-"""Full-domain recoding of more tuples than the driver takes, on Spark."""
+"""Full-domain recoding of more tuples than the driver takes: the release of one process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from helpers import of_any_run, write_table
 
 from anonspark.config import parse_configuration
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 
@@ -31,15 +32,15 @@ def test_tuples_on_the_cluster(engine: SparkEngine, tmp_path: Path, search: str)
         },
         "privacy": {"k": 4, "l_diversity": {"attribute": "disease", "l": 2}},
         "model": {"name": "rho-gain", "rho": 1, "search": search, "suppression_limit": 0.3},
-        "output": {"path": str(tmp_path / "driver")},
+        "output": {"path": str(tmp_path / "process")},
     }
+    run(LocalEngine(), parse_configuration(document))
     kept = engine.session.sparkContext._jsc.getPersistentRDDs
     # What others have left there goes when Java collects its garbage.
     before = set(kept().keySet())
-    run(engine, parse_configuration(document))
     document["output"]["path"] = str(tmp_path / "cluster")
     document["model"]["driver_tuples"] = 7
     run(engine, parse_configuration(document))
-    assert of_any_run(tmp_path / "cluster") == of_any_run(tmp_path / "driver")
+    assert of_any_run(tmp_path / "cluster") == of_any_run(tmp_path / "process")
     # Nothing stays on the cluster.
     assert set(kept().keySet()) <= before

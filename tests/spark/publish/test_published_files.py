@@ -121,19 +121,22 @@ def test_files_and_rounds_are_independent(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Neither a file nor a place in it tells the round; and another division of the work makes
-    the same files, byte by byte.
+    """Neither a file nor a place in it tells the round; and another division of the work, by one
+    process, makes the same files, byte by byte.
     """
     monkeypatch.setattr(division, "_FILE_ROWS", 500)
     table = people(5_000)
-    for name, parts, task_rows in (("release", 16, 400), ("again", 2, 10**9)):
+    for name, engine, parts, task_rows in (
+        ("release", "spark", 6, 400),
+        ("again", "local", 2, 10**9),
+    ):
         configuration = configuration_file(
             tmp_path,
             input={"path": str(write_parts(tmp_path / f"input-{name}", table, parts))},
             attributes=ATTRIBUTES,
             model={"name": "su-mondrian", "rho": 4, "separation": "always"},
             output={"path": str(tmp_path / name), "style": "bounds"},
-            execution={"task_rows": task_rows, "seed": 29},
+            execution={"engine": engine, "task_rows": task_rows, "seed": 29},
         )
         outcome = command(capsys, "run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
@@ -193,7 +196,7 @@ def test_large_classes_are_shared_out(
     intervals = {"intervals": [20, 100], "origin": 0}
     sexes = tmp_path / "sexes.csv"
     sexes.write_text("f,*\nm,*\n")
-    for name, parts in (("release", 16), ("again", 2)):
+    for name, engine, parts in (("release", "spark", 6), ("again", "local", 2)):
         configuration = configuration_file(
             tmp_path,
             input={"path": str(write_parts(tmp_path / f"input-{name}", table, parts))},
@@ -210,6 +213,7 @@ def test_large_classes_are_shared_out(
                 "residual": "suppress",
             },
             output={"path": str(tmp_path / name)},
+            execution={"engine": engine},
         )
         outcome = command(capsys, "run", configuration, "--quiet")
         assert outcome.code == 0, outcome.err
