@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,62 +64,74 @@ def plan_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def two_months(engine: Engine, folder: Path) -> list[Any]:
-    """Return what is told of the releases of two months."""
-    folder.mkdir()
-    plan = plan_of(folder)
-    with_ledger(plan, folder)
-    found: list[Any] = []
-    for month, table in (
-        ("first", people()),
-        ("second", people().filter(pc.not_equal(people()["age"], 40))),
-    ):
-        pq.write_table(table, folder / "people.parquet")
-        plan["output"] = str(folder / month)
-        given = distribute(engine, parse_plan(plan), run_id=month)
-        for name, release in given.releases.items():
-            told = release.summary
-            fingerprint = told["output_fingerprint"] if month == "first" else None
-            found.append((name, told["rows_published"], told["rows_withheld"], fingerprint))
-        found += [
-            (row["persons"], row["joint_classes"], row["smallest"]) for row in given.coalitions
-        ]
+def second_month() -> pa.Table:
+    return people().filter(pc.not_equal(people()["age"], 40))
+
+
+def told_of(summaries: dict[str, Mapping[str, Any]], coalitions: Iterable[Any]) -> list[Any]:
+    """Return what is told of the releases of a month."""
+    found = [(name, one["rows_published"], one["rows_withheld"]) for name, one in summaries.items()]
+    found += [(row["persons"], row["joint_classes"], row["smallest"]) for row in coalitions]
+    return found
+
+
+def carried_out(engine: Engine, plan: dict[str, Any], run_id: str) -> list[Any]:
+    """Carry a plan out for files, and return what is told of its releases."""
+    given = distribute(engine, parse_plan(plan), run_id=run_id)
+    summaries = {name: one.summary for name, one in given.releases.items()}
+    return told_of(summaries, given.coalitions)
+
+
+def require_sound(engine: Engine, plan: dict[str, Any], folder: Path) -> None:
+    """Ask the ledger whether something is wrong with all releases."""
     ledger = with_ledger(plan, folder)
-    checked = check_ledger(
-        engine, ledger, required_coalitions(ledger), demand_of(ledger), with_files=True
-    )
-    return [*found, checked.problems]
+    coalitions = required_coalitions(ledger)
+    found = check_ledger(engine, ledger, coalitions, demand_of(ledger), with_files=True)
+    assert found.problems == []
 
 
-def test_two_months(engine: SparkEngine, tmp_path: Path) -> None:
-    local = two_months(LocalEngine(), tmp_path / "local")
-    assert two_months(engine, tmp_path / "spark") == local
-    assert local[-1] == []
+def test_two_months(spark: SparkSession, tmp_path: Path) -> None:
+    """A DataFrame, and files later."""
+    engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}
+    plans = {}
+    for name in engines:
+        folder = tmp_path / name
+        folder.mkdir()
+        plans[name] = plan_of(folder) | {"output": str(folder / "first")}
+        with_ledger(plans[name], folder)
+    pq.write_table(people(), tmp_path / "local" / "people.parquet")
+    of_files = distribute(engines["local"], parse_plan(plans["local"]), run_id="first")
 
-
-def test_a_dataframe_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    pq.write_table(people(), tmp_path / "people.parquet")
-    written = parse_plan(plan | {"output": str(tmp_path / "releases")})
-    of_files = distribute(LocalEngine(), written)
     columns = people().to_pandas().to_dict("list")
     rows = list(zip(*columns.values(), strict=True))
     frame = spark.createDataFrame(rows, list(columns)).withColumn("more", sf.lit("never asked for"))
     # So that the table has to be computed before our settings hold.
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        with anonspark.distribute(frame, plan, staging=(tmp_path / "work").as_uri()) as given:
-            assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
-            found = {
-                name: one.summary.first()["output_fingerprint"]
-                for name, one in given.releases.items()
-            }
-            told = [row.asDict() for row in given.coalitions.collect()]
-            assert given.releases["press"].data.count() == ROWS
+        given = anonspark.distribute(
+            frame, plans["spark"], staging=(tmp_path / "work").as_uri(), run_id="first"
+        )
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
-    assert found == {
-        name: one.summary["output_fingerprint"] for name, one in of_files.releases.items()
-    }
-    assert [row["smallest"] for row in told] == [row["smallest"] for row in of_files.coalitions]
+    with given:
+        assert given.releases["press"].data.count() == ROWS
+        summaries = {name: one.figures.summary for name, one in given.releases.items()}
+        expected = {name: one.summary for name, one in of_files.releases.items()}
+        coalitions = given.coalitions.collect()
+        assert told_of(summaries, coalitions) == told_of(expected, of_files.coalitions)
+        fingerprints = [
+            [one["output_fingerprint"] for one in by_name.values()]
+            for by_name in (summaries, expected)
+        ]
+        assert fingerprints[0] == fingerprints[1]
+
+        # Who is withheld depends on what the ledger tells of the first month.
+        told = {}
+        for name, engine in engines.items():
+            pq.write_table(second_month(), tmp_path / name / "people.parquet")
+            plans[name]["output"] = str(tmp_path / name / "second")
+            told[name] = carried_out(engine, plans[name], "second")
+            require_sound(engine, plans[name], tmp_path / name)
+        assert told["spark"] == told["local"]
     assert list((tmp_path / "work").iterdir()) == []

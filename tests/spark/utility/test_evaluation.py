@@ -24,13 +24,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_release_that_tells_everything_is_as_good_as_the_original(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def small_learners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "LOGISTIC_ITERATIONS", 5)
     monkeypatch.setattr(learning, "FOREST_TREES", 3)
     monkeypatch.setattr(learning, "BOOSTED_TREES", 2)
     monkeypatch.setattr(learning, "DEPTH", 2)
+
+
+@pytest.mark.usefixtures("small_learners")
+def test_a_release_that_tells_everything_is_as_good_as_the_original(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     original = write_table(tmp_path / "original.parquet", people())
     release = write_raw_release(tmp_path / "raw")
     opened = open_evaluation(SparkEngine(spark), str(release), str(original), "ill")
@@ -107,6 +112,7 @@ def test_predictions_are_counted_and_compared_as_without_spark(spark: SparkSessi
         assert found[0] == found[1]
 
 
+@pytest.mark.usefixtures("small_learners")
 def test_what_models_of_several_classes_and_of_one_predict(spark: SparkSession) -> None:
     engine = SparkEngine(spark)
     random = np.random.default_rng(4)
