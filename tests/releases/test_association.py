@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, pairwise
 from math import log2
 from pathlib import Path
@@ -58,15 +59,20 @@ def test_a_release_that_tells_nothing_loses_all(original: Path, tmp_path: Path) 
     assert found.loss > 0.99
 
 
-def bins_of(values: list[Any]) -> list[int]:
-    """Return the bin of each value, as the specification says it."""
+def edges_of(values: list[Any]) -> list[Any]:
+    """Return the last values of all bins but the last, as the specification says it."""
     present = sorted(value for value in values if value is not None)
-    edges = sorted(
+    return sorted(
         {
             next(v for v in present if 20 * sum(x <= v for x in present) >= i * len(present))
             for i in range(1, 20)
         }
     )
+
+
+def bins_of(values: list[Any]) -> list[int]:
+    """Return the bin of each value, as the specification says it."""
+    edges = edges_of(values)
     return [
         len(edges) + 1 if value is None else sum(edge < value for edge in edges) for value in values
     ]
@@ -193,6 +199,14 @@ class Slow:
     def present(self) -> list[Any]:
         return [value for value in self.values if value is not None]
 
+    @cached_property
+    def edges(self) -> list[Any]:
+        return edges_of(self.values)
+
+    @cached_property
+    def whole(self) -> bool:
+        return all(Fraction(value).denominator == 1 for value in self.present)
+
     def spread(self, region: Region, missing: bool) -> list[Fraction]:
         """Return the share of a region in each bin; the last one is that of missing."""
         present = self.present
@@ -208,18 +222,7 @@ class Slow:
                 return [Fraction(0), Fraction(1)]
             region, missing = (Fraction(min(present)), Fraction(max(present))), True
         low, high = region
-        edges = sorted(
-            {
-                next(
-                    v
-                    for v in sorted(present)
-                    if 20 * sum(x <= v for x in present) >= i * len(present)
-                )
-                for i in range(1, 20)
-            }
-        )
-        whole = all(Fraction(value).denominator == 1 for value in present)
-        has_length = not whole and low < high
+        has_length = not self.whole and low < high
         total = high - low + (not has_length)
         missing_share = Fraction(0) if has_length else Fraction(int(missing), 1) / (total + missing)
 
@@ -230,7 +233,7 @@ class Slow:
             covered = end - low + (not has_length)
             return covered / (total + (missing and not has_length))
 
-        ends = [Fraction(0), *(below(Fraction(edge)) for edge in edges), 1 - missing_share]
+        ends = [Fraction(0), *(below(Fraction(edge)) for edge in self.edges), 1 - missing_share]
         shares = [after - before for before, after in pairwise(ends)]
         return [*shares, missing_share]
 
@@ -323,7 +326,7 @@ def str_of(number: Fraction) -> str:
     return str(int(number)) if number.denominator == 1 else str(float(number))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_it_is_what_the_specification_says_in_fractions(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cache
@@ -164,47 +165,47 @@ def release(case: Case) -> Release:
 # The criteria, slowly -----------------------------------------------------------------------------
 
 
-def classes_of(data: Path) -> list[pd.DataFrame]:
+Rows = list[dict[str, Any]]
+
+
+def classes_of(data: Path) -> list[Rows]:
     """Return the classes of a release, by published tuple, read without Spark."""
-    table = pq.read_table(data).to_pandas()
-    names = set(table.columns) - {"record", "disease", "severity", "cost"}
-    key = table[sorted(names)].map(lambda value: str(list(value) if np.iterable(value) else value))
-    return [own for _, own in table.groupby([key[name] for name in sorted(names)])]
+    told = {"record", "disease", "severity", "cost"}
+    found: dict[str, Rows] = {}
+    for row in pq.read_table(data).to_pylist():
+        key = str([value for name, value in row.items() if name not in told])
+        found.setdefault(key, []).append(row)
+    return list(found.values())
 
 
 def figure_of_class(
-    criterion: str, one: pd.Series[Any], everything: pd.Series[Any], least: float
+    criterion: str, attribute: str, one: Counter[Any], everything: Counter[Any], least: float
 ) -> float:
     """Return what one class has of a criterion; the values of a class against all values."""
-    # Missing values are values, and come last.
-    marked, all_marked = (
-        series.astype(object).where(series.notna(), "?") for series in (one, everything)
-    )
-    counts = sorted((int(number) for number in marked.value_counts()), reverse=True)
-    shares = [number / len(one) for number in counts]
+    counts = sorted(one.values(), reverse=True)
+    shares = {value: number / one.total() for value, number in one.items()}
+    everywhere = {value: number / everything.total() for value, number in everything.items()}
     match criterion:
         case "distinct":
             return len(counts)
         case "entropy":
-            return math.exp(-sum(share * math.log(share) for share in shares))
+            return math.exp(-sum(share * math.log(share) for share in shares.values()))
         case "recursive":
             rest = sum(counts[int(least) - 1 :])
             return counts[0] / rest if rest else math.inf
         case "alpha":
-            return shares[0]
+            return max(shares.values())
         case "beta":
-            everywhere = all_marked.value_counts(normalize=True)
-            return float((marked.value_counts(normalize=True) / everywhere).max() - 1)
+            return max(share / everywhere[value] for value, share in shares.items()) - 1
     domain: list[Any]
-    if one.name == "severity":
+    if attribute == "severity":
         domain = list(SEVERITIES)
-    elif one.name == "disease":
+    elif attribute == "disease":
         domain = list(DISEASES)
     else:
-        domain = [*sorted(value for value in set(all_marked) if value != "?"), "?"]
-    difference = [
-        float((marked == value).mean()) - float((all_marked == value).mean()) for value in domain
-    ]
+        # Missing values are values, and come last.
+        domain = [*sorted(value for value in everything if value is not None), None]
+    difference = [shares.get(value, 0.0) - everywhere.get(value, 0.0) for value in domain]
     assert abs(sum(difference)) < 1e-12
     if criterion == "equal distance":
         return sum(map(abs, difference)) / 2
@@ -226,12 +227,13 @@ def figure_of_class(
     return sum(abs(amount) for amount in below.values()) / (2 * height)
 
 
-def worst_figure(classes: list[pd.DataFrame], row: Mapping[str, Any]) -> float:
+def worst_figure(classes: list[Rows], row: Mapping[str, Any]) -> float:
     """Return the figure of the worst class for a row of the table ``privacy``."""
     attribute, criterion = row["attribute"], row["criterion"]
-    everything = pd.concat([own[attribute] for own in classes])
+    counted = [Counter(one[attribute] for one in own) for own in classes]
+    everything = sum(counted, Counter[Any]())
     figures = [
-        figure_of_class(criterion, own[attribute], everything, row["required"]) for own in classes
+        figure_of_class(criterion, attribute, own, everything, row["required"]) for own in counted
     ]
     return min(figures) if criterion in ("distinct", "entropy") else max(figures)
 
@@ -253,11 +255,11 @@ def test_every_class_satisfies_the_criteria(
 ) -> None:
     found = release(model, criteria)
     classes = classes_of(found / "data")
-    data = pd.concat(classes).sort_values("record").reset_index(drop=True)
-    assert data["record"].tolist() == list(range(240))
+    data = sorted((row for own in classes for row in own), key=lambda row: row["record"])
+    assert [row["record"] for row in data] == list(range(240))
     wanted = people()
-    assert data["disease"].tolist() == wanted["disease"]
-    assert data["severity"].tolist() == wanted["severity"]
+    assert [row["disease"] for row in data] == wanted["disease"]
+    assert [row["severity"] for row in data] == wanted["severity"]
     assert min(map(len, classes)) == summary(found)["published_min_class_size"] >= 3
     assert len(classes) > 5
 
@@ -470,7 +472,10 @@ def test_records_left_over_that_violate_a_criterion(
     (row,) = found["l"]
     assert (row["round"], row["normal_rows"], row["outlier_rows"]) == (1, 10, 0)
     classes = classes_of(tmp_path / "l" / "release" / "data")
-    assert sorted(sorted(own["record"]) for own in classes) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert sorted(sorted(row["record"] for row in own) for own in classes) == [
+        [0, 1, 2, 3, 4],
+        [5, 6, 7, 8, 9],
+    ]
 
 
 # Delta-presence -----------------------------------------------------------------------------------
