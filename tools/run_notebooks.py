@@ -23,16 +23,26 @@ def run(path: Path) -> nbformat.NotebookNode:
         If a cell fails.
     """
     notebook = nbformat.read(path, as_version=4)
-    place = {"metadata": {"path": str(path.parent)}}
+    execute(notebook, path.parent)
+    return notebook
+
+
+def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Run a notebook in a folder; its cells get their outputs.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        If a cell fails.
+    """
     quiet = ["--log-level=ERROR"]  # of the kernel's own transport, which stays on this machine
     NotebookClient(
         notebook,
         kernel_name="python3",
         timeout=_SECONDS,
-        resources=place,
+        resources={"metadata": {"path": str(folder)}},
         extra_arguments=quiet,
     ).execute()
-    return notebook
 
 
 def main(source: str, target: str) -> None:

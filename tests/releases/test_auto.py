@@ -29,7 +29,7 @@ NUMBERS = ADULT.quasi_identifiers
 def few(adult_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("adult") / "few.parquet"
     table = pc.read_csv(adult_path).select([*NUMBERS, "sex", "income"])
-    pq.write_table(table.slice(0, 2_000), path)
+    pq.write_table(table.slice(0, 1_000), path)
     return path
 
 
@@ -57,14 +57,14 @@ def test_the_best_of_all_is_chosen(
     auto = {"name": "auto", "objective": objective}
     chosen = release_of(engine, few, tmp_path / "auto", auto)["chosen_model"]
     verify_release(engine, str(tmp_path / "auto"))
-    assert (chosen["objective"], chosen["rows"]) == (objective, 2_000)
+    assert (chosen["objective"], chosen["rows"]) == (objective, 1_000)
     assert len(chosen["tried"]) == 5
     best = min(chosen["tried"], key=lambda one: one["loss"])
     assert chosen["model"] == best["model"]
     # The release is that of the model named, and it is the same however it is cut into tasks.
     options = best["model"]
     release_of(engine, few, tmp_path / "named", options)
-    again = release_of(engine, few, tmp_path / "again", auto, task_rows=500)
+    again = release_of(engine, few, tmp_path / "again", auto, task_rows=250)
     assert again["chosen_model"] == chosen
     found = summary(tmp_path / "auto")
     for other in ("named", "again"):
@@ -86,13 +86,13 @@ def test_losses_are_those_of_releases(engine: LocalEngine, few: Path, tmp_path: 
 def test_a_table_larger_than_the_sample_is_drawn_from(
     engine: LocalEngine, few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 1_000)
+    monkeypatch.setattr("anonspark.models.choosing._SAMPLED", 500)
     shuffled = tmp_path / "shuffled.parquet"
     table = pq.read_table(few)
     pq.write_table(table.take(pa.array(range(table.num_rows - 1, -1, -1))), shuffled)
     chosen = release_of(engine, few, tmp_path / "one", {"name": "auto"})["chosen_model"]
-    assert 850 < chosen["rows"] < 1_150
-    other = release_of(engine, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=700)
+    assert 400 < chosen["rows"] < 600
+    other = release_of(engine, shuffled, tmp_path / "other", {"name": "auto"}, task_rows=350)
     assert other["chosen_model"] == chosen
 
 

@@ -30,26 +30,37 @@ def test_they_begin_with_a_title_and_hold_no_output(path: Path) -> None:
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
 
 
-def printed(notebook: Any) -> str:
-    outputs = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
+@pytest.fixture(scope="module")
+def ran() -> dict[str, list[Any]]:
+    """Run the cells of all three in one process, where none finds a name of the one before."""
+    cells = {path.stem: nbformat.read(path, as_version=4).cells for path in NOTEBOOKS}
+    together = nbformat.v4.new_notebook()
+    for own in cells.values():
+        together.cells += [*own, nbformat.v4.new_code_cell("%reset -f")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(REPOSITORY / "tools")
+        patch.setenv("PYTHONPATH", str(REPOSITORY))
+        importlib.import_module("run_notebooks").execute(together, REPOSITORY / "examples")
+    return cells
+
+
+def printed(cells: list[Any]) -> str:
+    outputs = [out for cell in cells if cell.cell_type == "code" for out in cell.outputs]
     return "\n".join(
         str(out.get("text", "")) + "".join(map(str, out.get("data", {}).values()))
         for out in outputs
     )
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_they_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(REPOSITORY / "tools")
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    notebook = importlib.import_module("run_notebooks").run(path)
-    shown = printed(notebook)
+@pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
+def test_they_run(ran: dict[str, list[Any]], name: str) -> None:
+    shown = printed(ran[name])
     assert '<div class="anonspark">' in shown
     assert "<svg" in shown
     # No warning, and of progress nothing stays.
     assert not [
         out
-        for cell in notebook.cells
+        for cell in ran[name]
         for out in cell.get("outputs", [])
         if out.output_type == "stream" and out.name == "stderr"
     ]
