@@ -599,7 +599,7 @@ def test_tuples_too_many_for_the_driver(engine: LocalEngine, tmp_path: Path, sea
 
 
 def test_shuffled_records_in_many_files(engine: LocalEngine, adult: Path, tmp_path: Path) -> None:
-    table = pq.read_table(adult).slice(0, 6_000)
+    table = pq.read_table(adult).slice(0, 1_500)
     order = np.random.default_rng(3).permutation(table.num_rows)
     (tmp_path / "one").mkdir()
     (tmp_path / "many").mkdir()
@@ -612,7 +612,7 @@ def test_shuffled_records_in_many_files(engine: LocalEngine, adult: Path, tmp_pa
             tmp_path / name, tmp_path / f"{name}-release", CLOSE | DIVERSE, rho=1
         )
         if name == "many":
-            document["execution"] = {"task_rows": 500}
+            document["execution"] = {"task_rows": 150}
         releases.append(of_any_run(run(engine, document)))
     assert releases[0] == releases[1]
 

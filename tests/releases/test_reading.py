@@ -115,7 +115,7 @@ def questions(columns: tuple[str, ...]) -> st.SearchStrategy[str]:
 
 @pytest.mark.parametrize("name", RELEASES)
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_the_truth_lies_between_the_bounds(

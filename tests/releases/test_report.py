@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from helpers import command, local_table
+from helpers import command, local_table, write_table
+from places import REPOSITORY
 
 from anonspark.cli.application import main
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.demo.people import EDUCATION_ORDER, write_people
+from anonspark.demo.people import EDUCATION_ORDER
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import DataError
 from anonspark.release.manifest import Manifest, read_manifest
@@ -32,7 +34,6 @@ from anonspark.reporting.marginals import Marginal
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
-    from pyspark.sql import SparkSession
 
 CHROMIUM = Path("/usr/bin/chromium")
 K = 5
@@ -48,10 +49,10 @@ class Made(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def made(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("report")
-    people, release = folder / "people", folder / "release"
-    write_people(spark_session, 600, str(people))
+    people, release = folder / "people.parquet", folder / "release"
+    write_table(people, pyarrow.csv.read_csv(REPOSITORY / "data" / "people.csv").slice(0, 600))
     document = {
         "input": {"path": str(people)},
         "attributes": {
@@ -248,8 +249,7 @@ def page(browser: Browser, made: Made, tmp_path: Path) -> Iterator[Page]:
     assert [url for url in requests if not url.startswith("data:")] == [attachment.as_uri()]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_nothing_overflows(page: Page, width: int, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
@@ -341,8 +341,7 @@ def test_a_word_is_explained_where_it_stands(page: Page) -> None:
         assert page.locator(f"#{anchor}").inner_text() == tip.inner_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_a_chart_says_its_figures_where_it_is_pointed_at(
     page: Page, width: int, scheme: Any
 ) -> None:
