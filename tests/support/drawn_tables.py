@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from counted_tables import INT64, Records
+from drawn_numbers import of, of_few, one_of, some_hashes, wide
 from hypothesis import strategies as st
 from references import criteria_and_values
 
@@ -18,39 +19,36 @@ floats = st.one_of(
 )
 
 
+_column = one_of(
+    of_few(integers),
+    of(0, 1, 2, 3),
+    of(4),
+    wide,
+    of_few(floats),
+    lambda draw, n: wide(draw, n, 54) / 2**53,
+)
+_rows, _one_to_four = st.integers(1, 80), st.integers(1, 4)
+_weights = {"i": st.sampled_from([1.0, 0.25, 7.0]), "f": st.sampled_from([1.0, 0.25, 0.5])}
+
+
 @st.composite
 def drawn_columns(draw: st.DrawFn, n: int) -> list[np.ndarray]:
-    columns = []
-    for _ in range(draw(st.integers(1, 4))):
-        if draw(st.booleans()):
-            values = draw(
-                st.lists(draw(st.sampled_from([floats, st.floats(0, 1)])), min_size=n, max_size=n)
-            )
-            columns.append(np.array(values, np.float64))
-        else:
-            pool = draw(st.sampled_from([integers, st.integers(0, 3), st.just(4)]))
-            columns.append(np.array(draw(st.lists(pool, min_size=n, max_size=n)), np.int64))
-    return columns
+    return [_column(draw, n) for _ in range(draw(_one_to_four))]
 
 
 @st.composite
 def drawn_records(draw: st.DrawFn) -> Records:
-    n = draw(st.integers(1, 80))
+    n = draw(_rows)
     columns = draw(drawn_columns(n))
-    some_hashes = st.one_of(st.integers(-1, 1), st.integers(INT64.min, INT64.max))
-    hashes = np.array(draw(st.lists(some_hashes, min_size=n, max_size=n)), np.int64)
-    return Records(columns, hashes, draw(st.integers(1, 4)))
+    return Records(columns, some_hashes(draw, n), draw(_one_to_four))
 
 
 @st.composite
 def drawn_records_and_criteria(draw: st.DrawFn) -> tuple[Records, Criteria]:
     """Draw records whose hashes are those of their contents, and criteria that they satisfy."""
-    n = draw(st.integers(1, 80))
+    n = draw(_rows)
     columns = draw(drawn_columns(n))
     criteria, values = draw(criteria_and_values(n))
-    weights = [
-        draw(st.sampled_from([1.0, 0.25, 7.0 if column.dtype.kind == "i" else 0.5]))
-        for column in columns
-    ]
-    partitions = draw(st.integers(1, 4))
+    weights = [draw(_weights[column.dtype.kind]) for column in columns]
+    partitions = draw(_one_to_four)
     return Records(columns, None, partitions, values=values, weights=weights), criteria

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from data_sets import ADULT
+from drawn_numbers import among, of, of_few, one_of, some_hashes, wide
 from hypothesis import strategies as st
 
 from anonspark.core.criteria import Criteria
@@ -536,36 +537,30 @@ def content_hashes(*parts: npt.NDArray[np.int64]) -> Codes:
     return np.array([int.from_bytes(one, "little", signed=True) for one in digests], np.int64)
 
 
-integer_column = st.sampled_from(
-    [
-        st.integers(0, 2),
-        st.integers(-3, 3),
-        st.sampled_from([0, 0, 0, 0, 7, 99]),
-        st.integers(-(2**50), 2**50),
-        st.just(-5),
-    ]
+_column = one_of(
+    of(0, 1, 2),
+    of(-3, -2, -1, 0, 1, 2, 3),
+    of(0, 0, 0, 0, 7, 99),
+    lambda draw, n: wide(draw, n, 51),
+    of(-5),
+    of(0.0, 0.1, 0.2, 0.30000000000000004),
+    of_few(st.floats(-1e9, 1e9)),
+    lambda draw, n: wide(draw, n, 54) / 2**23,
+    of(-1e300, -1e-300, 0.0, 5e-324, 1e300),
 )
-float_column = st.sampled_from(
-    [
-        st.sampled_from([0.0, 0.1, 0.2, 0.30000000000000004]),
-        st.floats(-1e9, 1e9),
-        st.sampled_from([-1e300, -1e-300, 0.0, 5e-324, 1e300]),
-    ]
-)
+_columns = st.integers(1, 4)
+_weights = st.sampled_from([1.0, 1.0, 0.25, 3.0])
+_names = st.sampled_from([("disease",), ("disease", "income")])
+_one_or_two, _one_to_three, _one_to_six = st.integers(1, 2), st.integers(1, 3), st.integers(1, 6)
 
 
 @st.composite
 def tables(draw: st.DrawFn, most: int = 60) -> Table:
     """Draw a table of records with many ties, some of them of equal hashes."""
     n = draw(st.integers(1, most))
-    columns, weights = [], []
-    for _ in range(draw(st.integers(1, 4))):
-        column = draw(st.one_of(integer_column, float_column))
-        columns.append(np.array(draw(st.lists(column, min_size=n, max_size=n))))
-        weights.append(draw(st.sampled_from([1.0, 1.0, 0.25, 3.0])))
-    hashes = st.one_of(st.integers(-1, 1), st.integers(INT64.min, INT64.max))
-    drawn = np.array(draw(st.lists(hashes, min_size=n, max_size=n)), np.int64)
-    return table_of(columns, drawn, weights=weights)
+    d = draw(_columns)
+    columns = [_column(draw, n) for _ in range(d)]
+    return table_of(columns, some_hashes(draw, n), weights=[draw(_weights) for _ in range(d)])
 
 
 @st.composite
@@ -573,16 +568,15 @@ def criteria_and_values(draw: st.DrawFn, n: int) -> tuple[Criteria, Codes]:
     """Draw sensitive values of n records, and criteria that all of them satisfy beside k."""
     attributes, columns = [], []
     first = 0
-    for name in draw(st.sampled_from([("disease",), ("disease", "income")])):
-        domain = draw(st.integers(1, 6))
-        column = draw(st.lists(st.integers(0, domain - 1), min_size=n, max_size=n))
-        others = draw(st.lists(st.integers(0, 2), min_size=domain, max_size=domain))
-        counts = np.bincount(column, minlength=domain) + others
+    for name in draw(_names):
+        domain = draw(_one_to_six)
+        column = among(draw, n, range(domain))
+        counts = np.bincount(column, minlength=domain) + among(draw, domain, range(3))
         attributes.append(draw(sensitive_attributes(name, counts)))
-        columns.append(np.array(column, np.int64) + first)
+        columns.append(column + first)
         first += domain
-    k = draw(st.integers(1, 6))
-    criteria = draw(st.lists(criterion_about(attributes), min_size=1, max_size=3))
+    k = draw(_one_to_six)
+    criteria = [draw(criterion_about(attributes)) for _ in range(draw(_one_to_three))]
     values = np.ascontiguousarray(np.stack(columns, axis=1))
     wanted = Criteria(k, tuple(criteria), tuple(attributes))
     violated = violated_criteria(wanted, counts_of_values(wanted, values))
@@ -599,8 +593,7 @@ def tables_and_criteria(draw: st.DrawFn, most: int = 60) -> tuple[Table, Criteri
     table = draw(tables(most))
     n = len(table)
     criteria, values = draw(criteria_and_values(n))
-    others = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)), np.int64)
-    hashes = content_hashes(table.codes, values, others)
+    hashes = content_hashes(table.codes, values, among(draw, n, range(2)))
     return replace(table, hashes=hashes, values=values), criteria
 
 
@@ -633,11 +626,13 @@ def trees(draw: st.DrawFn, leaves: int) -> tuple[list[int], list[int]]:
     parents, heights = [-1] * leaves, [0] * leaves
     orphans = list(range(leaves))
     while len(orphans) > 1 or len(parents) == 1:
-        chosen = draw(st.sets(st.sampled_from(orphans), min_size=min(2, len(orphans))))
+        taken = among(draw, len(orphans), [False, True])
+        chosen = [node for node, own in zip(orphans, taken, strict=True) if own]
+        chosen = chosen if len(chosen) > 1 else orphans
         for child in chosen:
             parents[child] = len(parents)
         orphans = [node for node in orphans if node not in chosen] + [len(parents)]
-        heights.append(max(heights[child] for child in chosen) + draw(st.integers(1, 2)))
+        heights.append(max(heights[child] for child in chosen) + draw(_one_or_two))
         parents.append(-1)
     return parents, heights
 
@@ -652,15 +647,18 @@ BOUNDS: dict[CriterionKind, tuple[float, ...]] = {
     "hierarchical distance": (0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9),
     "beta": (0.1, 0.25, 1 / 3, 0.5, 1, 2, 5),
 }
+_kinds = st.sampled_from(list(BOUNDS))
+_bounds = {kind: st.sampled_from(bounds) for kind, bounds in BOUNDS.items()}
+_cs = st.sampled_from([0.5, 1.0, 1.1, 2.0, 3.5])
 
 
 @st.composite
 def criterion_about(draw: st.DrawFn, attributes: Sequence[SensitiveAttribute]) -> Criterion:
     """Draw a criterion about one of some sensitive attributes."""
-    kind = draw(st.sampled_from(list(BOUNDS)))
-    attribute = draw(st.sampled_from(list(attributes)))
-    c = draw(st.sampled_from([0.5, 1.0, 1.1, 2.0, 3.5])) if kind == "recursive" else math.nan
-    return Criterion(attribute.name, kind, draw(st.sampled_from(BOUNDS[kind])), c)
+    kind = draw(_kinds)
+    attribute = attributes[draw(_one_to_six) % len(attributes)]
+    c = draw(_cs) if kind == "recursive" else math.nan
+    return Criterion(attribute.name, kind, draw(_bounds[kind]), c)
 
 
 def table_under(criterion: Criterion, n: int) -> tuple[Table, Criteria]:
