@@ -32,7 +32,6 @@ INT64 = np.iinfo(np.int64)
 ROOT = int(root_path(1, 1))
 
 Groups = tuple[np.ndarray, np.ndarray, np.ndarray]
-Contents = dict[int, list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -214,22 +213,24 @@ class Records:
         parts = [counter.count(np.array_split(part, 2)) for part in self.partitions]
         names = ("request", "bin", "count", "minimum", "maximum")
         whole = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        pairs = np.stack([whole["request"], whole["bin"]], axis=1)
-        keys, place = np.unique(pairs, axis=0, return_inverse=True)
+        order = np.lexsort((whole["bin"], whole["request"]))
+        whole = {name: column[order] for name, column in whole.items()}
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = (np.diff(whole["request"]) != 0) | (np.diff(whole["bin"]) != 0)
+        starts = np.flatnonzero(is_first)
+        added = {name: whole[name][starts] for name in ("request", "bin")}
+        added["count"] = np.add.reduceat(whole["count"], starts)
+        added["minimum"] = np.minimum.reduceat(whole["minimum"], starts)
+        added["maximum"] = np.maximum.reduceat(whole["maximum"], starts)
+        added["codes"] = np.full(len(starts), None, object)
+        if any(isinstance(question, Draw) for question in questions):
+            codes = [own for part in parts for own in part["codes"]]
+            for group, row in zip(np.cumsum(is_first) - 1, order, strict=True):
+                if codes[row] is not None:
+                    added["codes"][group] = min(codes[row], added["codes"][group] or codes[row])
         # As a shuffle would: in no particular order.
-        place = np.random.default_rng(self.passes).permutation(len(keys))[place.ravel()]
-        result = {name: np.zeros(len(keys), np.int64) for name in ("request", "bin", "count")}
-        result |= {"minimum": np.full(len(keys), INT64.max)}
-        result |= {"maximum": np.full(len(keys), INT64.min)}
-        result["request"][place], result["bin"][place] = whole["request"], whole["bin"]
-        np.add.at(result["count"], place, whole["count"])
-        np.minimum.at(result["minimum"], place, whole["minimum"])
-        np.maximum.at(result["maximum"], place, whole["maximum"])
-        result["codes"] = np.full(len(keys), None, object)
-        for row, codes in zip(place, (own for part in parts for own in part["codes"]), strict=True):
-            if codes is not None:
-                result["codes"][row] = min(codes, result["codes"][row] or codes)
-        return counter.answers(result)
+        shuffled = np.random.default_rng(self.passes).permutation(len(starts))
+        return counter.answers({name: column[shuffled] for name, column in added.items()})
 
     def names(
         self,
@@ -246,22 +247,15 @@ class Records:
         names[order] = np.repeat(paths, np.diff(starts))
         return names
 
-    def contents(self, names: np.ndarray) -> Contents:
-        """Return each group's content by its name."""
-        order = np.argsort(names, kind="stable")
-        unique, starts = np.unique(names[order], return_index=True)
-        groups = np.split(self.content[order], starts[1:])
-        return {
-            int(name): sorted(map(tuple, group.tolist()))
-            for name, group in zip(unique, groups, strict=True)
-        }
+    def contents(self, names: np.ndarray) -> np.ndarray:
+        """Return the name of each record's group and its content, in the order of both."""
+        named = np.column_stack([names.view(np.int64), self.content])
+        contents: np.ndarray = named[np.lexsort(named.T[::-1])]
+        return contents
 
     def names_at_once(self, criteria: Criteria, rule: AnyRule) -> np.ndarray:
         low, high = self.positions.min(axis=0), self.positions.max(axis=0)
         return self.names(np.arange(len(self)), low, high, ROOT, criteria, rule)
-
-    def groups_at_once(self, criteria: Criteria, rule: AnyRule) -> Contents:
-        return self.contents(self.names_at_once(criteria, rule))
 
     def count_forest(
         self, tree: CutTree, forest: Forest, keys: PackedKeys, draws: Sequence[Draw]
@@ -346,8 +340,12 @@ class Records:
 
 def require_same_groups(
     records: Records, criteria: Criteria, rule: AnyRule, largest_leaf: int
-) -> Contents:
-    """Require the same names for the same contents; equal records are interchangeable."""
-    expected = records.groups_at_once(criteria, rule)
-    assert records.contents(records.names_by_leaves(criteria, rule, largest_leaf)) == expected
-    return expected
+) -> int:
+    """Require the same names for the same contents, and return how many names there are.
+
+    Equal records are interchangeable.
+    """
+    expected = records.names_at_once(criteria, rule)
+    found = records.names_by_leaves(criteria, rule, largest_leaf)
+    assert (records.contents(found) == records.contents(expected)).all()
+    return len(np.unique(expected))

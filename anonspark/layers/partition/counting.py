@@ -344,11 +344,15 @@ class Counter:
         owner = np.searchsorted(self._bins, filled, side="right") - 1
         parts = [(owner, filled - self._bins[owner], *bins[filled].T)]
         if listed:
-            pairs = np.stack(
-                [np.concatenate([part[side] for part in listed]) for side in (0, 1)], axis=1
-            )
-            unique, repeats = np.unique(pairs, axis=0, return_counts=True)
-            parts.append((unique[:, 0], unique[:, 1], repeats, unique[:, 1], unique[:, 1]))
+            owner, value = (np.concatenate([part[side] for part in listed]) for side in (0, 1))
+            order = np.lexsort((value, owner))
+            owner, value = owner[order], value[order]
+            # Sorted, equal ones are neighbours: np.unique would compare whole rows, which is slow.
+            is_first = np.ones(len(order), bool)
+            is_first[1:] = (np.diff(owner) != 0) | (np.diff(value) != 0)
+            starts = np.flatnonzero(is_first)
+            value, repeats = value[starts], np.diff(starts, append=len(order))
+            parts.append((owner[starts], value, repeats, value, value))
         places = np.array(list(drawn), np.int64).reshape(-1, 2)
         none = np.zeros(len(places), np.int64)
         parts.append((places[:, 0], places[:, 1], none, none, none))
