@@ -56,7 +56,9 @@ BATCH_BYTES = ROW_GROUP_BYTES
 # A task's records are numbered from a multiple of this.
 _MOST_IN_TASK = 2**40
 
-_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+# Tasks run beside each other already; handing columns to other threads costs ten times what packing
+# a small table does.
+_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 @dataclass(frozen=True)
@@ -382,11 +384,12 @@ def unpack_table(packed: pa.BinaryScalar, names: Sequence[str] | None = None) ->
     pyarrow.Table
         Columns of texts may hold dictionaries; see :mod:`anonspark.staged.dictionaries`.
     """
-    stream = pa.ipc.open_stream(packed.as_buffer())
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    stream = pa.ipc.open_stream(packed.as_buffer(), options=options)
     if names is None:
         return stream.read_all()
     places = sorted(stream.schema.get_field_index(name) for name in names)
-    options = pa.ipc.IpcReadOptions(included_fields=places)
+    options = pa.ipc.IpcReadOptions(included_fields=places, use_threads=False)
     return pa.ipc.open_stream(packed.as_buffer(), options=options).read_all().select(names)
 
 

@@ -142,6 +142,6 @@ def sources(folders: Iterable[Path], schema: pa.Schema) -> list[Source]:
 
 def _read(path: str, group: int, schema: pa.Schema) -> Batches:
     # Not mapped into memory: files of a run that ends early are removed while tasks read them.
-    with parquet.ParquetFile(path) as file:
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
         table = file.read_row_group(group, columns=schema.names, use_threads=False)
     yield from table.select(schema.names).cast(schema).to_batches()

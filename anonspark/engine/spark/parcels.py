@@ -26,7 +26,9 @@ WAITING_ROWS = 1 << 18
 """Rows that wait in a task until they are divided into parcels: they may have some hundred bytes
 each, and are copied meanwhile."""
 
-_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+# As in anonspark.staged.records: tasks run beside each other already.
+_WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
 
 _SCHEMA = pa.schema([(TASK, pa.int32()), (PARCEL, pa.binary())])
 
@@ -91,7 +93,7 @@ class Unpack:
         """Yield the batches."""
         for batch in batches:
             for parcel in batch.column(PARCEL):
-                with pa.ipc.open_stream(parcel.as_buffer()) as stream:
+                with pa.ipc.open_stream(parcel.as_buffer(), options=_READ_OPTIONS) as stream:
                     yield from stream
 
 
