@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonspark.config.configuration import Configuration
-from anonspark.config.json_schema import json_schema
+from anonspark.config.json_schema import known_schema
 from anonspark.config.models import options_classes
 from anonspark.config.problems import Finding, Location, explain, nearest
 
@@ -58,7 +58,7 @@ def check_document(document: dict[str, Any]) -> tuple[Configuration | None, list
         try:
             configuration = Configuration.model_validate(document)
         except ValidationError as error:
-            new = explain(error, document, json_schema(), taken_out)
+            new = explain(error, document, known_schema(), taken_out)
             details = error.errors(include_url=False, include_input=False)
         else:
             return (None if findings else configuration), findings
