@@ -26,7 +26,7 @@ from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run as run_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -114,89 +114,115 @@ def adult(adult_path: Path) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
     path = tmp_path_factory.mktemp("people") / "people"
-    generate_people(spark_session, 20_000, partitions=2).write.parquet(str(path))
-    return path
+    generate_people(spark_session, ROWS, partitions=1).write.parquet(str(path))
+    return pq.read_table(path, columns=list(PEOPLE_ATTRIBUTES))
 
 
-@pytest.mark.parametrize(("split", "span"), [("strict", "data"), ("relaxed", "cell")])
-def test_adult_in_any_files_order_and_tasks(
-    engine: SparkEngine, adult: pa.Table, tmp_path: Path, split: str, span: str
-) -> None:
-    """All four rules have it in memory: ``unit/layers/test_partition.py``."""
-    options = {"split": split, "span": span}
+ROWS = 3_000
+STRICT, RELAXED = {"split": "strict"}, {"split": "relaxed"}
+CELL = {"span": "cell"}
 
-    def run(
-        engine: Engine, name: str, task_rows: int, files: int, *, shuffled: bool
-    ) -> dict[str, Any]:
+# Of each: the source, the model's options, criteria. Adult has equal records, which are numbered
+# where a cut may run between them. People have dates, missing values, two sensitive attributes.
+# The four rules of su-mondrian have it in memory, too: ``unit/layers/test_partition.py``.
+Case = tuple[str, "Mapping[str, object]", "Mapping[str, object]"]
+CASES: dict[str, Case] = {
+    "adult-strict-data": ("adult", STRICT, {}),
+    "adult-relaxed-cell": ("adult", RELAXED | CELL, {}),
+    "people-strict-data": ("people", STRICT, {}),
+    "people-strict-cell": ("people", STRICT | CELL, {}),
+    "people-relaxed": ("people", RELAXED, {}),
+    "people-relaxed-l-t-and-alpha": ("people", RELAXED, OF_DIAGNOSIS),
+    "adult-relaxed-cell-l-and-t": ("adult", RELAXED | CELL, OF_INCOME),
+    "adult-u-canon": ("adult", {"name": "u-canon", "reference": "density"}, {}),
+    "adult-u-canon-l-and-t": ("adult", {"name": "u-canon"}, OF_INCOME),
+    "people-canon-l-t-and-alpha": ("people", {"name": "canon"}, OF_DIAGNOSIS),
+    "people-microaggregation": ("people", {"name": "microaggregation", "block_rows": 1_000}, {}),
+    "adult-microaggregation-l-and-t": (
+        "adult",
+        {"name": "microaggregation", "block_rows": 1_000},
+        OF_INCOME,
+    ),
+}
+# Of these Spark makes the release, too: every source, model, split, span and criterion.
+ON_SPARK = (
+    "people-strict-data",
+    "adult-relaxed-cell-l-and-t",
+    "adult-u-canon",
+    "people-canon-l-t-and-alpha",
+    "people-microaggregation",
+)
+
+
+class Tables:
+    """The table of each case, in files in order and in others out of order, and its release."""
+
+    def __init__(self, folder: Path, adult: pa.Table, people: pa.Table) -> None:
+        self._folder = folder
+        self._of = {"adult": (adult, ADULT_ATTRIBUTES), "people": (people, PEOPLE_ATTRIBUTES)}
+        self._expected: dict[str, dict[str, Any]] = {}
+        for name, (table, _) in self._of.items():
+            write_files(table.slice(0, ROWS), folder / f"{name}-in-order", 3)
+            write_files(table.slice(0, ROWS), folder / f"{name}-shuffled", 7, shuffled=True)
+
+    def released(self, engine: Engine, case: str, files: str, task_rows: int) -> dict[str, Any]:
+        """Make the release of a case."""
+        source, options, privacy = CASES[case]
+        table = self._folder / f"{source}-{files}"
+        output = self._folder / f"{case}-{type(engine).__name__}-{task_rows}"
+        attributes = self._of[source][1]
+        return release(engine, document(table, output, attributes, task_rows, options, privacy))
+
+    def expected(self, case: str) -> dict[str, Any]:
+        """Return the release of the files in order, in one task."""
+        if case not in self._expected:
+            made = self.released(LocalEngine(), case, "in-order", 10**9)
+            assert len(made["data"]) == ROWS
+            assert len(made["privacy"]) == 1 + len(CASES[case][2])
+            self._expected[case] = made
+        return self._expected[case]
+
+
+@pytest.fixture(scope="module")
+def tables(adult: pa.Table, people: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    return Tables(tmp_path_factory.mktemp("tables"), adult, people)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_files_order_and_tasks(tables: Tables, case: str) -> None:
+    made = tables.released(LocalEngine(), case, "shuffled", 900)
+    assert_same_release(made, tables.expected(case))
+
+
+@pytest.mark.parametrize("case", ON_SPARK)
+def test_any_files_order_and_tasks_of_spark(engine: SparkEngine, tables: Tables, case: str) -> None:
+    made = tables.released(engine, case, "shuffled", 900)
+    assert_same_release(made, tables.expected(case))
+
+
+def test_the_cases_of_spark_are_of_every_kind() -> None:
+    def kinds(cases: Iterable[str]) -> set[object]:
+        found: set[object] = set()
+        for source, options, privacy in map(CASES.__getitem__, cases):
+            found |= {source, *options.items(), *privacy}
+        return found
+
+    assert kinds(ON_SPARK) == kinds(CASES)
+
+
+def test_a_whole_table_in_any_files_order_and_tasks(adult: pa.Table, tmp_path: Path) -> None:
+    """All of Adult, in tasks of sizes that runs have."""
+
+    def run(name: str, task_rows: int, files: int, *, shuffled: bool) -> dict[str, Any]:
         table = write_files(adult, tmp_path / name, files, shuffled=shuffled)
         output = tmp_path / f"{name}-release"
-        return release(engine, document(table, output, ADULT_ATTRIBUTES, task_rows, options))
+        return release(LocalEngine(), document(table, output, ADULT_ATTRIBUTES, task_rows, STRICT))
 
-    expected = run(LocalEngine(), "one", 10**9, files=1, shuffled=False)
+    expected = run("three", 20_000, files=3, shuffled=False)
     assert len(expected["data"]) == adult.num_rows
-    assert_same_release(run(engine, "seven", 2_000, files=7, shuffled=True), expected)
-    assert_same_release(run(LocalEngine(), "three", 20_000, files=3, shuffled=False), expected)
-
-
-@pytest.mark.parametrize("split", ["strict", "relaxed"])
-def test_people_in_any_files_order_and_tasks(
-    engine: SparkEngine, people: Path, tmp_path: Path, split: str
-) -> None:
-    rows = 20_000
-    table = pq.read_table(people, columns=list(PEOPLE_ATTRIBUTES)).slice(0, rows)
-    in_order = write_files(table, tmp_path / "in-order", 3)
-    shuffled = write_files(table, tmp_path / "shuffled", 7, shuffled=True)
-
-    def run(engine: Engine, source: Path, task_rows: int) -> dict[str, Any]:
-        output = tmp_path / f"release-{task_rows}"
-        options = {"split": split}
-        return release(engine, document(source, output, PEOPLE_ATTRIBUTES, task_rows, options))
-
-    expected = run(LocalEngine(), in_order, 10**9)
-    assert len(expected["data"]) == rows
-    assert_same_release(run(engine, shuffled, 2_000), expected)
-
-
-@pytest.mark.parametrize(
-    ("source", "options", "privacy"),
-    [
-        # Adult has equal records, which are numbered where a cut may run between them.
-        pytest.param("adult", {"name": "u-canon", "reference": "density"}, {}, id="u-canon"),
-        pytest.param("adult", {"split": "relaxed"}, OF_INCOME, id="su-mondrian-relaxed-l-and-t"),
-        pytest.param(
-            "people", {"name": "microaggregation", "block_rows": 1_000}, {}, id="microaggregation"
-        ),
-        pytest.param("people", {"name": "canon"}, OF_DIAGNOSIS, id="canon-l-and-t"),
-    ],
-)
-def test_models_and_criteria_in_any_files_order_and_tasks(
-    engine: SparkEngine,
-    adult: pa.Table,
-    people: Path,
-    tmp_path: Path,
-    source: str,
-    options: dict[str, object],
-    privacy: dict[str, object],
-) -> None:
-    if source == "adult":
-        table, attributes = adult.slice(0, 5_000), ADULT_ATTRIBUTES
-    else:
-        attributes = PEOPLE_ATTRIBUTES
-        table = pq.read_table(people, columns=list(attributes)).slice(0, 5_000)
-    in_order = write_files(table, tmp_path / "in-order", 3)
-    shuffled = write_files(table, tmp_path / "shuffled", 7, shuffled=True)
-
-    def run(engine: Engine, table: Path, task_rows: int) -> dict[str, Any]:
-        output = tmp_path / f"release-{task_rows}"
-        configuration = document(table, output, attributes, task_rows, options, privacy)
-        return release(engine, configuration)
-
-    expected = run(LocalEngine(), in_order, 10**9)
-    assert len(expected["data"]) == table.num_rows
-    assert len(expected["privacy"]) == 1 + len(privacy)
-    assert_same_release(run(engine, shuffled, 700), expected)
+    assert_same_release(run("seven", 2_000, files=7, shuffled=True), expected)
 
 
 def write_configuration(configuration: dict[str, Any], folder: Path) -> Path:
