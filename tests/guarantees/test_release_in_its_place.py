@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,26 +24,40 @@ from anonspark.verification.audit import verify_release
 
 pytestmark = pytest.mark.usefixtures("without_spark")
 
-# Its local disk behaves as an object store does, and it is killed before or after a call.
+# Its local disk behaves as an object store does, and each process that it forks is killed before or
+# after a call. All of them have what it has imported.
 KILLED = """
-import os, sys
+import json, os, sys
 from anonspark.cli.application import main
+from anonspark.engine.local import engine
+from anonspark.kernels import machine_code
 from anonspark.engine.local.files import LocalFiles
 from anonspark.pipeline import run
 
 LocalFiles.rename_copies = lambda self, path: True
-when, name, owner = sys.argv[1], sys.argv[2], LocalFiles if sys.argv[2] == "rename" else run
-works = getattr(owner, name)
 
-def killed(*arguments, **named):
-    if name == "rename" and not str(arguments[2]).endswith("release/manifest.json"):
-        return works(*arguments, **named)
-    if when == "after":
-        works(*arguments, **named)
-    os._exit(9)
+def run_until(when, name, configuration):
+    owner = LocalFiles if name == "rename" else run
+    works = getattr(owner, name)
 
-setattr(owner, name, killed)
-main(["run", sys.argv[3], "--resume", "--run-id", "night", "--quiet"])
+    def killed(*arguments, **named):
+        if name == "rename" and not str(arguments[2]).endswith("release/manifest.json"):
+            return works(*arguments, **named)
+        if when == "after":
+            works(*arguments, **named)
+        os._exit(9)
+
+    setattr(owner, name, killed)
+    main(["run", configuration, "--resume", "--run-id", "night", "--quiet"])
+
+for line in sys.stdin:
+    process = os.fork()
+    if process == 0:
+        try:
+            run_until(*json.loads(line))
+        finally:
+            os._exit(1)
+    print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
 """
 
 MOMENTS = [
@@ -69,15 +85,24 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "release"
 
 
-def kill(configuration: Path, when: str, name: str) -> None:
-    """Run until that moment."""
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, when, name, str(configuration)],
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 9, done.stderr
+Kill = Callable[[Path, str, str], None]
+
+
+@pytest.fixture(scope="module")
+def kill() -> Iterator[Kill]:
+    """Run a configuration in a process until a moment."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as forking:
+        asked, told = forking.stdin, forking.stdout
+        assert asked is not None
+        assert told is not None
+
+        def run_until(configuration: Path, when: str, name: str) -> None:
+            print(json.dumps([when, name, str(configuration)]), file=asked, flush=True)
+            assert told.readline() == "9\n"
+
+        yield run_until
 
 
 @pytest.mark.usefixtures("copying")
@@ -85,6 +110,7 @@ def kill(configuration: Path, when: str, name: str) -> None:
 def test_killed_and_continued(
     tmp_path: Path,
     expected: Path,
+    kill: Kill,
     capsys: pytest.CaptureFixture[str],
     when: str,
     name: str,
@@ -107,7 +133,7 @@ def test_killed_and_continued(
 @pytest.mark.usefixtures("copying")
 @pytest.mark.parametrize(("when", "name"), [("after", "begin"), ("before", "rename")])
 def test_killed_and_removed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], when: str, name: str
+    tmp_path: Path, kill: Kill, capsys: pytest.CaptureFixture[str], when: str, name: str
 ) -> None:
     configuration = configure(tmp_path)
     before = contents(tmp_path)
