@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from anonspark._version import __version__
 from anonspark.cli.commands.arrange import arrange
@@ -206,10 +208,16 @@ def _day_of_run(day: str) -> Iterator[None]:
             os.environ[RUN_DATE_VARIABLE] = before
 
 
+@cache
+def _parsing_command() -> Callable[..., object]:
+    """Return the command with all others below it; typer makes it from their functions."""
+    return get_command(application)
+
+
 def _call(given: Sequence[str]) -> int:
     """Call the command, and return its code; completion ends the process by itself."""
     try:
-        result = application(given, prog_name="anonspark", standalone_mode=False)
+        result = _parsing_command()(given, prog_name="anonspark", standalone_mode=False)
     except SystemExit as ended:
         result = ended.code
     return result if isinstance(result, int) else 0

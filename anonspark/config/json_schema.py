@@ -150,9 +150,13 @@ def json_schema() -> JsonObject:
     }
 
 
-@cache
 def known_schema() -> Mapping[str, Any]:
     """Return what :func:`json_schema` makes, made once: to look into, never to change."""
+    return _schema_of(tuple(options_classes().items()))
+
+
+@cache
+def _schema_of(_models: tuple[tuple[str, type[BaseModel]], ...]) -> Mapping[str, Any]:
     return json_schema()
 
 
