@@ -15,14 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from helpers import command, configuration_file, contents, disk, write_earlier_release, write_table
+from helpers import (
+    command,
+    configuration_file,
+    contents,
+    disk,
+    table_of,
+    write_earlier_release,
+    write_table,
+)
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from anonspark.core.columns import CLASS_ID
-from anonspark.engine.spark.engine import SparkEngine
+from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.protocol import Table
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.jobs import stoppable_jobs
 from anonspark.engine.spark.table import frame_of
@@ -32,8 +43,6 @@ from anonspark.staged.records import PACKED, PackRecords, Records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.usefixtures("spark")
 
 ATTRIBUTES = {"age": "quasi_identifier", "income": "quasi_identifier", "disease": "sensitive"}
 
@@ -52,11 +61,35 @@ def write_people(path: Path, rows: int) -> Path:
 
 
 @pytest.fixture
+def execution(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Name the engine that the parameter says, with a session where that is Spark's."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    return {"engine": request.param}
+
+
+on_both = pytest.mark.parametrize("execution", ["local", "spark"], indirect=True)
+
+
+@pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a file system of one mebibyte with an earlier release at `release`."""
     with disk(tmp_path / "disk", "1m") as folder:
         write_earlier_release(folder / "release")
         yield folder
+
+
+def replacing(folder: Path, execution: dict[str, str]) -> Path:
+    """Write an input, an earlier release, and the configuration that replaces it."""
+    write_people(folder / "input.parquet", 100)
+    write_earlier_release(folder / "release")
+    return configuration_file(
+        folder,
+        attributes=ATTRIBUTES,
+        model={"name": "smondrian"},
+        execution=execution,
+        output={"mode": "overwrite"},
+    )
 
 
 def fill(folder: Path) -> None:
@@ -70,8 +103,17 @@ def fill(folder: Path) -> None:
                 continue
 
 
-@pytest.mark.parametrize("stage", ["prepare", "publish", "metrics", "manifest"])
+# On Spark where tasks write, and where the driver does.
+@pytest.mark.parametrize(
+    ("execution", "stage"),
+    [
+        *(("local", stage) for stage in ("prepare", "publish", "metrics", "manifest")),
+        *(("spark", stage) for stage in ("prepare", "publish", "manifest")),
+    ],
+    indirect=["execution"],
+)
 def test_disk_full(
+    execution: dict[str, str],
     small_disk: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -95,6 +137,7 @@ def test_disk_full(
         tmp_path,
         attributes=ATTRIBUTES,
         model={"name": "smondrian"},
+        execution=execution,
         output={"path": str(small_disk / "release"), "mode": "overwrite"},
     )
     before = contents(small_disk)
@@ -112,14 +155,19 @@ def test_disk_full(
     assert after == before
 
 
+@on_both
 def test_disk_full_before_the_first_byte(
-    small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    execution: dict[str, str],
+    small_disk: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A staging directory that cannot be made names the place."""
     write_people(tmp_path / "input.parquet", 100)
     path = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES,
+        execution=execution,
         output={"path": str(small_disk / "release"), "mode": "overwrite"},
     )
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -131,53 +179,71 @@ def test_disk_full_before_the_first_byte(
     assert contents(small_disk) == before
 
 
-def _one_class_too_small(finished: DataFrame) -> DataFrame:
+def _one_class_too_small(rows: pa.Table) -> pa.Table:
     """Leave one record in a class, and give the others to another one."""
-    first, second = (row[0] for row in finished.select(CLASS_ID).distinct().take(2))
+    places = rows.column_names.index(CLASS_ID)
+    names = rows[CLASS_ID].to_pylist()
+    first, second = sorted(set(names))[:2]
+    kept = names.index(first)
+    changed = [
+        second if name == first and place != kept else name for place, name in enumerate(names)
+    ]
+    ids = pa.array(changed, rows.schema.field(places).type)
+    return rows.set_column(places, rows.schema.field(places), ids)
+
+
+def _one_class_too_small_on_spark(rows: DataFrame) -> DataFrame:
+    first, second = (row[0] for row in rows.select(CLASS_ID).distinct().take(2))
     of_first = sf.col(CLASS_ID) == first
-    own = finished.where(of_first)
+    own = rows.where(of_first)
     moved = own.offset(1).withColumn(CLASS_ID, sf.lit(second))
-    return own.limit(1).unionByName(moved).unionByName(finished.where(~of_first))
+    return own.limit(1).unionByName(moved).unionByName(rows.where(~of_first))
 
 
-def _one_record_lost(finished: DataFrame) -> DataFrame:
-    return finished.offset(1)
+def _spoil(spoil: Callable[[pa.Table], pa.Table]) -> Callable[[Table], Table]:
+    return lambda rows: LocalEngine().wrap(spoil(rows.gather()))
 
 
-def _one_record_twice(finished: DataFrame) -> DataFrame:
-    return finished.unionByName(finished.limit(1))
+def _spoil_on_spark(rows: Table) -> Table:
+    return table_of(_one_class_too_small_on_spark(frame_of(rows)))
+
+
+TOO_SMALL = "the smallest class of the release has 1 record,"
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("execution", "spoil", "told"),
     [
+        pytest.param("spark", _spoil_on_spark, TOO_SMALL, id="spark-small-class"),
+        pytest.param("local", _spoil(_one_class_too_small), TOO_SMALL, id="small-class"),
         pytest.param(
-            _one_class_too_small,
-            "the smallest class of the release has 1 record,",
-            id="small-class",
+            "local", _spoil(lambda rows: rows.slice(1)), "99 records, expected 100", id="lost"
         ),
-        pytest.param(_one_record_lost, "99 records, expected 100", id="lost"),
-        pytest.param(_one_record_twice, "101 records, expected 100", id="twice"),
+        pytest.param(
+            "local",
+            _spoil(lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])),
+            "101 records, expected 100",
+            id="twice",
+        ),
     ],
+    indirect=["execution"],
 )
 def test_release_that_fails_its_verification_is_not_published(
+    execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    spoil: Callable[[DataFrame], DataFrame],
+    spoil: Callable[[Table], Table],
     told: str,
 ) -> None:
     works = writing.write_records
 
     def write_spoilt(finished: Records, *arguments: Any) -> None:
-        rows = spoil(frame_of(finished.rows()))
-        spoilt = SparkEngine(rows.sparkSession).wrap(rows).map_batches(PackRecords(), PACKED)
+        spoilt = spoil(finished.rows()).map_batches(PackRecords(), PACKED)
         works(Records(spoilt, finished.schema), *arguments)
 
     monkeypatch.setattr(writing, "write_records", write_spoilt)
-    write_people(tmp_path / "input.parquet", 100)
-    write_earlier_release(tmp_path / "release")
-    path = configuration_file(tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"})
+    path = replacing(tmp_path, execution)
     before = contents(tmp_path)
     outcome = command(capsys, "run", path)
     assert outcome.code == 4, outcome.err
@@ -185,17 +251,23 @@ def test_release_that_fails_its_verification_is_not_published(
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("failing", ["set-aside", "publish"])
+@pytest.mark.parametrize(
+    ("execution", "failing"),
+    [("local", "set-aside"), ("local", "publish"), ("spark", "publish")],
+    indirect=["execution"],
+)
 def test_rename_that_fails_brings_the_earlier_release_back(
+    execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     failing: str,
 ) -> None:
-    renaming = FileSystem.rename
+    files = FileSystem if execution["engine"] == "spark" else LocalFiles
+    renaming: Callable[[Any, str, str], None] = files.rename
     calls: list[str] = []
 
-    def rename(self: FileSystem, source: str, target: str) -> None:
+    def rename(self: Any, source: str, target: str) -> None:
         # Not those of the run's state.
         if target.endswith(("/replaced", "/release")):
             calls.append(target)
@@ -203,10 +275,8 @@ def test_rename_that_fails_brings_the_earlier_release_back(
                 raise OSError("the file system refuses")
         renaming(self, source, target)
 
-    monkeypatch.setattr(FileSystem, "rename", rename)
-    write_people(tmp_path / "input.parquet", 100)
-    write_earlier_release(tmp_path / "release")
-    path = configuration_file(tmp_path, attributes=ATTRIBUTES, output={"mode": "overwrite"})
+    monkeypatch.setattr(files, "rename", rename)
+    path = replacing(tmp_path, execution)
     before = contents(tmp_path)
     outcome = command(capsys, "run", path)
     assert outcome.code == 5, outcome.err
@@ -214,7 +284,9 @@ def test_rename_that_fails_brings_the_earlier_release_back(
     assert contents(tmp_path) == before
 
 
+@on_both
 def test_output_that_appears_during_the_run_stays(
+    execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -227,7 +299,9 @@ def test_output_that_appears_during_the_run_stays(
 
     monkeypatch.setattr(writing, "write_manifest", write_late)
     write_people(tmp_path / "input.parquet", 100)
-    path = configuration_file(tmp_path, attributes=ATTRIBUTES)
+    path = configuration_file(
+        tmp_path, attributes=ATTRIBUTES, model={"name": "smondrian"}, execution=execution
+    )
     before = set(contents(tmp_path))
     outcome = command(capsys, "run", path)
     assert outcome.code == 5, outcome.err
@@ -268,6 +342,18 @@ def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_p
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 
 
+@pytest.fixture(scope="module")
+def without_code(
+    quick_start: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """Return the environment of processes whose Spark generates no code for queries, either."""
+    folder = tmp_path_factory.mktemp("without-code")
+    quick = Path(quick_start["SPARK_CONF_DIR"], "spark-defaults.conf").read_text()
+    lines = "spark.sql.codegen.wholeStage false\nspark.sql.codegen.factoryMode NO_CODEGEN\n"
+    (folder / "spark-defaults.conf").write_text(quick + lines)
+    return quick_start | {"SPARK_CONF_DIR": str(folder)}
+
+
 @pytest.mark.parametrize(
     ("number", "code", "told", "moment"),
     [
@@ -276,7 +362,7 @@ def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_p
     ],
 )
 def test_signal(
-    quick_start: dict[str, str],
+    without_code: dict[str, str],
     tmp_path: Path,
     number: signal.Signals,
     code: int,
@@ -284,13 +370,13 @@ def test_signal(
     moment: str,
 ) -> None:
     """A process that is ended in the middle of a Spark job cleans up and says so."""
-    write_people(tmp_path / "input.parquet", 20_000)
+    write_people(tmp_path / "input.parquet", 8_000)
     write_earlier_release(tmp_path / "release")
     path = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES,
         model={"name": "su-mondrian", "rho": 200},
-        execution={"task_rows": 8_000},
+        execution={"engine": "spark", "task_rows": 3_000},
         output={"mode": "overwrite"},
     )
     before = contents(tmp_path)
@@ -300,7 +386,7 @@ def test_signal(
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=quick_start,
+        env=without_code,
         start_new_session=True,
     )
     patience = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
