@@ -207,4 +207,4 @@ def test_wrong_arguments(spark: SparkSession, tmp_path: Path) -> None:
 def test_large_tables_are_described_at_once(spark: SparkSession) -> None:
     people = generate_people(spark, 300_000_000)
     assert people.rdd.getNumPartitions() == 600
-    assert people.select(F.lit(1)).limit(1).count() == 1
+    assert len(people.select(F.lit(1)).take(1)) == 1

@@ -54,6 +54,8 @@ def test_nulls_that_are_asked_for(
     assert refused.code == 3
     for column in ("disease", "name"):
         assert f"month=1/a.{options['format']} lacks the column '{column}'" in refused.err
+    if options["format"] == "orc":
+        return  # test_files_that_differ reads them; a run knows no format.
     # Without quotes YAML has no word there, which means the same.
     nothing = {**options, "missing_columns": None}
     path = configuration_file(tmp_path, input=nothing, attributes=ATTRIBUTES)
@@ -62,8 +64,7 @@ def test_nulls_that_are_asked_for(
     assert table.num_rows == summary(tmp_path / "release")["rows_published"] == 60
     assert table.column("disease").null_count == 20
     assert table.column("age").null_count == 0
-    if options["format"] == "parquet":
-        assert command(capsys, "verify", tmp_path / "release", "--original", folder).code == 0
+    assert command(capsys, "verify", tmp_path / "release", "--original", folder).code == 0
 
 
 def test_no_job_and_one_footer_a_file(spark: SparkSession, tmp_path: Path) -> None:
