@@ -310,8 +310,48 @@ def with_sick(folder: Path, **sections: Any) -> Path:
     )
 
 
-@pytest.mark.parametrize("criterion", COUNTING_PEOPLE)
-@pytest.mark.parametrize("model", MODELS)
+IN_TASKS = {
+    "smondrian": list(COUNTING_PEOPLE),
+    "relaxed": ["entropy", "alpha", "near"],
+    "published": ["recursive", "beta", "several"],
+    "canon": ["distinct", "close", "several"],
+}
+"""Every criterion, with two ways to cut at least; those of one model in tasks of two sizes."""
+
+EVERY = list(COUNTING_PEOPLE)
+OF_MODELS = {
+    "smondrian": EVERY,
+    # The others are in IN_TASKS.
+    **{name: [one for one in EVERY if one not in IN_TASKS[name]]
+       for name in ("relaxed", "published", "canon")},
+    # Two ways of one search share the criteria out.
+    "su-mondrian": ["distinct", "beta", "near", "several"],
+    "su-mondrian as published": ["entropy", "recursive", "alpha", "close"],
+    "full-domain": ["distinct", "recursive", "beta", "near"],
+    "full-domain in tasks": ["entropy", "alpha", "close", "several"],
+    "rho-gain": EVERY,
+    "u-canon": EVERY,
+    "microaggregation": EVERY,
+    "auto": ["distinct", "near", "several"],
+}  # fmt: skip
+"""Every model, and every criterion with every way to find classes."""
+
+
+def test_every_model_and_criterion_is_there() -> None:
+    assert set(OF_MODELS) == set(MODELS)
+    for ways in (
+        ("su-mondrian", "su-mondrian as published"),
+        ("full-domain", "full-domain in tasks"),
+    ):
+        assert sorted(one for way in ways for one in OF_MODELS[way]) == sorted(EVERY)
+    assert all((model in OF_MODELS) and (one in OF_MODELS[model]) for model, one in PUBLISHED_ALIKE)
+
+
+def together(of: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    return [(model, one) for model, own in of.items() for one in own]
+
+
+@pytest.mark.parametrize(("model", "criterion"), together(OF_MODELS))
 def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> None:
     privacy = {"k": K, "unit": "patient", **COUNTING_PEOPLE[criterion]}
     options = MODELS[model]
@@ -346,18 +386,7 @@ def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> No
         assert stated == counted
 
 
-IN_TASKS = {
-    "smondrian": list(COUNTING_PEOPLE),
-    "relaxed": ["entropy", "alpha", "near"],
-    "published": ["recursive", "beta", "several"],
-    "canon": ["distinct", "close", "several"],
-}
-"""Every criterion, with two ways to cut at least."""
-
-
-@pytest.mark.parametrize(
-    ("model", "criterion"), [(model, one) for model, own in IN_TASKS.items() for one in own]
-)
+@pytest.mark.parametrize(("model", "criterion"), together(IN_TASKS))
 def test_criteria_of_people_whatever_the_tasks_hold(
     tmp_path: Path, model: str, criterion: str
 ) -> None:

@@ -43,7 +43,8 @@ def configuration_file(tmp_path: Path, **sections: Any) -> Path:
         default = document.get(name, {})
         document[name] = default | section if isinstance(section, dict) else section
     path = tmp_path / "configuration.yaml"
-    path.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+    text = yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    path.write_text(text)
     return path
 
 

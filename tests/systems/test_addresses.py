@@ -42,13 +42,10 @@ def test_run_with_a_configuration_on_viewfs(
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("name", ["check", "plan"])
-def test_check_and_plan_with_a_file_address(
-    name: str, configuration: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_with_a_file_address(configuration: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Written as some editors do, with a mark in front.
     configuration.write_text("\ufeff" + configuration.read_text(encoding="utf-8"), "utf-8")
-    outcome = command(capsys, name, configuration.as_uri())
+    outcome = command(capsys, "check", configuration.as_uri())
     assert outcome.code == 0, outcome.err
 
 

@@ -65,7 +65,7 @@ def test_commands_need_no_spark(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_that_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     random = np.random.default_rng(0)
-    rows = 600_000
+    rows = 300_000
     table = pa.table({name: random.integers(0, 10**6, rows) for name in ("a", "b", "c", "d")})
     write_table(tmp_path / "input.parquet", table)
     configuration = configuration_file(
