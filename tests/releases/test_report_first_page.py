@@ -22,6 +22,7 @@ from anonspark.engine.local.table import LocalTable
 from anonspark.engine.protocol import Engine
 from anonspark.release.manifest import read_manifest
 from anonspark.release.originals import open_original
+from anonspark.reporting import making
 from anonspark.reporting.making import make_report
 from anonspark.verification.result import Verification
 
@@ -30,7 +31,17 @@ K = 10
 
 
 @pytest.fixture(scope="module")
-def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def verified() -> list[Verification | None]:
+    """Keep what the run has verified when it makes its report."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def adult(
+    data_directory: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    verified: list[Verification | None],
+) -> Path:
     folder = tmp_path_factory.mktemp("first-page")
     document = {
         "input": {
@@ -53,7 +64,15 @@ def adult(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
         },
     }
     (folder / "adult.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    assert main(["run", str(folder / "adult.yaml"), "--report", "--quiet"]) == 0
+    report_run = making.report_run
+
+    def keep(engine: Engine, configuration: Configuration, one: Verification | None) -> str:
+        verified.append(one)
+        return report_run(engine, configuration, one)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "report_run", keep)
+        assert main(["run", str(folder / "adult.yaml"), "--report", "--quiet"]) == 0
     return folder
 
 
@@ -227,7 +246,7 @@ def test_the_section_changes_no_fingerprint(adult: Path) -> None:
 
 
 def test_what_the_run_has_verified_is_not_verified_again(
-    adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    adult: Path, verified: list[Verification | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted are the tables that are gathered, and the directories that are read as bytes."""
     passes: list[Any] = []
@@ -243,15 +262,6 @@ def test_what_the_run_has_verified_is_not_verified_again(
         return contents(self, directory, largest=largest, tail=tail)
 
     release = adult / "release"
-    verified: list[Verification | None] = []
-
-    def keep(_: Engine, __: Configuration, one: Verification | None) -> str:
-        verified.append(one)
-        return str(release)
-
-    monkeypatch.setattr("anonspark.reporting.making.report_run", keep)
-    target = f"--set=output.path={tmp_path / 'again'}"
-    assert main(["run", str(adult / "adult.yaml"), target, "--report", "--quiet"]) == 0
     monkeypatch.setattr(LocalTable, "gather", count)
     monkeypatch.setattr(LocalEngine, "contents", note)
     (found,) = verified

@@ -1,4 +1,7 @@
-"""Configurations and grids that lie on a Hadoop file system instead of the local disk."""
+"""Configurations and grids that lie on a Hadoop file system instead of the local disk.
+
+Runs with such a configuration: test_file_systems.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
-from helpers import command, configuration_file, summary, write_table
+from helpers import command, configuration_file, write_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,17 +31,6 @@ def configuration(tmp_path: Path) -> Path:
     table = {"age": list(range(60)), "disease": ["flu", "cold"] * 30}
     write_table(tmp_path / "input.parquet", table)
     return configuration_file(tmp_path, attributes=ATTRIBUTES)
-
-
-def test_run_with_a_configuration_on_viewfs(
-    mounted: str, configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    address = f"{mounted}/{configuration.name}"
-    outcome = command(capsys, "run", address, "--set", "privacy.k=6", "--run-id", "mounted")
-    assert outcome.code == 0, outcome.err
-    assert summary(tmp_path / "release")["run_id"] == "mounted"
-    outcome = command(capsys, "verify", f"{mounted}/release", "--config", address)
-    assert outcome.code == 0, outcome.err
 
 
 @pytest.mark.usefixtures("spark")

@@ -38,14 +38,15 @@ def mounted(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Input, hierarchy, staging, output, verification and report."""
-    configuration = configuration_file(
+    """Configuration, input, hierarchy, staging, output, verification and report."""
+    configuration_file(
         mounted,
         input={"path": "viewfs://anon/data/input.parquet"},
         attributes=ATTRIBUTES,
         output={"path": "viewfs://anon/data/release", "mode": "overwrite"},
         execution={"staging_path": "viewfs://anon/data/private"},
     )
+    configuration = "viewfs://anon/data/configuration.yaml"
     # The second one writes over the first.
     for words in ((), ("--report",)):
         outcome = command(capsys, "run", configuration, "--quiet", "--resume", *words)
@@ -60,7 +61,8 @@ def test_everything_on_viewfs(mounted: Path, capsys: pytest.CaptureFixture[str])
     assert not list(mounted.glob(".release*"))
     assert published(mounted / "release").num_rows == 300
     original = "viewfs://anon/data/input.parquet"
-    outcome = command(capsys, "verify", "viewfs://anon/data/release", "--original", original)
+    arguments = ("--original", original, "--config", configuration)
+    outcome = command(capsys, "verify", "viewfs://anon/data/release", *arguments)
     assert outcome.code == 0, outcome.err
 
     (mounted / "release" / "manifest.json").unlink()
