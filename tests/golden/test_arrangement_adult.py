@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv
 import pytest
 
 from anonspark.config import parse_configuration
@@ -49,8 +49,8 @@ def arx(adult: Path, name: str) -> str:
 
 def frequency_groups(adult: Path, name: str, out: Path) -> str:
     """Write groups of values whose most frequent class has about the same share (Saleh)."""
-    with adult.open(newline="") as lines:
-        pairs = Counter((row[name], row["income"]) for row in csv.DictReader(lines))
+    table = pyarrow.csv.read_csv(adult)
+    pairs = Counter(zip(table[name].to_pylist(), table["income"].to_pylist(), strict=True))
     groups = {}
     for value in {value for value, _ in pairs}:
         own = {income: n for (of, income), n in pairs.items() if of == value}

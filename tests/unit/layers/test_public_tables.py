@@ -23,12 +23,13 @@ TASK_ROWS = 2_000
 STRICT_BALANCED = "strict balanced data"
 MONDRIAN = (STRICT_BALANCED, "strict published cell", "relaxed data")
 
-# Each table is read once for all of its rules. Canon on half a million records takes half a minute.
+KDD_CUP = "kddcup99_10_percent.csv.gz"
+# Each table is read once for all of its rules. Canon takes long where most records are equal.
 CASES = [
     (file, rule)
     for file in TABLES
     for rule in (*MONDRIAN, "canon spread")
-    if (file, rule) != ("kddcup99_10_percent.csv.gz", "canon spread")
+    if (file, rule) != (KDD_CUP, "canon spread")
 ]
 
 
@@ -45,7 +46,8 @@ def require_same_names(records: Records, criteria: Criteria, rule: AnyRule) -> n
 def test_the_same_groups_for_any_size_of_tasks(data_directory: Path, file: str, rule: str) -> None:
     path = data_directory / file
     require_data(path)
-    records = read(path, TABLES[file])
+    # Of half a million records 100,000 are enough.
+    records = read(path, TABLES[file], every=5 if file == KDD_CUP else 1)
     assert len(records) > 10 * TASK_ROWS
     require_same_names(records, k_alone(K), RULES[rule])
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted_tables import Records
-from hypothesis import given, settings
+from drawn_numbers import among, wide
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from one_block import release
 from places import require_data
@@ -45,14 +46,14 @@ def tables(draw: st.DrawFn) -> tuple[Records, Criteria]:
     rows = draw(st.integers(4, 120))
     columns = []
     for _ in range(draw(st.integers(1, 3))):
-        heavy = st.one_of(st.just(0), st.just(0), st.integers(0, 3), st.integers(0, 1_000))
-        columns.append(np.array(draw(st.lists(heavy, min_size=rows, max_size=rows)), np.int64))
+        heavy = among(draw, rows, [0, 0, 0, 1, 2, 3])
+        columns.append(np.where(among(draw, rows, [0, 0, 0, 1]), wide(draw, rows) % 1_001, heavy))
     k = draw(st.integers(2, 6))
     if k > rows:
         k = rows
     if draw(st.booleans()):
         return Records(columns), k_alone(k)
-    own = np.array(draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)), np.int64)
+    own = among(draw, rows, range(3))
     attribute = attribute_of("disease", np.bincount(own, minlength=3).tolist())
     criterion = Criterion("disease", "distinct", 2.0)
     if len(set(own.tolist())) < 2:
@@ -60,16 +61,17 @@ def tables(draw: st.DrawFn) -> tuple[Records, Criteria]:
     return Records(columns, values=own[:, None]), Criteria(k, (criterion,), (attribute,))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
 @settings(max_examples=60, deadline=None)
 @given(table=tables())
-def test_rounds_never_lose_more_than_none(pair: str, table: tuple[Records, Criteria]) -> None:
-    with_lost, without_lost = (release(*table, each).gcp_total for each in PAIRS[pair])
-    assert with_lost <= without_lost + 1e-9
+def test_rounds_never_lose_more_than_none(table: tuple[Records, Criteria]) -> None:
+    for name, pair in PAIRS.items():
+        note(name)
+        with_lost, without_lost = (release(*table, each).gcp_total for each in pair)
+        assert with_lost <= without_lost + 1e-9
 
 
-@pytest.mark.parametrize("file", TABLES)
 @pytest.mark.parametrize("pair", ["strict", "canon"])
+@pytest.mark.parametrize("file", TABLES)
 def test_rounds_never_lose_more_than_none_on_public_tables(
     data_directory: Path, file: str, pair: str
 ) -> None:
