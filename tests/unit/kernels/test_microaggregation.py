@@ -349,19 +349,19 @@ def test_larger_blocks_do_not_depend_on_the_order(k: int) -> None:
     generator = np.random.default_rng(3)
     codes = np.column_stack(
         [
-            generator.integers(0, 1000, 20_000),
-            generator.integers(0, 3, 20_000),
-            generator.geometric(0.3, 20_000),
+            generator.integers(0, 1000, 12_000),
+            generator.integers(0, 3, 12_000),
+            generator.geometric(0.3, 12_000),
         ]
     )
     points = codes / codes.max(axis=0)
-    hashes = generator.integers(0, 2**62, 20_000)
-    shuffled = generator.permutation(20_000)
+    hashes = generator.integers(0, 2**62, 12_000)
+    shuffled = generator.permutation(12_000)
 
     groups = groups_of(codes, points, hashes, k)
     again = groups_of(codes[shuffled], points[shuffled], hashes[shuffled], k)
 
-    check(groups, 20_000, k)
+    check(groups, 12_000, k)
     assert contents(codes, hashes, groups) == contents(codes[shuffled], hashes[shuffled], again)
 
 
@@ -385,12 +385,12 @@ def test_any_number_of_attributes_some_of_them_constant_or_missing(d: int) -> No
 
 
 @pytest.mark.parametrize("k", [10, 1000])
-def test_a_million_equal_records(k: int) -> None:
-    codes = np.zeros((1_000_000, 3), np.int64)
+def test_many_equal_records(k: int) -> None:
+    codes = np.zeros((200_000, 3), np.int64)
 
-    order, starts = microaggregate(codes, codes.astype(float), np.arange(1_000_000), k, PASSES)
+    order, starts = microaggregate(codes, codes.astype(float), np.arange(200_000), k, PASSES)
 
-    assert len(np.unique(order)) == 1_000_000
+    assert len(np.unique(order)) == 200_000
     assert set(np.diff(starts).tolist()) == {k}
 
 
