@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -251,23 +252,17 @@ def test_release_that_fails_its_verification_is_not_published(
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    ("execution", "failing"),
-    [("local", "set-aside"), ("local", "publish"), ("spark", "publish")],
-    indirect=["execution"],
-)
+@pytest.mark.parametrize("failing", ["set-aside", "publish"])
 def test_rename_that_fails_brings_the_earlier_release_back(
-    execution: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     failing: str,
 ) -> None:
-    files = FileSystem if execution["engine"] == "spark" else LocalFiles
-    renaming: Callable[[Any, str, str], None] = files.rename
+    renaming = LocalFiles.rename
     calls: list[str] = []
 
-    def rename(self: Any, source: str, target: str) -> None:
+    def rename(self: LocalFiles, source: str, target: str) -> None:
         # Not those of the run's state.
         if target.endswith(("/replaced", "/release")):
             calls.append(target)
@@ -275,8 +270,8 @@ def test_rename_that_fails_brings_the_earlier_release_back(
                 raise OSError("the file system refuses")
         renaming(self, source, target)
 
-    monkeypatch.setattr(files, "rename", rename)
-    path = replacing(tmp_path, execution)
+    monkeypatch.setattr(LocalFiles, "rename", rename)
+    path = replacing(tmp_path, {"engine": "local"})
     before = contents(tmp_path)
     outcome = command(capsys, "run", path)
     assert outcome.code == 5, outcome.err
@@ -342,77 +337,78 @@ def test_staging_outlives_no_task_that_writes_into_it(spark: SparkSession, tmp_p
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 
 
-@pytest.fixture(scope="module")
-def without_code(
-    quick_start: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
-    """Return the environment of processes whose Spark generates no code for queries, either."""
-    folder = tmp_path_factory.mktemp("without-code")
-    quick = Path(quick_start["SPARK_CONF_DIR"], "spark-defaults.conf").read_text()
-    lines = "spark.sql.codegen.wholeStage false\nspark.sql.codegen.factoryMode NO_CODEGEN\n"
-    (folder / "spark-defaults.conf").write_text(quick + lines)
-    return quick_start | {"SPARK_CONF_DIR": str(folder)}
+# Two commands, for which Java is started once; the second one ends the process with its code.
+TWO_COMMANDS = """
+import json, sys
+from anonspark.cli.application import main
+
+arguments = json.loads(sys.stdin.readline())
+print(main(arguments), flush=True)
+sys.stdin.readline()
+sys.exit(main(arguments))
+"""
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "told", "moment"),
-    [
-        pytest.param(signal.SIGINT, 130, "interrupted", "round 2", id="ctrl-c-in-round-2"),
-        pytest.param(signal.SIGTERM, 143, "terminated", "prepare", id="sigterm-in-prepare"),
-    ],
-)
-def test_signal(
-    without_code: dict[str, str],
-    tmp_path: Path,
-    number: signal.Signals,
-    code: int,
-    told: str,
-    moment: str,
-) -> None:
-    """A process that is ended in the middle of a Spark job cleans up and says so."""
+def test_signals(quick_start: dict[str, str], tmp_path: Path) -> None:
+    """A process that is told to end in the middle of a Spark job cleans up and says so."""
     write_people(tmp_path / "input.parquet", 8_000)
     write_earlier_release(tmp_path / "release")
     path = configuration_file(
         tmp_path,
         attributes=ATTRIBUTES,
         model={"name": "su-mondrian", "rho": 200},
-        execution={"engine": "spark", "task_rows": 3_000},
+        execution={"task_rows": 3_000},
         output={"mode": "overwrite"},
     )
     before = contents(tmp_path)
     # A group of its own, for a terminal sends Ctrl-C to Java and the workers, too.
     process = subprocess.Popen(
-        [Path(sys.executable).with_name("anonspark"), "run", path, "--master", "local[2]"],
-        stderr=subprocess.PIPE,
+        [sys.executable, "-c", TWO_COMMANDS],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        env=without_code,
+        env=quick_start,
         start_new_session=True,
     )
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    assert stdin is not None
+    assert stdout is not None
+    assert stderr is not None
+    said: list[str] = []
+
+    def read_until(told: str) -> None:
+        for line in stderr:
+            said.append(line)
+            if told in line:
+                return
+        pytest.fail(f"{told!r} was not said: {''.join(said)}")
+
     patience = threading.Timer(PATIENCE, os.killpg, (process.pid, signal.SIGKILL))
     patience.start()
     try:
-        told_before = []
-        for line in process.stderr or ():
-            told_before.append(line)
-            if f": {moment}" in line:
-                break
-        if number == signal.SIGINT:
-            os.killpg(process.pid, number)
-        else:
-            process.send_signal(number)
+        print(json.dumps(["run", str(path), "--master", "local[2]"]), file=stdin, flush=True)
+        read_until(": prepare")
+        process.send_signal(signal.SIGTERM)
+        read_until("error: terminated; no release was published")
+        assert stdout.readline() == "143\n"
+        assert contents(tmp_path) == before
+        print(file=stdin, flush=True)
+        read_until(": round 2")
+        os.killpg(process.pid, signal.SIGINT)
+        read_until("error: interrupted; no release was published")
         out, err = process.communicate()
     finally:
         patience.cancel()
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    said = "".join(told_before) + err
-    assert process.returncode == code, said
-    assert f"error: {told}; no release was published" in said
+    everything = "".join(said) + err
+    assert process.returncode == 130, everything
     # Spark's worker daemon complains on its own when the task that it forks for was cancelled.
-    assert all("pyspark" in file for file in re.findall(r'File "([^"]+)"', said)), said
-    assert "Kryptonitis" not in said
+    files = re.findall(r'File "([^"]+)"', everything)
+    assert all("pyspark" in file for file in files), everything
+    assert "Kryptonitis" not in everything
     assert out == ""
     assert contents(tmp_path) == before
 

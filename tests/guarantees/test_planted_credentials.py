@@ -49,7 +49,7 @@ def document_at(folder: str | Path) -> dict[str, Any]:
             "k": 3,
             "delta_presence": {"population": f"{folder}/input.parquet", "min": 0.0, "max": 1.0},
         },
-        "model": {"name": "su-mondrian", "rho": 2},
+        "model": {"name": "smondrian"},
         "metrics": {
             "append_to": f"{folder}/history",
             "prometheus_textfile": f"{folder}/last.prom",
