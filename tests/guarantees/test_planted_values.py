@@ -107,8 +107,14 @@ def write_cases(folder: Path) -> None:
         ],
         "failing-task": ["run", document(folder, "failing-task")],
     }
+    # Changed plans tell nothing but what the first ones told: those of two cases stand for all.
     listed = [
-        {"name": name, "arguments": arguments, "fails": name == "failing-task"}
+        {
+            "name": name,
+            "arguments": arguments,
+            "fails": name == "failing-task",
+            "adaptive": name in ("mondrian", "verify"),
+        }
         for name, arguments in cases.items()
     ]
     (folder / "cases.json").write_text(json.dumps(listed))
@@ -140,6 +146,9 @@ def run_planted(folder: Path) -> Ran:
         "spark.driver.memory 1g\n"
         "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
         "spark.sql.shuffle.partitions 2\n"
+        # Of code that Spark generates a line at this level tells only how long that took.
+        "spark.sql.codegen.wholeStage false\n"
+        "spark.sql.codegen.factoryMode NO_CODEGEN\n"
         "spark.eventLog.enabled true\n"
         "spark.eventLog.compress false\n"
         "spark.eventLog.rolling.enabled false\n"
@@ -198,6 +207,7 @@ def test_every_command_ends_as_it_should(ran: Ran) -> None:
     # They say what they say at these levels, and tell of what failed.
     assert "INFO FileSourceStrategy: Pushed Filters" in log
     assert "SparkListenerSQLExecutionStart" in events
+    assert "SparkListenerSQLAdaptiveExecutionUpdate" in events
     for text in (log, events):
         assert "FailedTaskError: ValueError at" in text
         assert "planted_run.py" in text

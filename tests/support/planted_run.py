@@ -1,8 +1,9 @@
 """Runs commands on planted data in one session, for :mod:`test_planted_values`.
 
 Its arguments: a JSON file with a list of cases, each a name, the arguments of the command and
-optionally ``fails``: the tasks of that kind raise an error that quotes their data. Standard output,
-standard error and exit code of each case go into the folder of the JSON file.
+optionally ``fails``: the tasks of that kind raise an error that quotes their data, and
+``adaptive``: Spark changes its plans while they are run. Standard output, standard error and exit
+code of each case go into the folder of the JSON file.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ if __name__ == "__main__":
     # What is learned is not looked at: one quick learner stands for all.
     learning._learners = lambda _: iter([("quick", LogisticRegression(maxIter=1))])
     given = Path(sys.argv[1])
-    with open_session("local[2]", application_name="planted"):
+    with open_session("local[2]", application_name="planted") as session:
         for each in json.loads(given.read_text()):
+            session.conf.set("spark.sql.adaptive.enabled", each.get("adaptive", False))
             run_case(each, given.parent)
