@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -107,7 +108,7 @@ def kill() -> Iterator[Kill]:
 
 @pytest.mark.usefixtures("copying")
 @pytest.mark.parametrize(("when", "name"), MOMENTS)
-def test_killed_and_continued(
+def test_killed_and_removed_or_continued(
     tmp_path: Path,
     expected: Path,
     kill: Kill,
@@ -115,33 +116,29 @@ def test_killed_and_continued(
     when: str,
     name: str,
 ) -> None:
-    configuration, release = configure(tmp_path), tmp_path / "release"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    configuration, release = configure(folder), folder / "release"
+    before = contents(folder)
     kill(configuration, when, name)
     # What killed processes leave is told by a mark, wherever they were.
     assert (release / ".anonspark-night").exists()
     if (when, name) != ("after", "rename"):
         with pytest.raises(DataError, match=r"no manifest\.json there"):
             verify_release(LocalEngine(), str(release))
+        kept = shutil.copytree(folder, tmp_path / "kept", symlinks=True)
+        outcome = command(capsys, "clean", configuration)
+        assert outcome.code == 0, outcome.err
+        assert contents(folder) == before
+        assert find_stagings(LocalFiles(), str(release), None) == []
+        shutil.rmtree(folder)
+        kept.rename(folder)
     outcome = command(capsys, "run", configuration, "--resume", "--quiet", "--run-id", "night")
     assert outcome.code == 0, outcome.err
     assert of_any_run(release) == of_any_run(expected)
-    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"release"}
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {"release"}
     own = {"data", "metrics", "manifest.json", *COMPANIONS}
     assert {path.name for path in release.iterdir()} == own
-
-
-@pytest.mark.usefixtures("copying")
-@pytest.mark.parametrize(("when", "name"), [("after", "begin"), ("before", "rename")])
-def test_killed_and_removed(
-    tmp_path: Path, kill: Kill, capsys: pytest.CaptureFixture[str], when: str, name: str
-) -> None:
-    configuration = configure(tmp_path)
-    before = contents(tmp_path)
-    kill(configuration, when, name)
-    outcome = command(capsys, "clean", configuration)
-    assert outcome.code == 0, outcome.err
-    assert contents(tmp_path) == before
-    assert find_stagings(LocalFiles(), str(tmp_path / "release"), None) == []
 
 
 @pytest.mark.usefixtures("copying")
