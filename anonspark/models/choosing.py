@@ -17,7 +17,7 @@ from anonspark.config.models import (
     ModelOptions,
     MondrianOptions,
 )
-from anonspark.core.columns import RECORD_HASH
+from anonspark.core.columns import ATOM, RECORD_HASH
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.queries import Domain, draw_queries
 from anonspark.core.spreads import one_run_each
@@ -28,6 +28,7 @@ from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 from anonspark.models.model import Task
 from anonspark.models.one_block import Classes, release_one_block, satisfy_together
 from anonspark.models.registry import create_model
+from anonspark.staged.keys import is_coded, key_columns
 from anonspark.staged.records import RECORDS, Records, pack_table, unpack_batches
 
 Figures = npt.NDArray[np.float64]
@@ -174,7 +175,11 @@ def try_models(
     -----
     One pass over the records and one task.
     """
-    sample = records.packed.send(_Draw(min(share, 1.0)), _SENT, tasks=1)
+    names = key_columns(
+        len(task.generalizer.quasi_identifiers), task.criteria, coded=is_coded(records.schema)
+    )
+    drawing = _Draw(min(share, 1.0), (*names, *({ATOM} & set(records.schema.names))))
+    sample = records.packed.send(drawing, _SENT, tasks=1)
     trying = _TryModels(task, objective, tried, only_if_satisfied=only_if_satisfied)
     found = sample.map_batches(trying, _TRIED).gather()
     if not len(found):
@@ -185,14 +190,15 @@ def try_models(
 
 @dataclass(frozen=True)
 class _Draw:
-    """Draws records by the hash of their content."""
+    """Draws records by the hash of their content, and of them what classes are formed by."""
 
     share: float
+    names: tuple[str, ...]
 
     def __call__(self, packed: Batches) -> Batches:
         # Hashes are spread evenly over the signed integers of 64 bits.
         limit = np.iinfo(np.int64).min + self.share * 2.0**64
-        for _, records in unpack_batches(packed):
+        for _, records in unpack_batches(packed, self.names):
             chosen = records.column(RECORD_HASH).to_numpy() < limit
             if self.share >= 1:
                 chosen[:] = True

@@ -26,7 +26,7 @@ would take longer than a line is worth."""
 _MOST_SAMPLED = 20_000
 _LEAST_SAMPLED = 1_000
 _CLASSES = 20
-_ONE_IN = 200
+_ONE_IN = 1_000
 
 _MUCH_LESS = 0.8
 """Up to this share of the loss another model is worth a line."""
@@ -81,14 +81,12 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
 
     Notes
     -----
-    One pass over the records and one task, which is given one record in 200, but 1,000 at least
-    and 20,000 at most, by the keyed hash of their content, so that it depends on the table and the
-    seed alone.
+    One pass over the records and one task, which is given :func:`records_to_try` of them, by the
+    keyed hash of their content, so that it depends on the table and the seed alone.
     """
-    least = _CLASSES * task.criteria.k
-    if rows < LEAST_ROWS or least > _MOST_SAMPLED or getattr(options, "objective", "gcp") != "gcp":
+    sampled = records_to_try(rows, task.criteria.k)
+    if not sampled or getattr(options, "objective", "gcp") != "gcp":
         return None
-    sampled = min(max(_LEAST_SAMPLED, least, rows // _ONE_IN), _MOST_SAMPLED)
     if not _forms_blocks(options, task):
         return None
     others = [one for one in RIVALS if one != options and _forms_blocks(one, task)]
@@ -108,6 +106,27 @@ def find_rival(options: ModelOptions, task: Task, records: Records, rows: int) -
         return None
     best = others[rest.index(min(rest))]
     return Rival(best.name, _override(options, best), min(rest) / own, drawn)
+
+
+def records_to_try(rows: int, k: int) -> int:
+    """Return how many records of a table the models are tried on.
+
+    Parameters
+    ----------
+    rows : int
+        Records of the table.
+    k : int
+
+    Returns
+    -------
+    int
+        One in 1,000, but 1,000 and 20 classes at least and 20,000 at most; 0 of a small table, and
+        where 20 classes are more.
+    """
+    least = max(_LEAST_SAMPLED, _CLASSES * k)
+    if rows < LEAST_ROWS or least > _MOST_SAMPLED:
+        return 0
+    return min(max(least, rows // _ONE_IN), _MOST_SAMPLED)
 
 
 def _forms_blocks(options: ModelOptions, task: Task) -> bool:
