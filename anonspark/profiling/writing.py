@@ -44,12 +44,23 @@ def require_new(path: str) -> None:
     Raises
     ------
     ConfigurationError
-        If something is there, or the path is no local one.
+        If something is there, the path is no local one, or leads through a file.
     """
     if is_address(path):
         raise ConfigurationError(
             f"--out: found the address {path}; expected a path of this machine's disk; write it "
             "there, and copy it"
+        )
+    if Path(path).is_dir():
+        raise ConfigurationError(
+            f"--out: found the directory {path}; expected a path of a file, as "
+            f"{PurePath(path) / 'anonspark.yaml'}"
+        )
+    around = next(one for one in PurePath(path).parents if os.path.lexists(one))
+    if not Path(around).is_dir():
+        raise ConfigurationError(
+            f"--out: {path} cannot be written, for {around} is a file; expected a directory; "
+            "choose another path"
         )
     for one in (path, seed_path(path)):
         if os.path.lexists(one):

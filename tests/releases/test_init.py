@@ -207,7 +207,13 @@ def test_nothing_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]
     outcome = command(capsys, "init", "data/people.csv", "--out", "hdfs:///people.yaml")
     assert outcome.code == 2
     assert "--out: found the address" in outcome.err
+    outcome = command(capsys, "init", "data/people.csv", "--out", "data/people.csv/new/x.yaml")
+    assert outcome.code == 2
+    assert "x.yaml cannot be written, for data/people.csv is a file" in outcome.err
     (folder / "conf").mkdir()
+    outcome = command(capsys, "init", "data/people.csv", "--out", "conf")
+    assert outcome.code == 2
+    assert "--out: found the directory conf; expected a path of a file" in outcome.err
     (folder / "conf" / "anonspark.schema.json").write_text("mine")
     assert command(capsys, "init", "data/people.csv", "--out", "conf/x.yaml", "-q").code == 0
     assert (folder / "conf" / "anonspark.schema.json").read_text() == "mine"
