@@ -6,24 +6,19 @@ and in the first bytes of the first one. The same files give the same answer on 
 
 from __future__ import annotations
 
-import bz2
 import csv
 import logging
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anonspark.config import Configuration
 from anonspark.config.input import format_of_name, format_of_names
 from anonspark.engine.files import Files, FilesError
+from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.errors import ConfigurationError
 
 _LOGGER = logging.getLogger("anonspark")
-
-# Of the first file. A block of bzip2 may have 900,000 bytes, and is read as a whole or not at all.
-_BYTES, _COMPRESSED_BYTES = 1 << 16, 1 << 20
-_UNKNOWN_COMPRESSIONS = (".deflate", ".lz4", ".snappy", ".zst", ".zstd")
 
 _SEPARATORS = (",", ";", "\t", "|")
 _NAMES_OF_SEPARATORS = {"\t": "tab"}
@@ -120,7 +115,7 @@ def recognize(
     says_all = given.get("header") and _separator_of(given) and _encoding_of(given)
     if kind is not None and (kind.lower() != "csv" or says_all):
         return Recognized(kind)
-    listed = _listed(files, paths)
+    listed = listed_files(files, paths)
     if kind is None:
         inside = [file for file, _ in listed if format_of_name(file)]
         kind = format_of_names(inside) or "parquet"
@@ -210,57 +205,17 @@ def _ask_for_header(file: str) -> str:
     )
 
 
-def _listed(files: Files, paths: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the files that a table is made of, with their bytes, in an order of their own."""
-    found = []
-    for path in paths:
-        for address in sorted(files.matches(path)):
-            children = files.children(address)
-            if children == [address]:
-                found.append((address, files.size(address)))
-                continue
-            found += [
-                (f"{address}/{inside}", size)
-                for inside, size in files.files_below(address)
-                if not any(_is_hidden(part) for part in inside.split("/"))
-            ]
-    return found
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
-
-
 def _plain_name(path: str) -> str:
     return path.lower().removesuffix(".gz").removesuffix(".bz2")
 
 
 def _beginning(files: Files, path: str, size: int) -> bytes | None:
-    """Return whole lines from the beginning of a file, None where it cannot be decompressed."""
-    name = path.lower()
-    if name.endswith(_UNKNOWN_COMPRESSIONS):
-        return None
-    packed = name.endswith((".gz", ".bz2"))
-    most = min(size, _COMPRESSED_BYTES if packed else _BYTES)
+    """Return whole lines from the beginning of a file, None where it cannot be read or unpacked."""
     try:
-        content = files.read_part(path, 0, most)
-    except FilesError:
+        return read_beginning(files, path, size)
+    except (FilesError, DamagedFileError):
         # Whoever opens it says what is wrong.
         return None
-    is_whole = most == size
-    try:
-        if name.endswith(".gz"):
-            content = zlib.decompressobj(47).decompress(content, _BYTES)
-        elif name.endswith(".bz2"):
-            content = bz2.BZ2Decompressor().decompress(content, _BYTES)
-    except (zlib.error, OSError):
-        return None
-    if packed:
-        is_whole = len(content) < _BYTES and is_whole
-    if not is_whole:
-        end = max(content.rfind(b"\n"), content.rfind(b"\r"))
-        content = content[: end + 1] if end >= 0 else content
-    return content
 
 
 def _sniff_encoding(content: bytes, file: str) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from anonspark.config.input import format_of_name
 from anonspark.engine.choice import Work, local_path
-from anonspark.engine.files import Files
+from anonspark.engine.files import Files, FilesError
+from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.recognition import Recognized, recognize
 from anonspark.errors import ConfigurationError, DataError
 
-_HEAD = 2**18
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 
 
@@ -122,12 +119,16 @@ def find_source(
                 f"DATA: nothing in the name {path!r} tells the format; say it: --format"
             )
         return Source(path, found, given, is_recognized=False)
-    first = _first_file(place, path)
-    if data_format is None and first.is_dir():
+    if data_format is None and (place / "_delta_log").is_dir():
         return Source(path, "delta", given)
-    head = _head(first)
-    found = data_format or format_of_name(first.name) or _by_content(head)
-    source = Source(path, found, given, is_recognized=False).recognized(LocalFiles())
+    files = LocalFiles()
+    listed = listed_files(files, [path])
+    if not listed:
+        raise DataError(f"DATA: no file is at {path}; check the path")
+    first, size = next(((one, size) for one, size in listed if size), listed[0])
+    head = _head(files, first, size)
+    found = data_format or format_of_name(first) or _by_content(head)
+    source = Source(path, found, given, is_recognized=False).recognized(files)
     if found == "csv" and _doubles_quotes(head) and "escape" not in given:
         return replace(source, options={**source.options, "escape": '"'})
     return source
@@ -154,46 +155,15 @@ def _by_content(head: bytes) -> str:
     return "json" if head.lstrip().startswith(b"{") else "csv"
 
 
-def _first_file(place: Path, path: str) -> Path:
-    """Return the first file of what a path names; the directory itself of a Delta table."""
-    if place.is_file():
-        return place
-    if (place / "_delta_log").is_dir():
-        return place
-    if place.is_dir():
-        found = (one for one in place.rglob("*") if one.is_file())
-    else:
-        anchor = Path(place.anchor or ".")
-        pattern = str(place.relative_to(anchor) if place.anchor else place)
-        matches = sorted(anchor.glob(pattern)) if any(one in path for one in "*?[{") else []
-        found = (
-            one
-            for match in matches
-            for one in (match.rglob("*") if match.is_dir() else [match])
-            if one.is_file()
-        )
-    files = sorted(one for one in found if one.name[0] not in "._")
-    if not files:
-        raise DataError(f"DATA: no file is at {path}; check the path")
-    return files[0]
-
-
-def _head(file: Path) -> bytes:
-    """Return the first bytes of a file, unpacked."""
+def _head(files: Files, path: str, size: int) -> bytes:
+    """Return how a file begins; nothing where that cannot be told."""
     try:
-        with file.open("rb") as opened:
-            raw = opened.read(_HEAD)
-    except OSError as error:
+        return read_beginning(files, path, size) or b""
+    except FilesError as error:
         raise DataError(
-            f"DATA: {file} cannot be read ({error.strerror}); check its permissions"
+            f"DATA: {path} cannot be read ({error.strerror}); check its permissions"
         ) from error
-    try:
-        if file.suffix.lower() == ".gz":
-            return zlib.decompressobj(wbits=31).decompress(raw, _HEAD)
-        if file.suffix.lower() == ".bz2":
-            return bz2.BZ2Decompressor().decompress(raw, _HEAD)
-    except (zlib.error, OSError) as error:
+    except DamagedFileError as error:
         raise DataError(
-            f"DATA: {file} is damaged: it cannot be unpacked; fetch it again"
+            f"DATA: {path} is damaged: it cannot be unpacked; fetch it again"
         ) from error
-    return raw
