@@ -25,6 +25,8 @@ _NAMES_OF_SEPARATORS = {"\t": "tab"}
 _UTF_8, _LATIN, _WINDOWS = "UTF-8", "ISO-8859-1", "windows-1252"
 _CODECS = {_LATIN: "latin-1", _WINDOWS: "cp1252"}
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# Of UTF-16, one unit in so many at least has a byte that is 0.
+_UNITS_WITH_ZERO = 16
 
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
@@ -81,6 +83,7 @@ def recognize(
     data_format: str | None = None,
     options: Mapping[str, str] | None = None,
     names: Sequence[str] = (),
+    key: str = "input.path",
 ) -> Recognized:
     """Look at the names of files, and of a CSV file at its beginning.
 
@@ -96,6 +99,8 @@ def recognize(
         As they were given; they win.
     names : sequence of str
         Of columns that should be there. They tell a header for sure.
+    key : str
+        What messages call the paths.
 
     Returns
     -------
@@ -104,11 +109,11 @@ def recognize(
     Raises
     ------
     ConfigurationError
-        If the file is written in UTF-16.
+        If the file is written in UTF-16, or nobody says the format and names tell several.
 
     Notes
     -----
-    Lists the paths, and reads at most 64 KiB of one file, 1 MiB of a compressed one.
+    Lists the paths, and reads what :func:`anonspark.engine.first_file.read_beginning` does.
     """
     given = {name.lower(): value for name, value in (options or {}).items()}
     kind = data_format or format_of_names(paths)
@@ -117,8 +122,7 @@ def recognize(
         return Recognized(kind)
     listed = listed_files(files, paths)
     if kind is None:
-        inside = [file for file, _ in listed if format_of_name(file)]
-        kind = format_of_names(inside) or "parquet"
+        kind = format_of_files([file for file, _ in listed], key) or "parquet"
     if kind.lower() != "csv":
         return Recognized(kind)
     file, size = next(((file, size) for file, size in listed if size), (None, 0))
@@ -127,7 +131,7 @@ def recognize(
     content = _beginning(files, file, size)
     if content is None:
         return Recognized(kind, file)
-    encoding = _encoding_of(given) or _sniff_encoding(content, file)
+    encoding = _encoding_of(given) or _sniff_encoding(content, file, key)
     lines = _lines(content, encoding, given.get("comment", ""))
     quotes = given.get("quote", '"'), given.get("escape", '"')
     told = _has_header(given)
@@ -140,6 +144,34 @@ def recognize(
     header = told if told is not None else _sniff_header(rows, in_files)
     columns = tuple(rows[0]) if rows else ()
     return Recognized(kind, file, header, separator, encoding, columns)
+
+
+def format_of_files(files: Sequence[str], key: str) -> str | None:
+    """Return the format that the names of a table's files tell; None where none tells one.
+
+    Parameters
+    ----------
+    files : sequence of str
+    key : str
+        What messages call them.
+
+    Raises
+    ------
+    ConfigurationError
+        If they tell several.
+    """
+    told: dict[str, str] = {}
+    for file in files:
+        kind = format_of_name(file)
+        if kind is not None:
+            told.setdefault(kind, file)
+    if len(told) > 1:
+        listed = " and ".join(f"{file} ({kind})" for kind, file in told.items())
+        raise ConfigurationError(
+            f"{key}: found files of several formats: {listed}; expected one; name the files of one "
+            f"of them only, with a pattern such as *.{next(iter(told))}"
+        )
+    return next(iter(told), None)
 
 
 def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]:
@@ -182,7 +214,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
             told["inferSchema"] = "true"
         if found.data_format != own.format:
             told["format"] = found.data_format
-    if told:
+    if told and (found.file is not None or "format" in told):
         shown = {"sep": _NAMES_OF_SEPARATORS.get(found.separator or "", repr(found.separator))}
         listed = ", ".join(f"{name} {shown.get(name, value)}" for name, value in told.items())
         _LOGGER.info("the input is read with what its files tell: %s", listed)
@@ -218,11 +250,13 @@ def _beginning(files: Files, path: str, size: int) -> bytes | None:
         return None
 
 
-def _sniff_encoding(content: bytes, file: str) -> str:
-    if content.startswith(_OTHER_MARKS):
+def _sniff_encoding(content: bytes, file: str, key: str) -> str:
+    wide = _wide_encoding(content)
+    if wide is not None:
         raise ConfigurationError(
-            f"input.path: {file} is written in UTF-16; expected UTF-8, or a CSV file with one byte "
-            "a letter and its name in input.options.encoding; write the file anew"
+            f"{key}: {file} is written in {wide}; expected UTF-8, or a CSV file with one byte a "
+            "letter and its name in the option encoding; write the file anew, for instance with "
+            f"iconv -f {wide} -t UTF-8"
         )
     try:
         content.decode("utf-8")
@@ -230,6 +264,22 @@ def _sniff_encoding(content: bytes, file: str) -> str:
         # Of the two, ISO-8859-1 has nothing but control characters there.
         return _WINDOWS if re.search(rb"[\x80-\x9f]", content) else _LATIN
     return _UTF_8
+
+
+def _wide_encoding(content: bytes) -> str | None:
+    """Return the name of an encoding with two bytes a letter, None for others.
+
+    Without a mark, the digits, commas and line ends of a CSV file tell it: of their two bytes one
+    is 0, always the same one.
+    """
+    if content.startswith(_OTHER_MARKS):
+        return "UTF-16"
+    units = len(content) // 2
+    first, second = content[0::2].count(0), content[1::2].count(0)
+    most, least = max(first, second), min(first, second)
+    if _UNITS_WITH_ZERO * most < units or _UNITS_WITH_ZERO * least >= most:
+        return None
+    return "UTF-16LE" if most == second else "UTF-16BE"
 
 
 def _lines(content: bytes, encoding: str, comment: str) -> list[str]:

@@ -12,7 +12,7 @@ from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.recognition import Recognized, recognize
+from anonspark.engine.recognition import Recognized, format_of_files, recognize
 from anonspark.errors import ConfigurationError, DataError
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
@@ -54,11 +54,11 @@ class Source:
         ------
         ConfigurationError
             If nobody can tell whether a CSV file has a header: column names are shown, and values
-            must not be.
+            must not be. If it is written in UTF-16.
         """
         if self.is_recognized or self.format != "csv":
             return self
-        found = recognize(files, [self.path], self.format, self.options)
+        found = recognize(files, [self.path], self.format, self.options, key="DATA")
         names = {name.lower() for name in self.options}
         header = found.header
         if header is None and "header" not in names:
@@ -108,7 +108,8 @@ def find_source(
     DataError
         If nothing is at the path, or it cannot be read.
     ConfigurationError
-        If nothing tells the format, or whether a CSV file has a header.
+        If nothing tells the format, or whether a CSV file has a header; if names tell several
+        formats, or a CSV file is written in UTF-16.
     """
     given = dict(options or {})
     place = local_path(path)
@@ -127,7 +128,8 @@ def find_source(
         raise DataError(f"DATA: no file is at {path}; check the path")
     first, size = next(((one, size) for one, size in listed if size), listed[0])
     head = _head(files, first, size)
-    found = data_format or format_of_name(first) or _by_content(head)
+    found = data_format or format_of_files([one for one, _ in listed], "DATA")
+    found = found or _by_content(head)
     source = Source(path, found, given, is_recognized=False).recognized(files)
     if found == "csv" and _doubles_quotes(head) and "escape" not in given:
         return replace(source, options={**source.options, "escape": '"'})

@@ -146,9 +146,44 @@ def test_what_cannot_be_told_is_asked_for_without_a_value(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match=r"input\.options\.header: missing") as raised:
         found(path, "town", "work")
     assert not any(word in str(raised.value) for word in ("Wien", "Koch", "Graz", "Wirt"))
-    path.write_text("a,b\n".encode("utf-16").decode("latin-1"), encoding="latin-1")
-    with pytest.raises(ConfigurationError, match="UTF-16"):
+
+
+@pytest.mark.parametrize(
+    ("codec", "name"),
+    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")],
+)
+def test_two_bytes_a_letter_are_told_with_or_without_a_mark(
+    tmp_path: Path, codec: str, name: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("имя,число\nЮлий Бубнив,31\n".encode(codec))
+    with pytest.raises(ConfigurationError, match=f"in {name}; expected UTF-8.*iconv -f {name} "):
         found(path, "a", "b")
+    path.write_bytes("имя,число\nЮлий Бубнив,31\n".encode())
+    assert recognize(ENGINE.files, [str(path)]).encoding == "UTF-8"
+
+
+def test_files_of_several_formats_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text_of(PEOPLE))
+    (tmp_path / "b.json").write_text("{}")
+    (tmp_path / "notes.md").write_text("no table")
+    with pytest.raises(
+        ConfigurationError, match=r"/a\.csv \(csv\) and .*/b\.json \(json\); .* such as \*\.csv"
+    ):
+        found(tmp_path)
+    (tmp_path / "b.json").unlink()
+    assert found(tmp_path)["format"] == "csv"
+
+
+def test_nothing_is_told_of_files_that_are_not_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "anonspark")
+    found(tmp_path / "nowhere.csv")
+    assert not caplog.records
+    (tmp_path / "a.csv").write_text(text_of(PEOPLE))
+    found(tmp_path / "a.csv")
+    assert "read with what its files tell" in caplog.text
 
 
 WORD = st.text("abcdefgh ", min_size=1, max_size=6).map(lambda one: f"x{one}y")
