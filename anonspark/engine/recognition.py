@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from anonspark.config import Configuration
 from anonspark.config.input import format_of_name, format_of_names
+from anonspark.core.recognition.names import meaning_of
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.errors import ConfigurationError
@@ -38,6 +39,9 @@ _NOTHING = ("", "?", "NA", "n/a", "null", "NULL")
 # Rows from which on a column without the first line's word tells that it is no value, and how
 # often its values are repeated.
 _ROWS_THAT_TELL, _REPETITIONS = 20, 5
+
+# Up to here one column of numbers below a word is enough to tell a header.
+_FEW_COLUMNS = 2
 
 
 @dataclass(frozen=True)
@@ -387,14 +391,21 @@ def _looks_like_header(rows: Sequence[Sequence[str]]) -> bool | None:
         return None
     if len({name.lower() for name in first}) < len(first):
         return None
+    shared = [
+        len(column) >= _ROWS_THAT_TELL and len(set(column)) * _REPETITIONS <= len(column)
+        for column in columns
+    ]
     repeated = [
-        name in column
-        for name, column in zip(first, columns, strict=True)
-        if len(column) >= _ROWS_THAT_TELL and len(set(column)) * _REPETITIONS <= len(column)
+        name in column for name, column, own in zip(first, columns, shared, strict=True) if own
     ]
     if any(measured):
         # A name that is a value of its column, too: one of both tells something wrong.
-        return None if any(repeated) else True
+        if any(repeated):
+            return None
+        # One column alone may lack a number in the first record, where a word stands for it.
+        alone = sum(measured) == 1 and len(first) > _FEW_COLUMNS
+        told = any(own and not one for own, one in zip(shared, measured, strict=True))
+        return None if alone and not told and not any(map(meaning_of, first)) else True
     if any(repeated):
         return False
     return True if len(repeated) > 1 else None

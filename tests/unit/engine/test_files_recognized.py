@@ -130,6 +130,11 @@ def test_a_column_of_folders_needs_no_place_in_the_header(tmp_path: Path) -> Non
         ("a,b\n" + "x,y\nz,w\n" * 30, True),
         ("x,y\n" + "x,y\nz,w\n" * 30, False),
         ("day,place\n2026-01-31,Wien\n", True),
+        ("unknown,Krems,Bauer\n31,Wien,Koch\n44,Graz,Wirt\n", None),
+        ("age,a,b\n31,Wien,Koch\n44,Graz,Wirt\n", True),
+        ("q,a,b\n" + "31,x,Koch\n44,y,Wirt\n" * 10, True),
+        ("q,a1,b1\n" + "".join(f"{n % 3},a{n},b{n}\n" for n in range(2, 40)), None),
+        ("q,a,b\n31,5,Koch\n44,6,Wirt\n", True),
     ],
 )
 def test_values_tell_a_header_or_nothing_is_said(
