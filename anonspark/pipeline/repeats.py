@@ -7,19 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anonspark.config import Configuration
+from anonspark.core.recognition.names import may_tell_people_apart
 from anonspark.engine.protocol import Engine
 from anonspark.engine.raw_columns import Reading, is_hashable
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
-
-# Whole words of a name, as in patient_nbr, customerId or SSN.
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_OF_IDENTIFIERS = frozenset(
-    (
-        *("id", "ids", "identifier", "ident", "key", "uuid", "guid", "ssn", "mrn", "pid"),
-        *("nbr", "nr", "no", "number", "num", "pseudonym"),
-        *("person", "patient", "customer", "user", "account"),
-    )
-)
 
 # What few values have is a code of many people, as a kind of admission.
 _MOST_RECORDS_OF_A_VALUE = 50
@@ -69,11 +60,6 @@ class Repeat:
             f"people, at most {self.most:,} of one; k = {k:,} counts records, so a class may hold "
             f"fewer than {k:,} people: {self.remedy}"
         )
-
-
-def looks_like_identifier(name: str) -> bool:
-    """Return whether the name of a column has a word of names of identifiers."""
-    return any(word.lower() in _OF_IDENTIFIERS for word in _WORDS.findall(name))
 
 
 def repeats_of_identifiers(
@@ -128,7 +114,7 @@ def repeats_of_others(engine: Engine, configuration: Configuration, records: int
         name
         for name in table.schema.names
         if name.lower() not in listed
-        and looks_like_identifier(name)
+        and may_tell_people_apart(name)
         and is_hashable(table.schema.field(name).type)
     ]
     if not names:
@@ -152,6 +138,6 @@ def _repeat(name: str, own: ValueSizes, *, has_role: bool) -> Repeat | None:
     if most < 2:
         return None
     few = own.counted > _MOST_RECORDS_OF_A_VALUE * own.values
-    if not has_role and (few or not looks_like_identifier(name)):
+    if not has_role and (few or not may_tell_people_apart(name)):
         return None
     return Repeat(name, own.counted, own.values, most, has_role, own.is_exact)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import ColumnProfile, Profile
+from anonspark.profiling.roles import NAMES_AND_PLACES
 from anonspark.profiling.source import Source
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
@@ -17,8 +18,6 @@ _LONGEST_SET = 50
 _MOST_CLASSES = 100
 _MOST_CRITERION_VALUES = 50_000
 _MAY_MISS = 0.01
-# They say who somebody is, and are no keys: people share them, and have several records.
-_SHARED = ("name of a person", "street address")
 _TYPES = {
     "whole number": "number",
     "number": "number",
@@ -177,11 +176,8 @@ def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, s
     """Return the role of each column, and why."""
     found: dict[str, tuple[Role | None, str]] = {}
     for one in profile.columns:
-        proposed = one.role
-        if answers.roles is None and one.looks_like in _SHARED and one.role == "identifier":
-            found[one.name] = None, f"{one.reason}; never published"
-        elif answers.roles is None or answers.roles.get(one.name) == proposed:
-            found[one.name] = proposed, one.reason
+        if answers.roles is None or answers.roles.get(one.name) == one.role:
+            found[one.name] = one.role, one.reason
         else:
             found[one.name] = answers.roles.get(one.name), "you said so"
     return found
@@ -244,7 +240,7 @@ def _left_out(one: ColumnProfile, reason: str, *, inferred: bool) -> DraftedAttr
     """Return a column that is not published, as it could be."""
     usable = (
         one.kind not in ("nested", "empty", "other date", "other number")
-        and one.looks_like not in ("free text", *_SHARED)
+        and one.looks_like not in ("free text", *NAMES_AND_PLACES)
         and one.counts.distinct > 1
     )
     options = _quasi_identifier(one, "", None, inferred=inferred).options if usable else {}

@@ -408,7 +408,8 @@ def _most_telling(described: Sequence[Described], roles: dict[str, Proposal]) ->
         if one.kind not in ("nested", "empty")
         and one.distinct > 1
         and one.unique < _NEARLY_ALL * one.present
-        and (roles[one.name].role != "identifier")
+        and roles[one.name].role != "identifier"
+        and not roles[one.name].is_name
     ]
     some.sort(key=lambda one: (roles[one.name].role != "quasi_identifier", -one.separation))
     wanted = {one.name for one in some[:_MOST_COLUMNS]}
@@ -423,7 +424,6 @@ def _column(
     sampled: dict[str, _Sampled],
     show_values: bool,
 ) -> ColumnProfile:
-    by_name = one.meaning.kind if one.meaning else None
     proposal = roles[one.name]
     shown = show_values and one.name in sampled
     return ColumnProfile(
@@ -431,8 +431,8 @@ def _column(
         type=type_name(data_type),
         kind=one.kind,
         counts=counts.get(one.name, ColumnCounts()),
-        looks_like=one.form or by_name,
-        told_by="values" if one.form else "name" if by_name else None,
+        looks_like=one.looks_like,
+        told_by="values" if one.form else "name" if one.looks_like else None,
         role=proposal.role,
         reason=proposal.reason,
         length=sampled[one.name].length() if one.name in sampled else None,

@@ -32,6 +32,9 @@ _PERSONAL = {
     "coordinates", "name of a person", "network address",
 }  # fmt: skip
 
+NAMES_AND_PLACES = ("name of a person", "street address")
+"""They say who somebody is, and are no keys: people share them, and have several records. So they
+are not published, and no identifiers."""
 
 _TO_CONVERT = {
     "other date": "days are not written as 2026-01-31: convert them",
@@ -49,10 +52,13 @@ class Proposal:
         None is not published.
     reason : str
         For a person; no value of the data.
+    is_name : bool
+        Whether its values are names or addresses of people.
     """
 
     role: Role | None
     reason: str
+    is_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,11 @@ class Described:
     largest: int
     infinite: int
     separation: float
+
+    @property
+    def looks_like(self) -> str | None:
+        """What its values or its name say that it is."""
+        return self.form or (self.meaning.kind if self.meaning else None)
 
     @property
     def present(self) -> int:
@@ -143,8 +154,11 @@ def _alone(one: Described) -> Proposal:
     """Propose a role by what a column itself tells."""
     for judge in (_unusable, _identifier, _named):
         proposal = judge(one)
-        if proposal is not None:
-            return proposal
+        if proposal is None:
+            continue
+        if proposal.role == "identifier" and one.looks_like in NAMES_AND_PLACES:
+            return Proposal(None, f"{proposal.reason}; never published", is_name=True)
+        return proposal
     unknown = "nothing tells what it is"
     if one.kind in _TO_CONVERT:
         return Proposal(None, f"{unknown}, and {_TO_CONVERT[one.kind]}")

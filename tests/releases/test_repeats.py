@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from helpers import command, configuration_file, write_table
 
-from anonspark.pipeline.repeats import looks_like_identifier
-
 ROWS = 120
 
 
@@ -88,12 +86,3 @@ def test_missing_identifiers_are_nobody(
     given = {"missing_markers": ["?"]}
     _, repeats = checked(tmp_path, other, capsys, attributes=roles, input=given)
     assert repeats == []
-
-
-@pytest.mark.parametrize(
-    ("name", "looks"),
-    [("patient_nbr", True), ("customerId", True), ("SSN", True), ("ID", True), ("id", True),
-     ("encounter-id", True), ("idle", False), ("note", False), ("age", False), ("width", False)],
-)  # fmt: skip
-def test_names_of_identifiers(name: str, looks: bool) -> None:
-    assert looks_like_identifier(name) == looks

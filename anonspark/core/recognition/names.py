@@ -88,6 +88,10 @@ _PARTS = re.compile(r"[A-Z]?[a-zß-öø-ÿ]+|[A-Z]+(?![a-z])|[^\W\d_]+")
 _KEY_WORDS = {"id", "ids", "uid", "uuid", "guid", "key", "nbr", "nr", "no", "num", "number",
               "code", "identifier", "kennung", "nummer", "numero", "hash", "token", "account",
               "konto"}  # fmt: skip
+# A code numbers things, as a rule; the others are who is numbered, or a number of people alone.
+_WORDS_OF_PEOPLE = (_KEY_WORDS - {"code"}) | {
+    "ident", "ssn", "mrn", "pid", "pseudonym", "person", "patient", "customer", "user",
+}  # fmt: skip
 _NAMES = {"name", "names", "nom", "isim", "nome"}
 # A number of diagnoses is no diagnosis.
 _COUNTED = {"num", "number", "n", "count", "total", "time", "days", "sum", "avg", "mean"}
@@ -137,3 +141,8 @@ def is_key_name(name: str) -> bool:
     """Return whether a name says that values number something: ends with id, number, code or so."""
     words = words_of(name)
     return bool(words) and words[-1] in _KEY_WORDS
+
+
+def may_tell_people_apart(name: str) -> bool:
+    """Return whether a word of a name says that values may number people: patient_nbr, SSN."""
+    return not _WORDS_OF_PEOPLE.isdisjoint(words_of(name))

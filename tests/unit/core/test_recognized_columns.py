@@ -13,7 +13,12 @@ from anonspark.core.recognition.checksums import (
     is_iban,
     is_payment_card,
 )
-from anonspark.core.recognition.names import is_key_name, meaning_of, words_of
+from anonspark.core.recognition.names import (
+    is_key_name,
+    may_tell_people_apart,
+    meaning_of,
+    words_of,
+)
 from anonspark.core.recognition.values import is_other_date, recognize_values
 
 # Published as examples by those who give these numbers, or of the pages that explain them.
@@ -190,3 +195,13 @@ def test_words_and_keys() -> None:
     assert is_key_name("patient_nbr")
     assert is_key_name("customerId")
     assert not is_key_name("idle")
+
+
+@pytest.mark.parametrize(
+    ("name", "looks"),
+    [("patient_nbr", True), ("customerId", True), ("SSN", True), ("ID", True), ("id", True),
+     ("postal_code", False), ("Kunden-Nummer", True),
+     ("encounter-id", True), ("idle", False), ("note", False), ("age", False), ("width", False)],
+)  # fmt: skip
+def test_names_of_what_may_number_people(name: str, looks: bool) -> None:
+    assert may_tell_people_apart(name) == looks
