@@ -42,7 +42,7 @@ class Count:
     lower, upper : int
         Records that meet it for certain, and those that may.
     records : int
-        Of the release, or of the group.
+        Of the release, or of the group: all that may belong to it.
     """
 
     estimate: float
@@ -147,7 +147,8 @@ class CountedRegions:
         found: dict[Any, Count] = {}
         for member in members:
             own = by.missing() if member is None else CategorySet(frozenset([member]))
-            found[member] = self.judge(every([formula, Has(by.name, own)])).count(self.records)
+            judged = self.judge(every([formula, Has(by.name, own)]))
+            found[member] = judged.count(self.records, regions.may_have(own))
         return found
 
 
