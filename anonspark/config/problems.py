@@ -25,7 +25,12 @@ _FINDINGS = "findings"
 
 # Whose values no message quotes.
 _SECRETS: AbstractSet[Location] = frozenset({("execution", "seed")})
+# What may be written in the place of a missing key.
+_SHORT_FORMS: Mapping[Location, str] = {
+    ("attributes",): "a mapping of columns to roles, or the short form quasi_identifiers: [a, b]"
+}
 _LONGEST_TEXT = 60
+_SHORTEST_BEGINNING = 3
 _LONGEST_NUMBER = 10**30
 _SIGNS = frozenset(".=\"'[]")
 _WHOLE_NUMBER = re.compile(r"[-+]?\d[\d_]*")
@@ -109,7 +114,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     name : str
         What was found.
     candidates : iterable of str
-        What would have been right.
+        What would have been right; one that alone begins with the name may be much longer.
 
     Returns
     -------
@@ -117,7 +122,11 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         None if nothing is near.
     """
     by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    folded = name.casefold()
+    close = difflib.get_close_matches(folded, by_folded, n=1)
+    if not close and len(folded) >= _SHORTEST_BEGINNING:
+        begun = [candidate for candidate in by_folded if candidate.startswith(folded)]
+        close = begun if len(begun) == 1 else []
     return by_folded[close[0]] if close else None
 
 
@@ -236,7 +245,9 @@ def explain(
                 meant.add((*location[:-1], near))
             findings.append(Finding(location, f"unknown key; {remedy}"))
         elif detail["type"] == "missing":
-            expected = _expectation(_node_at(schema, location, document)[0], schema)
+            expected = _SHORT_FORMS.get(location) or _expectation(
+                _node_at(schema, location, document)[0], schema
+            )
             findings.append(Finding(location, f"missing; expected {expected}; add it"))
         elif detail["type"] == _FINDINGS:
             findings.extend(

@@ -409,6 +409,7 @@ def test_missing_section(section: str) -> None:
     document = {key: value for key, value in MINIMAL.items() if key != section}
     (problem,) = problems(document)
     assert problem.startswith(f"{section}: missing; expected a mapping")
+    assert ("quasi_identifiers: [a, b]" in problem) == (section == "attributes")
 
 
 def test_a_misspelt_required_section_is_one_problem() -> None:
@@ -1203,6 +1204,9 @@ def test_a_number_too_long_to_be_written() -> None:
 def test_nearest_ignores_case_and_gives_up_on_strangers() -> None:
     assert nearest("PRIVACY", ["input", "privacy"]) == "privacy"
     assert nearest("zzz", ["input", "privacy"]) is None
+    # What was begun, if only one name begins so.
+    assert nearest("micro", ["mondrian", "microaggregation"]) == "microaggregation"
+    assert nearest("u-m", ["u-mondrian-1", "u-mondrian-2"]) is None
 
 
 def test_a_configuration_built_in_python_is_checked_as_well() -> None:
