@@ -91,8 +91,9 @@ def redact(text: str) -> str:
         Without user and password of addresses (a user alone is no secret), and without the values
         of parameters such as ``password``, ``sig`` and ``fs.s3a.secret.key``.
     """
-    for secret, shown in _hidden.items():
-        text = text.replace(secret, shown)
+    # The longest first: another one may be a part of it.
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, _hidden[secret])
     folded = text.lower()
     if ":/" in folded or "%3a%2f" in folded:
         text = _without_user_information(text)

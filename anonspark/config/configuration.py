@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, SerializeAsAny, model_validator
@@ -26,7 +26,7 @@ from anonspark.config.combinations import (
     unusable_pseudonyms,
     unusable_unit,
 )
-from anonspark.config.documents import FromVariable
+from anonspark.config.concealing import Variables
 from anonspark.config.evaluate import EvaluateOptions
 from anonspark.config.execution import ExecutionOptions
 from anonspark.config.gates import Gate, unusable_gates
@@ -76,33 +76,6 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
     if output.get("pseudonyms") == {}:
         del output["pseudonyms"]
     return document
-
-
-# Texts that reading a release takes: words of the configuration, names of columns, and values of
-# the data, which are told of by rules of their own.
-_TOLD = {
-    *("role", "type", "format", "name", "style", "mode", "missing", "kind", "distance", "unit"),
-    *("attribute", "missing_markers", "missing_columns", "order", "range", "pseudonyms"),
-    # It stands in the tables of all runs, too, and tells there which rows are this release's.
-    "job",
-    # How files are written, for the table that a release is compared with.
-    *("header", "sep", "delimiter", "encoding", "charset", "quote", "escape", "comment"),
-    *("nullValue", "inferSchema", "enforceSchema", "multiLine", "lineSep", "dateFormat"),
-    *("timestampFormat", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
-}
-
-
-def _with_names(value: Any, key: str, variables: Mapping[str, str]) -> Any:
-    """Return what a manifest shows, with the names of variables in the place of their values."""
-    if not variables or key in _TOLD:
-        return value
-    if isinstance(value, str):
-        return variables.get(value, value)
-    if isinstance(value, dict):
-        return {name: _with_names(one, name, variables) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_names(one, key, variables) for one in value]
-    return value
 
 
 def _drop_published_separation(section: dict[str, Any], model: ModelOptions) -> None:
@@ -200,7 +173,7 @@ class Configuration(Section):
     )
 
     _coding: Coding | None = PrivateAttr(default=None)
-    _variables: dict[str, str] = PrivateAttr(default={})
+    _variables: Variables = PrivateAttr(default=Variables())
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -276,10 +249,15 @@ class Configuration(Section):
         copied._coding = coding
         return copied
 
-    def with_variables(self, variables: Sequence[FromVariable]) -> Configuration:
-        """Return it with what was made of variables, whose values are shown nowhere."""
+    @property
+    def variables(self) -> Variables:
+        """What was made of variables, whose values others are not shown."""
+        return self._variables
+
+    def with_variables(self, variables: Variables) -> Configuration:
+        """Return it with what was made of variables."""
         copied = self.model_copy()
-        copied._variables = {str(one.value): one.shown for one in variables}
+        copied._variables = variables
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:
@@ -392,7 +370,7 @@ class Configuration(Section):
         for name, attribute in document["attributes"].items():
             if "order" in attribute:
                 public["attributes"][name]["order"] = attribute["order"]
-        return {key: _with_names(value, key, self._variables) for key, value in public.items()}
+        return self._variables.in_document(public)
 
     def _seed_hash(self) -> str:
         return _sha256(f"anonspark-seed:{self.execution.seed}")

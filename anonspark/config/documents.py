@@ -146,11 +146,22 @@ class Document(dict[str, Any]):
         for one in sorted(self.variables, key=lambda one: key_path(one.location) != head):
             if not isinstance(one.value, Mapping | list) and one.value is not None:
                 text = text.replace(found(one.value), f"a value of {one.shown}")
-        longest_first = sorted(self.concealed, key=len, reverse=True)
-        for value in longest_first:
-            if len(value) >= _SHORTEST:
-                text = text.replace(value, self.concealed[value])
-        return text
+        return without_values(text, self.concealed)
+
+
+def without_values(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the names of variables in the place of their values, but of short ones.
+
+    Parameters
+    ----------
+    text : str
+    names : mapping of str to str
+        Values to names.
+    """
+    for value in sorted(names, key=len, reverse=True):
+        if len(value) >= _SHORTEST:
+            text = text.replace(value, names[value])
+    return text
 
 
 def _is_within(head: str, path: str) -> bool:

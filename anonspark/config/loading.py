@@ -8,6 +8,7 @@ from typing import Any
 
 from anonspark.config.checking import check_document
 from anonspark.config.coding_merging import merge_coding
+from anonspark.config.concealing import Variables
 from anonspark.config.configuration import Configuration
 from anonspark.config.copying import copy_document
 from anonspark.config.documents import Document
@@ -66,7 +67,7 @@ def load_configuration(
     with document.telling(overridden):
         wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
-    return built.with_variables(document.variables)
+    return built.with_variables(Variables(tuple(document.variables), document.concealed))
 
 
 def parse_configuration(
@@ -104,7 +105,7 @@ def parse_configuration(
     # What was made of it since need not stand where it stood.
     with mapping.with_content({}).telling():
         built = _build(mapping, assignments, problems, read, needs_seed=needs_seed)
-    return built.with_variables(mapping.variables)
+    return built.with_variables(Variables(tuple(mapping.variables), mapping.concealed))
 
 
 def _build(

@@ -189,12 +189,14 @@ def found(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
+def is_secret_place(location: Location) -> bool:
+    """Tell whether the value at a place of the configuration is a secret: the seed, a password."""
+    return location in _SECRETS or ("options" in location and is_secret_option(str(location[-1])))
+
+
 def found_at(location: Location, value: object) -> str:
     """Say what the value at a place of the configuration is, without the value of a secret."""
-    is_secret = location in _SECRETS or (
-        "options" in location and is_secret_option(str(location[-1]))
-    )
-    if not is_secret or not isinstance(value, (int, float, str)) or value == "":
+    if not is_secret_place(location) or not isinstance(value, (int, float, str)) or value == "":
         return found(value)
     kind = "a boolean" if isinstance(value, bool) else "a number"
     return "a text" if isinstance(value, str) else kind

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from anonspark.config.documents import Document, FromVariable
-from anonspark.config.problems import Finding, Location, found, key_path
+from anonspark.config.problems import Finding, Location, found, is_secret_place, key_path
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.variables import fill_in, has_variables
 from anonspark.errors import ConfigurationError
@@ -152,6 +152,7 @@ class Reading:
     from_variables: list[FromVariable] = field(default_factory=list)
     concealed: dict[str, str] = field(default_factory=dict)
     unset: dict[str, list[str]] = field(default_factory=dict)
+    filled: dict[int, FromVariable] = field(default_factory=dict)
 
 
 def read_yaml(
@@ -213,6 +214,9 @@ def _note(
     """Note where keys and entries stand, and fill in variables."""
     mark = node.start_mark
     reading.positions.setdefault(key_path(location), (mark.line + 1, mark.column + 1))
+    if id(node) in reading.filled:
+        # An alias: the same value once more.
+        reading.from_variables.append(reading.filled[id(node)]._replace(location=location))
     if id(node) in seen:
         return
     seen.add(id(node))
@@ -238,10 +242,11 @@ def _note(
             )
         if filled.values:
             value = loader.construct_object(node)
-            reading.from_variables.append(FromVariable(location, value, filled.shown))
+            reading.filled[id(node)] = FromVariable(location, value, filled.shown)
+            reading.from_variables.append(reading.filled[id(node)])
             reading.concealed.update(filled.values)
             for secret, shown in filled.values.items():
-                if is_secret_option(shown):
+                if is_secret_option(shown) or is_secret_place(location):
                     hide(secret, shown)
         findings = [Finding(location, problem) for problem in filled.problems]
         if findings:

@@ -33,7 +33,7 @@ from anonspark.staged.records import PACKED, ROWS, Records
 # Begins the names of the attempts' folders.
 _ATTEMPT = "attempt"
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = logging.getLogger("anonspark")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Literal
 
 from anonspark.errors import EnvironmentProblem
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("anonspark")
 
 INSTALLATION_HINT = (
     'pip install "anonspark[java]", or install a system package (Debian and Ubuntu: apt install '

@@ -37,7 +37,7 @@ from anonspark.errors import EnvironmentProblem
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("anonspark")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("anonspark")
 
 _MEANING: Mapping[str, str] = {
     # A timestamp must mean the same on every machine.

@@ -24,8 +24,8 @@ FAILURES = "failures"
 
 _MOST_LETTERS = 500
 
-# Not that of a name, such as night-3 or 2026-11-24.
-_NUMBER = re.compile(r"(?<![\w.,/-])\d[\d.,]*(?![\w/-])(?<![.,])")
+# Not that of a name, such as night-3 or 2026-11-24; 3 of 8 may be written 3/8, which no path is.
+_NUMBER = re.compile(r"(?<![\w.,/-])-?\d[\d.,]*(?:/\d[\d.,]*)?(?![\w/-])(?<![.,])")
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -88,10 +88,11 @@ def _row(
     started: datetime,
     error: BaseException,
 ) -> Mapping[str, Any]:
-    # Messages of ours hold no value of the data, but counts that tables withhold; of other errors
-    # only the kind is told.
-    is_ours = isinstance(error, AnonsparkError)
-    text = redact(str(error)) if is_ours else f"ended by {type(error).__name__}"
+    # Messages of ours hold no value of the data, but counts that tables withhold, and values of
+    # variables; of other errors only the kind is told.
+    text = f"ended by {type(error).__name__}"
+    if isinstance(error, AnonsparkError):
+        text = configuration.variables.in_text(redact(str(error)))
     return {
         "run_id": run_id,
         "job": redact(configuration.metrics.job),

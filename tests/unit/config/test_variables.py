@@ -170,3 +170,48 @@ def test_a_manifest_tells_what_its_readers_need(tmp_path: Path) -> None:
     shown = load(tmp_path, f'{text}metrics: {{job: "${{READER}}"}}\n').public_dict()
     assert shown["metrics"]["job"] == shown["input"]["options"]["sep"] == SECRET
     assert shown["input"]["options"]["user"] == "${READER}"
+
+
+def test_a_value_is_named_where_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("READER", "strict")
+    monkeypatch.setenv("PEOPLE_DIR", "strict")
+    text = TEXT.replace("${PEOPLE_DIR}/people", "${PEOPLE_DIR}")
+    text = text.replace("fetchsize:", 'x: strict, y: &again "${READER}", z: *again, fetchsize:')
+    shown = load(tmp_path, f"{text}model: {{name: mondrian, split: strict}}\n").public_dict()
+    # Two variables with one value, and the same word that stands in the file.
+    assert shown["input"]["path"] == "${PEOPLE_DIR}"
+    options = shown["input"]["options"]
+    assert [options[name] for name in ("user", "x", "y", "z")] == [
+        "${READER}", "strict", "${READER}", "${READER}",
+    ]  # fmt: skip
+    assert shown["model"]["split"] == "strict"
+    # What was replaced is shown as it is.
+    assert load(tmp_path, text, "input.path=other").public_dict()["input"]["path"] == "other"
+
+
+def test_a_long_value_is_named_wherever_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configuration = load(tmp_path, TEXT, f"output.path={SECRET}")
+    assert configuration.public_dict()["output"]["path"] == "${READER}"
+    told = configuration.variables.in_text(f"input.path: nothing is at file:/data/{SECRET}/people")
+    assert told == "input.path: nothing is at file:${PEOPLE_DIR}/people"
+    monkeypatch.setenv("READER", "own")
+    assert load(tmp_path).variables.in_text("own") == "own"
+
+
+@pytest.mark.parametrize(
+    ("written", "secret", "value"),
+    [
+        ("dbtable: t", 'password: "${LOGIN}"', "q8-unlikely-word"),
+        ("execution: {seed: 1}", "execution:\n  seed: ${LOGIN}", "4711081547110815"),
+    ],
+)
+def test_a_variable_of_a_secret_key_is_shown_by_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, secret: str, value: str
+) -> None:
+    monkeypatch.setenv("LOGIN", value)
+    load(tmp_path, TEXT.replace(written, secret))
+    assert redact(f"refused: {value} is wrong") == "refused: ${LOGIN} is wrong"
