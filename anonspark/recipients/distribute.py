@@ -24,6 +24,7 @@ from anonspark.errors import (
     exit_code_of,
 )
 from anonspark.layers.prepare.snapshot import Snapshot
+from anonspark.layers.publish.failures import note_outcome
 from anonspark.layers.publish.prometheus import write_textfile
 from anonspark.layers.publish.staging import Staging, find_resumable, open_staging
 from anonspark.ledger.check import members_of
@@ -200,7 +201,7 @@ def distribute(
 def _watched(
     files: Files, plan: Plan, progress: Progress
 ) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """Tell Prometheus how it ended, for each recipient whose metrics say so.
+    """Tell Prometheus and the tables of all runs how it ended, by the metrics of each recipient.
 
     Yields
     ------
@@ -209,11 +210,11 @@ def _watched(
     """
     started = datetime.now(UTC)
     summaries: dict[str, Mapping[str, Any]] = {}
-    code = 0
+    error: BaseException | None = None
     try:
         yield summaries
-    except BaseException as error:
-        code = exit_code_of(error)
+    except BaseException as raised:
+        error = raised
         raise
     finally:
         for one in plan.recipients:
@@ -221,8 +222,16 @@ def _watched(
                 one.configuration,
                 progress,
                 started=started,
-                exit_code=code,
+                exit_code=exit_code_of(error),
                 summary=summaries.get(one.name),
+                files=files,
+            )
+            note_outcome(
+                one.configuration,
+                progress,
+                started=started,
+                error=error,
+                published=one.name in summaries,
                 files=files,
             )
 

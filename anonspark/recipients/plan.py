@@ -366,18 +366,24 @@ class _Reading:
                 seen[name] = place
 
     def _check_watched(self, recipients: Sequence[Recipient]) -> None:
-        """Check that what tells Prometheus of one release does not tell of another."""
+        """Check that what Prometheus and tables have of one release is not of another, too."""
         watched: dict[str, list[str]] = {}
         for one in recipients:
             metrics = one.configuration.metrics
-            if metrics.prometheus_textfile is not None:
-                for place in (f"file {metrics.prometheus_textfile}", f"job {metrics.job}"):
-                    watched.setdefault(place, []).append(one.name)
+            places = {
+                "file": metrics.prometheus_textfile,
+                # Its files are named by the run, which is one for all.
+                "tables": metrics.append_to,
+            }
+            told = [f"{kind} {place}" for kind, place in places.items() if place is not None]
+            for place in (*told, *([f"job {metrics.job}"] if told else [])):
+                watched.setdefault(place, []).append(one.name)
         for names in sorted({tuple(own) for own in watched.values() if len(own) > 1}):
             self.problems.append(
-                f"recipients.{names[0]}.metrics: found the prometheus_textfile or the job of "
-                f"{', '.join(names[1:])}, too; expected a file and a name of its own for each that "
-                "is watched; set recipients.<name>.metrics, or remove it from the base"
+                f"recipients.{names[0]}.metrics: found the prometheus_textfile, the append_to or "
+                f"the job of {', '.join(names[1:])}, too; expected a file, a directory and a name "
+                "of its own for each that is watched; set recipients.<name>.metrics, or remove it "
+                "from the base"
             )
 
     def _check_record(self) -> None:
