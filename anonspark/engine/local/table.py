@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,7 @@ from anonspark.engine.columns.grouping import aggregate, aggregates_of, merge, s
 from anonspark.engine.columns.hashing import xxhash64
 from anonspark.engine.columns.values import read_values
 from anonspark.engine.local import staged_files
-from anonspark.engine.local.matching import RowIndex
+from anonspark.engine.local.joining import JoinRows
 from anonspark.engine.local.opening import Opened
 from anonspark.engine.local.publishing import publish_tasks
 from anonspark.engine.local.running import Source
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 2**20
 _PARTS = 32
 
-_NUMBER = "number"
 _COPIES = "copies"
 
 
@@ -164,7 +162,7 @@ class LocalTable:
             ]
         )
         stage = _local(other)._sent(None)
-        table = self.map_batches(_Joined(stage, other.schema, list(on), own, new), schema)
+        table = self.map_batches(JoinRows(stage, other.schema, list(on), own, new), schema)
         return LocalTable(self.engine, schema, table.plan, (*self.stages, stage))
 
     def select(self, names: Sequence[str] | Mapping[str, str]) -> LocalTable:
@@ -364,43 +362,3 @@ def _copied(batches: Batches) -> Batches:
         copies = np.maximum(batch.column(_COPIES).to_numpy(), 0)
         names = [name for name in batch.schema.names if name != _COPIES]
         yield batch.select(names).take(pa.array(np.repeat(np.arange(len(batch)), copies)))
-
-
-class _Joined:
-    """Adds to each batch the columns of the rows of another table that agree with its own.
-
-    Parameters
-    ----------
-    stage : Stage
-        Of the other table.
-    schema : pyarrow.Schema
-        Of the other table.
-    on : list of str
-    own, new : list of str
-        Columns of the batches, and of the other table, in the order of the result.
-    """
-
-    def __init__(
-        self, stage: Stage, schema: pa.Schema, on: list[str], own: list[str], new: list[str]
-    ) -> None:
-        self._stage, self._schema = stage, schema
-        self._on, self._own, self._new = on, own, new
-        self._turn = threading.Lock()
-        self._found: tuple[pa.Table, RowIndex] | None = None
-
-    def _rows(self) -> tuple[pa.Table, RowIndex]:
-        with self._turn:
-            if self._found is None:
-                batches = [one for source in self._stage.sources() for one in source()]
-                rows = pa.Table.from_batches(batches, self._schema).combine_chunks()
-                self._found = rows, RowIndex(rows, self._on)
-            return self._found
-
-    def __call__(self, batches: Batches) -> Batches:
-        for batch in batches:
-            rows, index = self._rows()
-            found = index.find(pa.Table.from_batches([batch.select(self._on)]))
-            places = pa.array(found, mask=found < 0)
-            added = pa.table(rows.select(self._new)).take(places).combine_chunks()
-            columns = [*(batch.column(name) for name in self._own), *added.columns]
-            yield from pa.table(columns, [*self._own, *self._new]).to_batches()
