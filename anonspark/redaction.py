@@ -40,6 +40,9 @@ _SLASH = re.compile(r"/|%2F|[?#]", re.IGNORECASE)
 _COLON = re.compile(r":|%3A", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z0-9+.-]+\Z", re.IGNORECASE)
 _GAP = re.compile(r"[\s<>]")
+_LONGEST_SCHEME, _LONGEST_USER = 20, 200
+# Beginnings of addresses that one secret may hold: a bound for texts of nothing else.
+_MOST_PASSED = 8
 # What is no secret though it has a colon: a host and its port, perhaps several, and in a sentence
 # what follows them.
 _PORT = r"(?:[^:%]|%(?!3A))*(?:(?::|%3A)(?:\d+|PORT)"
@@ -117,17 +120,23 @@ def _without_user_information(text: str) -> str:
     beginnings = list(_BEGINNING.finditer(text))
     stop = len(text)
     stops = []
-    for beginning in reversed(beginnings):
+    before, passed = [None, *beginnings], 0
+    for previous, beginning in zip(reversed(before[:-1]), reversed(beginnings), strict=True):
         stops.append(stop)
         # A single slash may be the first sign of a secret.
-        if _slashes(beginning) > 1:
-            stop = beginning.start()
+        if _slashes(beginning) < 2:
+            continue
+        passed += 1
+        if passed > _MOST_PASSED or not _is_in_secret(text, previous, beginning):
+            stop, passed = beginning.start(), 0
     for beginning, stop in zip(beginnings, reversed(stops), strict=True):
         start = beginning.end()
         if start < done:
             continue
         gap = _GAP.search(text, start, stop)
-        scheme = _SCHEME.search(text, max(0, beginning.start() - 20), beginning.start())
+        scheme = _SCHEME.search(
+            text, max(0, beginning.start() - _LONGEST_SCHEME), beginning.start()
+        )
         secret = _secret_part(
             text[start : gap.start() if gap else stop],
             text[start:stop],
@@ -138,6 +147,18 @@ def _without_user_information(text: str) -> str:
             kept += [text[done:start], REDACTED]
             done = start + secret
     return "".join([*kept, text[done:]])
+
+
+def _is_in_secret(text: str, previous: re.Match[str] | None, beginning: re.Match[str]) -> bool:
+    """Return whether two slashes may be the first signs of a secret, and begin no address."""
+    if previous is None or _GAP.search(text, previous.end(), beginning.start()):
+        return False
+    start = max(previous.end(), beginning.start() - _LONGEST_SCHEME)
+    if not _SCHEME.search(text, start, beginning.start()):
+        return True
+    most = min(beginning.end() + _LONGEST_USER, len(text))
+    gap = _GAP.search(text, beginning.end(), most)
+    return _AT.search(text, beginning.end(), gap.start() if gap else most) is not None
 
 
 def _slashes(beginning: re.Match[str]) -> int:

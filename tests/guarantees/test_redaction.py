@@ -58,6 +58,7 @@ PLANTED = "Wyvern7gold"
         'ScramLoginModule required username="u" password="{} and more";',
         "fs.azure.account.key.acc.dfs.core.windows.net = {}",
         "Caused by: java.io.IOException: Wrong FS: s3a://u:{}@b, expected: file:///\n\tat x",
+        "nothing is at s3a://KEY://{}@bucket/x",
     ],
 )
 def test_credentials_in_texts(text: str) -> None:
