@@ -37,7 +37,7 @@ NAMES_AND_PLACES = ("name of a person", "street address")
 are not published, and no identifiers."""
 
 _TO_CONVERT = {
-    "other date": "days are not written as 2026-01-31: convert them",
+    "other date": "days are not written as 2026-01-31: convert them, or set dateFormat",
     "other number": "numbers are not written as 1234.5: convert them",
 }
 

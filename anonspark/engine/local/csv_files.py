@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from anonspark.engine.local.columnar_files import Read, reading_file
+from anonspark.engine.local.day_patterns import DayPattern
 from anonspark.engine.local.input_files import DataFile, DataFiles
 from anonspark.engine.local.text_files import (
     BYTE_ORDER_MARK,
@@ -50,6 +51,8 @@ class CsvDialect:
         Begins lines that are passed over; empty for none.
     trim_left, trim_right : bool
         Whether blanks at the ends of values without quotes are taken off.
+    days : DayPattern or None
+        How days are written, for types that are inferred; None for as 2026-01-31.
     """
 
     header: bool = False
@@ -61,6 +64,7 @@ class CsvDialect:
     comment: str = ""
     trim_left: bool = False
     trim_right: bool = False
+    days: DayPattern | None = None
 
     @cached_property
     def _field(self) -> str:
@@ -193,7 +197,7 @@ class CsvFiles:
                 for block in self.blocks(part, with_header=True):
                     batch = self._parsed(self._without_headers(block), columns, columns)
                     for name in columns:
-                        known[name] = look_at(batch.column(name), known[name])
+                        known[name] = look_at(batch.column(name), known[name], self.dialect.days)
             return known
 
         found = dict.fromkeys(columns, Found())
@@ -235,7 +239,10 @@ class CsvFiles:
             for block in self.blocks(part):
                 batch = self._parsed(block, columns, own or columns[:1])
                 try:
-                    values = {name: convert(batch.column(name), types[name]) for name in own}
+                    values = {
+                        name: convert(batch.column(name), types[name], self.dialect.days)
+                        for name in own
+                    }
                 except ValueError as error:
                     raise unreadable(self.where) from error
                 for name, value in constants.items():

@@ -18,6 +18,7 @@ from anonspark.engine.local.columnar_files import (
     reads_of,
 )
 from anonspark.engine.local.csv_files import CsvDialect, CsvFiles
+from anonspark.engine.local.day_patterns import ISO_DAY, DayPattern
 from anonspark.engine.local.input_files import DataFiles, find_files
 from anonspark.engine.local.json_files import JsonFiles
 from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS
@@ -142,8 +143,12 @@ class _Asked:
     def options_not_taken(self, kind: str) -> ConfigurationError:
         return options_not_taken(self.data_format, self.key, self.section, kind)
 
+    def option(self, name: str) -> str:
+        """How messages call an option."""
+        return self.key if self.section is None else f"{self.section}.options.{name}"
+
     def unknown_option(self, name: str, known: Sequence[str]) -> ConfigurationError:
-        what = self.key if self.section is None else f"{self.section}.options.{name}"
+        what = self.option(name)
         expected = ", ".join(known) or "none"
         return ConfigurationError(
             f"{what}: the local engine knows no option {name!r} of {self.data_format}; expected "
@@ -182,7 +187,7 @@ def _open_columnar(
 _CSV_OPTIONS = (
     *("header", "inferSchema", "sep", "delimiter", "quote", "escape", "encoding", "charset"),
     *("nullValue", "comment", "ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace"),
-    "enforceSchema",
+    *("enforceSchema", "dateFormat"),
 )
 _ENCODINGS = {
     "utf-8": "utf-8",
@@ -229,12 +234,27 @@ def _dialect(asked: _Asked, given: Mapping[str, str]) -> tuple[CsvDialect, bool,
         comment=letter("comment", ""),
         trim_left=is_set("ignoreLeadingWhiteSpace"),
         trim_right=is_set("ignoreTrailingWhiteSpace"),
+        days=_days(asked, options.get("dateformat")) if is_set("inferSchema") else None,
     )
     if encoding is None or not dialect.separator or not dialect.escape:
         raise asked.options_not_taken("IllegalArgumentException")
     # Said by nobody, it is what all files are held to.
     enforced = "enforceschema" in options and is_set("enforceSchema")
     return dialect, is_set("inferSchema"), dialect.header and not enforced
+
+
+def _days(asked: _Asked, told: str | None) -> DayPattern | None:
+    """Return how days are written; None for as nobody has to say."""
+    if told in (None, ISO_DAY):
+        return None
+    days = DayPattern.read(str(told))
+    if days is None:
+        raise ConfigurationError(
+            f"{asked.option('dateFormat')}: found {told!r}; expected dd or d, MM or M, and yyyy, "
+            "with one of . / - between them, as dd.MM.yyyy or yyyy/MM/dd, for the local engine; "
+            "correct it, or set execution.engine to spark, which reads others"
+        )
+    return days
 
 
 def _open_csv(

@@ -19,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.engine.local.day_patterns import DayPattern
+
 INSTANT = pa.timestamp("us", "UTC")
 
 
@@ -37,10 +39,14 @@ class Kinds(Flag):
     # A number that cannot be a year, and what Spark dates today or by rules that are not ours.
     NO_YEAR = auto()
     ODD = auto()
+    # Days in the form that the option dateFormat says, and such of years that are not ours.
+    OWN_DATE = auto()
+    ODD_DATE = auto()
 
 
 _NUMBERS = Kinds.INT | Kinds.LONG | Kinds.DECIMAL | Kinds.DOUBLE
 _TIMES = Kinds.DATE | Kinds.TIME
+_OWN_DATES = Kinds.OWN_DATE | Kinds.ODD_DATE
 
 
 class UnknownTypeError(Exception):
@@ -77,6 +83,12 @@ class Found:
         boolean = kinds & Kinds.BOOLEAN
         if kinds & Kinds.TEXT or not (kinds & ~Kinds.NO_YEAR):
             return pa.string()
+        if kinds & _OWN_DATES:
+            if kinds & ~_OWN_DATES:
+                return pa.string()
+            if kinds & Kinds.ODD_DATE:
+                raise UnknownTypeError("days of years with a sign, or of the year 0")
+            return pa.date32()
         if kinds & Kinds.ODD:
             if boolean or (numbers and kinds & Kinds.NO_YEAR):
                 return pa.string()
@@ -110,7 +122,7 @@ _DAY = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
 
 
-def look_at(values: pa.Array, known: Found) -> Found:
+def look_at(values: pa.Array, known: Found, days: DayPattern | None = None) -> Found:
     """Return what is known of a column after some more values.
 
     Parameters
@@ -118,6 +130,8 @@ def look_at(values: pa.Array, known: Found) -> Found:
     values : pyarrow.Array
         Of texts; nulls and empty ones tell nothing.
     known : Found
+    days : DayPattern or None
+        How days are written; None for as 2026-01-31, which is a point in time beside a pattern.
 
     Notes
     -----
@@ -135,13 +149,13 @@ def look_at(values: pa.Array, known: Found) -> Found:
         if not len(of_kind) or (to is not None and not _casts(of_kind, to)):
             continue
         different = different.filter(pc.invert(matches))
-        kinds = kind
+        kinds = Kinds.TIME if kind is Kinds.DATE and days is not None else kind
         if kind & _NUMBERS and not known.kinds & Kinds.NO_YEAR:
             years = pc.match_substring_regex(of_kind, _YEAR)
             kinds |= Kinds.NONE if pc.all(years).as_py() else Kinds.NO_YEAR
         known |= Found(kinds)
     for text in different.to_pylist():
-        known |= _look_at_one(text)
+        known |= _look_at_one(text, days)
         if known.kinds & Kinds.TEXT:
             break
     return known
@@ -164,7 +178,7 @@ def _casts(values: pa.Array, to: pa.DataType) -> bool:
     return True
 
 
-def _look_at_one(text: str) -> Found:
+def _look_at_one(text: str, days: DayPattern | None) -> Found:
     year = Kinds.NONE if re.fullmatch(_YEAR, text) else Kinds.NO_YEAR
     if (whole := _whole(text)) is not None:
         if -(2**31) <= whole < 2**31:
@@ -176,7 +190,11 @@ def _look_at_one(text: str) -> Found:
         return Found(Kinds.DECIMAL | year, digits)
     if _double(text) is not None:
         return Found(Kinds.DOUBLE | year)
-    if _day(text) is not None:
+    if days is not None and days.day(text) is not None:
+        return Found(Kinds.OWN_DATE)
+    if days is not None and days.is_unusual(text):
+        return Found(Kinds.ODD_DATE)
+    if days is None and _day(text) is not None:
         return Found(Kinds.DATE)
     told = _time(text)
     if told is not None:
@@ -186,7 +204,7 @@ def _look_at_one(text: str) -> Found:
     return Found(Kinds.TEXT)
 
 
-def convert(values: pa.Array, to: pa.DataType) -> pa.Array:
+def convert(values: pa.Array, to: pa.DataType, days: DayPattern | None = None) -> pa.Array:
     """Return texts as values of the type that was inferred from them.
 
     Parameters
@@ -194,6 +212,8 @@ def convert(values: pa.Array, to: pa.DataType) -> pa.Array:
     values : pyarrow.Array
         Of texts.
     to : pyarrow.DataType
+    days : DayPattern or None
+        As of :func:`look_at`.
 
     Raises
     ------
@@ -207,6 +227,8 @@ def convert(values: pa.Array, to: pa.DataType) -> pa.Array:
         if not pc.all(pc.is_in(values, pa.array(["true", "false", None]))).as_py():
             raise ValueError("no truth value")
         return pc.equal(values, "true")
+    if pa.types.is_date(to) and days is not None:
+        return _one_by_one(values, to, days.day)
     usual = _WHOLE if pa.types.is_integer(to) else None
     if pa.types.is_temporal(to):
         usual = _DAY if pa.types.is_date(to) else _TIME
@@ -218,19 +240,20 @@ def convert(values: pa.Array, to: pa.DataType) -> pa.Array:
             return plain.cast(naive).cast(to)
     except pa.ArrowInvalid:
         pass
-    return _one_by_one(values, to)
+    return _one_by_one(values, to, _reader_of(to))
 
 
-def _one_by_one(values: pa.Array, to: pa.DataType) -> pa.Array:
-    read: Callable[[str], Any] = _time
+def _reader_of(to: pa.DataType) -> Callable[[str], Any]:
     if pa.types.is_integer(to):
-        read = _whole
-    elif pa.types.is_decimal(to):
-        read = _decimal
-    elif pa.types.is_floating(to):
-        read = _double
-    elif pa.types.is_date(to):
-        read = _day
+        return _whole
+    if pa.types.is_decimal(to):
+        return _decimal
+    if pa.types.is_floating(to):
+        return _double
+    return _day if pa.types.is_date(to) else _time
+
+
+def _one_by_one(values: pa.Array, to: pa.DataType, read: Callable[[str], Any]) -> pa.Array:
     encoded = values.dictionary_encode()
     found = [read(text) for text in encoded.dictionary.to_pylist()]
     if None in found or _ODD in found:

@@ -155,6 +155,19 @@ CSV_FILES: dict[str, tuple[str | bytes, dict[str, str]]] = {
         "a, b\n x , 1 \n  ,2\n",
         HEADER | {"ignoreLeadingWhiteSpace": "true"},
     ),
+    "days of Germany": (
+        "a,b,c,d,e\n01.02.2026,1.2.2026,01.02.2026,2026-02-01,31.02.2026\n31.12.1500,,2026,,\n",
+        INFERRED | {"dateFormat": "dd.MM.yyyy"},
+    ),
+    "days of America": (
+        "a,b,c\n1/2/2026,01/02/2026,13/1/2026\n12/31/1999,2/29/2024,1/1/2026\n",
+        INFERRED | {"dateFormat": "M/d/yyyy"},
+    ),
+    "days of Japan": (
+        "a,b,c\n2026/02/01,2026/2/1,12:30\n0001/01/01,x,2026/02/01\n",
+        INFERRED | {"dateFormat": "yyyy/MM/dd"},
+    ),
+    "days as texts": ("a\n01.02.2026\n", HEADER | {"dateFormat": "dd.MM.yyyy"}),
     "too many": ("a,b\n1,2\n1,2,3\n", INFERRED),
     "too few": ("a,b\n1,2\n1\n", HEADER),
     "header once more": ("a,b\n1,2\na,b\n3,4\n", INFERRED),

@@ -6,6 +6,7 @@ import math
 import random
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonspark.engine.local.day_patterns import DayPattern
+from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.local.opening import open_files
 from anonspark.engine.local.text_types import (
     INSTANT,
     Found,
@@ -20,6 +24,7 @@ from anonspark.engine.local.text_types import (
     convert,
     look_at,
 )
+from anonspark.errors import ConfigurationError
 
 TEXTS = [
     *("1", "-7", "007", "+5", "123456", "2020", "2147483648", "9" * 18, "9" * 19, "9" * 30, "5."),
@@ -63,6 +68,68 @@ def type_of(texts: list[str | None]) -> Any:
 )
 def test_types(texts: list[str | None], expected: Any) -> None:
     assert type_of(texts) == expected
+
+
+# As Spark 4.1 infers them; where it knows a year that is not ours, the type is not told.
+@pytest.mark.parametrize(
+    ("pattern", "texts", "expected"),
+    [
+        ("dd.MM.yyyy", ["01.02.2026", None, "29.02.2024", "01.02.1500"], pa.date32()),
+        ("dd.MM.yyyy", ["1.2.2026"], pa.string()),
+        ("dd.MM.yyyy", ["31.02.2026"], pa.string()),
+        ("dd.MM.yyyy", ["01.02.2026", "01.02.26"], pa.string()),
+        ("dd.MM.yyyy", ["01.02.2026", "2026-02-01"], pa.string()),
+        ("dd.MM.yyyy", ["2026-02-01"], INSTANT),
+        ("dd.MM.yyyy", ["01.02.2026", "2026"], pa.string()),
+        ("dd.MM.yyyy", ["01.02.2026", "12:30"], pa.string()),
+        ("dd.MM.yyyy", ["01.02.2026", "01.02.-2026"], UnknownTypeError),
+        ("dd.MM.yyyy", ["01.02.0000"], UnknownTypeError),
+        ("d.M.yyyy", ["1.2.2026", "001.002.2026"], pa.date32()),
+        ("d.M.yyyy", ["+1.2.2026"], pa.string()),
+        ("M/d/yyyy", ["13/1/2026"], pa.string()),
+        ("MM/dd/yyyy", ["12/31/2026"], pa.date32()),
+        ("yyyy/MM/dd", ["2026/02/01"], pa.date32()),
+        ("yyyy.MM.dd", ["2026.02", "1"], pa.float64()),
+        ("dd-MM-yyyy", ["01-02-2026"], pa.date32()),
+    ],
+    ids=str,
+)
+def test_days_in_another_form(pattern: str, texts: list[str | None], expected: Any) -> None:
+    days = DayPattern.read(pattern)
+    assert days is not None
+    found = look_at(pa.array(texts, pa.string()), Found(), days)
+    if expected is UnknownTypeError:
+        with pytest.raises(UnknownTypeError, match="days of years with a sign"):
+            found.type()
+        return
+    assert found.type() == expected
+    if pa.types.is_date(expected):
+        read = convert(pa.array(texts, pa.string()), expected, days).to_pylist()
+        assert [one is None for one in read] == [one is None for one in texts]
+        assert read[0] is not None
+        assert (read[0].year, read[0].month) in {(2026, 2), (2026, 12)}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["yyyy-MM-dd", "yyyy-M-d", "yyyyMMdd", "dd.MM.yy", "dd.MMM.yyyy", "dd:MM:yyyy", "MM.yyyy", "x"],
+)
+def test_other_patterns_are_read_by_spark_alone(pattern: str) -> None:
+    assert DayPattern.read(pattern) is None
+
+
+def test_another_pattern_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a\n1.Feb.2026\n")
+    options = {"header": "true", "inferSchema": "true", "dateFormat": "d.MMM.yyyy"}
+    with pytest.raises(
+        ConfigurationError, match=r"^input\.options\.dateFormat: found 'd\.MMM\.yyyy'; expected dd"
+    ):
+        open_files(LocalFiles(), [str(path)], "csv", options, key="input.path", section="input")
+    # Without types that are inferred it says nothing.
+    del options["inferSchema"]
+    opened = open_files(LocalFiles(), [str(path)], "csv", options, key="DATA")
+    assert opened.schema.field("a").type == pa.string()
 
 
 @given(st.lists(st.sampled_from(TEXTS), max_size=6), st.randoms(use_true_random=False))
