@@ -1,12 +1,13 @@
 """Values of variables, in whose place others read the names: in manifests, and of runs that failed.
 
-What is made of a variable is known by its place. A value that came elsewhere, as by a short form,
-is known by itself where it is long enough to be no common word.
+What is made of a variable is known by its place. A value that came elsewhere, as by a short form or
+as a part of another one, is known by itself where it is long enough to be no common word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +76,16 @@ class Variables:
             # A short form stands where more is written out.
             if _keys(location)[: len(_keys(one.location))] == _keys(one.location):
                 return one.shown
-        return same[0].shown if same and len(value) >= _SHORTEST else value
+        if same and len(value) >= _SHORTEST:
+            return same[0].shown
+        for secret in sorted(self.names, key=len, reverse=True):
+            if len(secret) >= _SHORTEST:
+                # As a whole part of it, such as the directory of a path.
+                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", self._named(secret), value)
+        return value
+
+    def _named(self, secret: str) -> Callable[[re.Match[str]], str]:
+        return lambda _: self.names[secret]
 
 
 def _keys(location: Location) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from anonspark.errors import ConfigurationError
 from anonspark.recipients.plan import load_plan, parse_plan
@@ -226,3 +227,23 @@ def test_the_schema_names_every_key() -> None:
         properties
     )
     assert all("description" in one for one in properties.values())
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_manifests_of_recipients_name_the_variables_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    monkeypatch.setenv("OUT", "/srv/Tr0ub4dor")
+    monkeypatch.setenv("IN", "/in")
+    plan = changed("output", "${OUT}/all")
+    plan["base"]["input"]["path"] = "${IN}/p"
+    plan["recipients"]["press"]["metrics"] = {"append_to": "${IN}/runs", "job": "press"}
+    if apart:
+        (tmp_path / "base.yaml").write_text(yaml.safe_dump(plan["base"]))
+        plan["base"] = "base.yaml"
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    labour, press = (one.configuration for one in load_plan(tmp_path / "plan.yaml").recipients)
+    assert (labour.output.path, labour.input.path) == ("/srv/Tr0ub4dor/all/labour", "/in/p")
+    shown = labour.public_dict()
+    assert (shown["output"]["path"], shown["input"]["path"]) == ("${OUT}/all/labour", "${IN}/p")
+    assert press.public_dict()["metrics"]["append_to"] == "${IN}/runs"
