@@ -56,7 +56,7 @@ _WITHOUT_PORTS = ("s3", "s3a", "s3n")
 _ORACLE = re.compile(r"(jdbc:oracle:\w+:)[^\s@/]+/[^\s@]*@", re.IGNORECASE)
 
 
-_SHORTEST_HIDDEN = 4
+_SHORTEST_HIDDEN, _SHORTEST_NUMBER = 4, 9
 _hidden: dict[str, str] = {}
 
 
@@ -66,12 +66,13 @@ def hide(secret: str, shown: str) -> None:
     Parameters
     ----------
     secret : str
-        Such as the value of a variable with a telling name. One of less than four signs would
-        take single letters out of messages, and is left.
+        Such as the value of a variable with a telling name. One of less than four signs, or a
+        number of less than nine digits, would take letters and figures out of messages, and is
+        left.
     shown : str
         What stands in its place.
     """
-    if len(secret) >= _SHORTEST_HIDDEN:
+    if len(secret) >= (_SHORTEST_NUMBER if secret.lstrip("+-").isdigit() else _SHORTEST_HIDDEN):
         _hidden[secret] = shown
 
 

@@ -215,3 +215,7 @@ def test_a_variable_of_a_secret_key_is_shown_by_nothing(
     monkeypatch.setenv("LOGIN", value)
     load(tmp_path, TEXT.replace(written, secret))
     assert redact(f"refused: {value} is wrong") == "refused: ${LOGIN} is wrong"
+    # It would be a figure of any text.
+    monkeypatch.setenv("LOGIN", "1000")
+    load(tmp_path, TEXT.replace(written, secret))
+    assert redact("1000 records") == "1000 records"
