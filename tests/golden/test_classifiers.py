@@ -74,8 +74,8 @@ def test_five_trainings_of_a_few_records(
     data_directory: Path, adult: Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def few(table: Texts, seed: int) -> holders.Parts:
-        own = np.random.default_rng(seed).permutation(len(table.rows))[:900]
-        return holders.Parts(own[:300], np.array_split(own[300:], 3))
+        own = np.random.default_rng(seed).permutation(len(table.rows))[:600]
+        return holders.Parts(own[:200], np.array_split(own[200:], 3))
 
     table = adult.complete()
     releases = holders.Releases(table, few(table, 0), tmp_path)
@@ -85,7 +85,7 @@ def test_five_trainings_of_a_few_records(
     others = [place for place in range(raw.features.shape[1]) if place not in numbers]
     assert set(np.unique(raw.features[:, others])) == {0, 1}
     assert (raw.features[:, numbers].max(axis=0) > 1).all()
-    assert raw.features.shape == published.features.shape == (600, raw.features.shape[1])
+    assert raw.features.shape == published.features.shape == (400, raw.features.shape[1])
     # Sets of categories are shares that add up to 1, as single ones do.
     sums = [one.features[:, others].sum(axis=1) for one in (raw, published)]
     assert sums[1] == pytest.approx(sums[0], abs=1e-9)

@@ -63,12 +63,18 @@ def test_independent_releases(persons: Path, tmp_path: Path, k: int) -> None:
         assert (summary["rows_requested"], summary["rows_withheld"]) == (30_162, 0)
 
 
-@pytest.mark.parametrize("k", TOGETHER)
-def test_independent_releases_together(persons: Path, tmp_path: Path, k: int) -> None:
+@pytest.mark.parametrize(
+    ("k", "size"), [(k, size) for k in TOGETHER for size in (2, "all")], ids=str
+)
+def test_independent_releases_together(
+    persons: Path, tmp_path: Path, k: int, size: int | str
+) -> None:
     plan = plan_of(persons, tmp_path, dict.fromkeys("abc", k), strategy="independent")
-    plan["collusion"] = {"together": list(map(list, TOGETHER[k])), "l_diversity": OCCUPATION}
+    plan["collusion"] = {"recipients": size, "l_diversity": OCCUPATION}
     told = refused(plan, tmp_path)
-    for coalition, (classes, below, alone, homogeneous) in TOGETHER[k].items():
+    expected = {one: row for one, row in TOGETHER[k].items() if (len(one) == 3) == (size == "all")}
+    assert expected
+    for coalition, (classes, below, alone, homogeneous) in expected.items():
         row = told[coalition]
         assert (row["joint_classes"], row["smallest"], row["persons"]) == (classes, 1, 30_162)
         assert (row["persons_below"], row["persons_alone"]) == (below, alone)
