@@ -131,7 +131,7 @@ Case = tuple[str, "Mapping[str, object]", "Mapping[str, object]"]
 CASES: dict[str, Case] = {
     "adult-strict-data": ("adult", STRICT, {}),
     "adult-relaxed-cell": ("adult", RELAXED | CELL, {}),
-    "people-strict-data": ("people", STRICT, {}),
+    "people-strict-data": ("people", {"name": "smondrian"} | STRICT, {}),
     "people-strict-cell": ("people", STRICT | CELL, {}),
     "people-relaxed": ("people", RELAXED, {}),
     "people-relaxed-l-t-and-alpha": ("people", RELAXED, OF_DIAGNOSIS),

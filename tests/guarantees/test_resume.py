@@ -361,7 +361,6 @@ def test_clean_leaves_what_is_not_ours(
 
 @pytest.mark.usefixtures("spark")
 def test_killed_while_its_files_get_their_names(
-    configuration: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -379,18 +378,24 @@ def test_killed_while_its_files_get_their_names(
         assert target.endswith("/release-1/data/part-00000.parquet")
         raise Killed
 
-    on_spark = ("--set", "execution.engine=spark")
+    write_people(tmp_path / "input.parquet")
+    configuration = configuration_file(
+        tmp_path,
+        attributes=ATTRIBUTES,
+        model={"name": "smondrian"},
+        execution={"engine": "spark"},
+    )
     with monkeypatch.context() as patch:
         patch.setattr("anonspark.engine.spark.parquet_files.FileSystem.rename", rename)
         patch.setattr("anonspark.layers.publish.staging._close", gone)
         # The state's own files are renamed, too.
         patch.setattr(FileSystem, "write_atomically", FileSystem.write_text)
         with pytest.raises(Killed):
-            command(capsys, "run", configuration, *on_spark, "--quiet", "--run-id", "night")
+            command(capsys, "run", configuration, "--quiet", "--run-id", "night")
     (kept,) = staging_directories(tmp_path)
     assert list(kept.glob("written-1/data/kind=content/part-*"))
     (kept / "state" / "attempt-1.ended").touch()
-    assert command(capsys, "clean", configuration, *on_spark).code == 0
+    assert command(capsys, "clean", configuration).code == 0
     assert staging_directories(tmp_path) == []
 
 
