@@ -52,11 +52,11 @@ def _unknown(said: str, commands: Sequence[str]) -> str:
 
 def _as_override(option: str, given: Sequence[str]) -> str | None:
     """Return how ``--set`` says what somebody wrote as an option; None where it says nothing."""
-    from anonspark.config import json_schema
+    from anonspark.config.json_schema import known_schema
     from anonspark.config.key_paths import places_of
 
     name = option.lstrip("-").partition("=")[0]
-    places = places_of(name, json_schema())
+    places = places_of(name, known_schema())
     if not places:
         return None
     value = "..."
