@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,6 +69,16 @@ MINIMAL: dict[str, Any] = {
     "privacy": {"k": 5},
     "output": {"path": "out"},
 }
+
+
+@cache
+def _validator(_models: tuple[object, ...]) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json_schema())
+
+
+def _validate(document: Any) -> None:
+    """Hold a document against the schema, which is made once for the models that there are."""
+    _validator(tuple(models.options_classes().values())).validate(document)
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -161,7 +172,7 @@ def test_defaults() -> None:
 def test_accepted(path: str, value: Any) -> None:
     document = changed(path, value)
     parse_configuration(document)
-    jsonschema.validate(document, json_schema())
+    _validate(document)
 
 
 def test_several_paths() -> None:
@@ -178,7 +189,7 @@ def test_missing_columns_as_yaml_reads_them(file: Path, text: str, expected: str
     assert overridden.input.missing_columns == expected
     assert load_configuration(file).input.missing_columns == "error"
     assert parse_configuration(overridden.model_dump(mode="json")) == overridden
-    jsonschema.validate(changed("input.missing_columns", yaml.safe_load(text)), json_schema())
+    _validate(changed("input.missing_columns", yaml.safe_load(text)))
 
 
 def test_missing_columns_as_nobody_knows_them() -> None:
@@ -482,12 +493,12 @@ def test_hierarchies_and_their_types(hierarchy: Any, kind: str | None, types: li
         if value_type in types:
             attribute = parse_configuration(document).attributes["b"]
             assert attribute.hierarchy_kind == kind
-            jsonschema.validate(document, json_schema())
+            _validate(document)
             continue
         (problem,) = problems(document)
         assert problem.startswith("attributes.b.hierarchy: found a hierarchy together with the ty")
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(document, json_schema())
+            _validate(document)
 
 
 def test_a_rule_as_it_is_read() -> None:
@@ -498,7 +509,7 @@ def test_a_rule_as_it_is_read() -> None:
 def test_a_hierarchy_file_of_a_sensitive_attribute() -> None:
     document = with_hierarchy("b.csv", role="sensitive")
     assert parse_configuration(document).attributes["b"].hierarchy == "b.csv"
-    jsonschema.validate(document, json_schema())
+    _validate(document)
 
 
 REFUSED_HIERARCHIES = """
@@ -573,7 +584,7 @@ def test_hierarchies_in_the_wrong_place(written: str, expected: list[str]) -> No
     document = with_hierarchy(**yaml.safe_load(written))
     assert problems(document) == (f"attributes.b.hierarchy: {expected[0]}",)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, json_schema())
+        _validate(document)
 
 
 @pytest.mark.parametrize(
@@ -582,7 +593,7 @@ def test_hierarchies_in_the_wrong_place(written: str, expected: list[str]) -> No
 def test_the_json_schema_rejects_wrong_rules(rule: Any) -> None:
     assert problems(with_hierarchy(rule))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(with_hierarchy(rule), json_schema())
+        _validate(with_hierarchy(rule))
 
 
 def test_problems_beside_a_wrong_rule() -> None:
@@ -1001,8 +1012,8 @@ def test_the_json_schema_is_valid_and_accepts_the_contract() -> None:
     schema = json_schema()
     json.dumps(schema)
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(yaml.safe_load(CONTRACT), schema)
-    jsonschema.validate(MINIMAL, schema)
+    _validate(yaml.safe_load(CONTRACT))
+    _validate(MINIMAL)
 
 
 @pytest.mark.parametrize(
@@ -1041,7 +1052,7 @@ def test_the_json_schema_rejects_what_we_reject(path: str, value: Any) -> None:
     document = changed(path, value)
     assert problems(document)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, json_schema())
+        _validate(document)
 
 
 def test_every_key_is_described() -> None:
@@ -1076,7 +1087,7 @@ class TestNewModel:
         configuration = parse_configuration(document)
         assert configuration.model == TreeOptions(vantage="random")
         assert configuration.public_dict()["model"]["vantage"] == "random"
-        jsonschema.validate(document, json_schema())
+        _validate(document)
 
     def test_its_options_have_messages(self) -> None:
         reported = problems(changed("model", {"name": "tree", "depth": 1, "rho": 3}))
@@ -1096,10 +1107,10 @@ class TestNewModel:
         document = changed("model", {"vantage": "random"})
         assert problems(document)[0].startswith("model.vantage: unknown key")
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(document, json_schema())
+            _validate(document)
 
     def test_the_default_model_stays(self) -> None:
-        jsonschema.validate(changed("model", {"rho": 2}), json_schema())
+        _validate(changed("model", {"rho": 2}))
         assert parse_configuration(MINIMAL).model == MondrianOptions()
 
 
@@ -1155,7 +1166,7 @@ def test_nothing_but_configuration_errors(document: dict[str, Any]) -> None:
 def test_what_we_accept_the_json_schema_accepts(document: dict[str, Any]) -> None:
     merged = {**MINIMAL, **document}
     if not any_problems(merged):
-        jsonschema.validate(merged, json_schema())
+        _validate(merged)
 
 
 @given(st.text(max_size=40))
@@ -1278,7 +1289,7 @@ def test_one_criterion_is_short_for_a_list_of_one() -> None:
     assert alone.privacy.criteria == listed.privacy.criteria
     assert len(alone.privacy.criteria) == 1
     document = {**SENSITIVE, "privacy": {"k": 5, "l_diversity": one}}
-    jsonschema.validate(document, json_schema())
+    _validate(document)
 
 
 def test_the_manifest_shows_the_order_of_a_sensitive_attribute_only() -> None:
