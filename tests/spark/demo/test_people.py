@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from chispa import assert_df_equality
 from places import REPOSITORY
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -25,12 +26,10 @@ def people(spark_session: SparkSession) -> pd.DataFrame:
 
 
 def test_same_people_for_any_number_of_partitions(spark: SparkSession) -> None:
-    def rows(partitions: int | None) -> list[Any]:
-        people = generate_people(spark, 200, 3, partitions)
-        assert people.rdd.getNumPartitions() == (partitions or 1)
-        return people.collect()
-
-    assert rows(1) == rows(7) == rows(None)
+    tables = [generate_people(spark, 200, 3, partitions) for partitions in (1, 7, None)]
+    assert [table.rdd.getNumPartitions() for table in tables] == [1, 7, 1]
+    assert_df_equality(tables[0], tables[1])
+    assert_df_equality(tables[0], tables[2])
 
 
 def test_fewer_rows_are_a_part_of_more(spark: SparkSession, people: pd.DataFrame) -> None:
@@ -176,13 +175,13 @@ def test_the_table_that_comes_with_the_project(spark: SparkSession, tmp_path: Pa
 
 
 def test_written_people_are_the_generated_ones(spark: SparkSession, tmp_path: Path) -> None:
-    expected = generate_people(spark, 50, 5).collect()
+    expected = generate_people(spark, 50, 5)
     for format in ("parquet", "orc"):
         path = tmp_path / format
         write_people(spark, 50, path, 5, format=format, partitions=2)
         assert len(list(path.glob(f"part-*.{format}"))) == 2
-        written = spark.read.format(format).load(str(path)).collect()
-        assert sorted(written, key=str) == sorted(expected, key=str)
+        written = spark.read.format(format).load(str(path))
+        assert_df_equality(written, expected, ignore_row_order=True, ignore_nullable=True)
 
 
 def test_an_existing_path_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
