@@ -277,6 +277,9 @@ class TestWhatKeepsRows:
         file = configuration_file(tmp_path, attributes={"a": "quasi_identifier"})
         found = self.reason(spark, load_configuration(file), tmp_path, caplog)
         assert found == "the column 'a' of type timestamp, stored as INT96 "
+        # The rows are staged, too.
+        ((_, rows),) = prepared(spark, load_configuration(file), tmp_path, ways=["as they are"])
+        assert len(rows) == 1
 
     @pytest.mark.parametrize(
         ("metadata", "expected"),
