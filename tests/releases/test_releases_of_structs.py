@@ -238,7 +238,8 @@ def test_a_profile_lists_fields(release: Path, capsys: pytest.CaptureFixture[str
         *("visit.disease", "visit.day", "tags", "counts"),
     ]
     assert found["address.city"]["role"] == "quasi_identifier"
-    assert found["person.name"]["role"] == "identifier"
+    assert found["person.name"]["role"] is None
+    assert "name of a person" in found["person.name"]["reason"]
     assert found["tags"]["reason"] == "an array, a map or binary: not judged, not published"
 
 
