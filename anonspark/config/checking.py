@@ -64,10 +64,13 @@ def check_document(document: dict[str, Any]) -> tuple[Configuration | None, list
             return (None if findings else configuration), findings
         # An attribute whose role cannot be read may be the quasi-identifier.
         unsure = any(_is_role(place) for place in taken_out)
+        inside = [one for one in taken_out if one[:1] == ("attributes",) and len(one) > 2]
         findings += [
             f
             for f in new
             if not (unsure and (f.location == ("attributes",) or f.location[-1] == "attribute"))
+            # What an attribute lacks as a whole may be what was wrong in it.
+            and not (len(f.location) == 2 and any(f.location == one[:2] for one in inside))
         ]
         if any(detail["loc"] == () for detail in details):
             # The check of the whole document, which is the last one, has run.

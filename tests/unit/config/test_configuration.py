@@ -1064,6 +1064,13 @@ def test_every_key_is_described() -> None:
             assert node.get("description"), key
 
 
+def test_a_hierarchy_that_is_wrong_is_not_told_as_missing() -> None:
+    document = changed("model", {"name": "full-domain"})
+    document["attributes"] = {"age": {"role": "quasi_identifier", "hierarchy": {"width": 5}}}
+    (reported,) = problems(document)
+    assert reported.startswith("attributes.age.hierarchy.width: unknown key")
+
+
 # A new model needs no change here
 
 
