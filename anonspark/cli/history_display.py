@@ -50,7 +50,8 @@ def show_history(console: Console, nights: Sequence[Night]) -> None:
             markup=False,
             highlight=False,
         )
-    console.print(f"{len(nights):,} runs, {len(failed):,} failed", highlight=False)
+    runs = "1 run" if len(nights) == 1 else f"{len(nights):,} runs"
+    console.print(f"{runs}, {len(failed):,} failed", highlight=False)
 
 
 def _column(nights: Sequence[Night], name: str, digits: int) -> list[str]:

@@ -349,6 +349,7 @@ sys.exit(main(arguments))
 """
 
 
+@pytest.mark.system
 def test_signals(quick_start: dict[str, str], tmp_path: Path) -> None:
     """A process that is told to end in the middle of a Spark job cleans up and says so."""
     write_people(tmp_path / "input.parquet", 8_000)
@@ -425,6 +426,7 @@ def _java_of_group(group: int) -> bool:
     return False
 
 
+@pytest.mark.system
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 def test_ctrl_c_while_spark_starts_leaves_no_java(
     quick_start: dict[str, str], tmp_path: Path

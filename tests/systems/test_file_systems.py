@@ -19,6 +19,8 @@ from helpers import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.system
+
 ATTRIBUTES = {
     "age": "quasi_identifier",
     "town": {"role": "quasi_identifier", "hierarchy": "viewfs://anon/data/towns.csv"},

@@ -1,6 +1,6 @@
 """One release on every version of Spark: the golden figures of a run that uses most of it.
 
-The suite runs this on the locked Spark, and ``make smoke`` on the oldest and on the newest.
+``make systems`` runs this on the locked Spark, and ``make smoke`` on the oldest and on the newest.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from anonspark.pipeline.run import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.system
 
 
 def test_the_release_is_that_of_every_other_version(

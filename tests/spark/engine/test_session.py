@@ -112,6 +112,7 @@ def path_without_java(folder: Path) -> str:
     return f"{Path(sys.executable).parent}{os.pathsep}{links}"
 
 
+@pytest.mark.system
 def test_embedded_without_any_java_but_the_package(
     folder: Path, quick_start: dict[str, str]
 ) -> None:
@@ -150,6 +151,7 @@ def test_embedded_without_any_java_but_the_package(
     assert [name for name in left if name.startswith("anonspark")] == []
 
 
+@pytest.mark.system
 def test_embedded_with_the_java_of_this_machine_is_quiet(folder: Path) -> None:
     code = (
         "from anonspark.engine.spark.session import open_session\n"
