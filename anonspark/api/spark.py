@@ -36,6 +36,7 @@ from anonspark.engine.spark.input import plain_schema
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.spark.reading import select_attributes
 from anonspark.engine.spark.session import (
+    is_of_connect,
     is_running,
     open_session,
     require_classic,
@@ -397,7 +398,10 @@ def verify(
     population: DataFrame | None,
 ) -> Verification:
     """Measure what a DataFrame keeps of a promise; see :func:`anonspark.api.verify`."""
-    spark = _session_of(table)
+    spark = table.sparkSession
+    # Measuring needs no files, so that a session of Spark Connect will do.
+    if not is_of_connect(spark):
+        require_running(spark)
     matched = original is not None or population is not None
     with _TURN:
         with our_settings(spark):

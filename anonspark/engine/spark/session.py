@@ -127,8 +127,13 @@ def require_classic(session: object) -> None:
     EnvironmentProblem
         If it is one of Spark Connect.
     """
-    if type(session).__module__.startswith("pyspark.sql.connect."):
+    if is_of_connect(session):
         raise _connect_problem("this is a session of Spark Connect")
+
+
+def is_of_connect(session: object) -> bool:
+    """Return whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
 def is_running(session: SparkSession) -> bool:
