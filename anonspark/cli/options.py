@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +29,12 @@ EngineOption = Annotated[
         "fit, where no Spark is given.",
     ),
 ]
+Holdout = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH", help="Test them on this table, which was not part of the original."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not tell about progress.")]
 RunId = Annotated[str | None, typer.Option(help="Name of the run in metrics and manifest.")]
@@ -40,3 +46,12 @@ Resume = Annotated[
         "rounds are kept should this one fail, too. Begins anew where none is left.",
     ),
 ]
+
+
+def hierarchy_files(what: str) -> Any:
+    """Return the option ``--hierarchy``, whose help says what the files are for."""
+    return typer.Option(
+        "--hierarchy",
+        metavar="COLUMN=PATH",
+        help=f"File of a column's hierarchy, {what}; may be repeated.",
+    )

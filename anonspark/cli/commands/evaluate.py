@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anonspark.cli.logs import LOG
-from anonspark.cli.options import AsJson, EngineOption, Master, Quiet
+from anonspark.cli.options import AsJson, EngineOption, Holdout, Master, Quiet
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import of_paths, work_with_engine
@@ -24,12 +24,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="COLUMN", help="Train models that predict this published column."),
     ] = None,
-    holdout: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH", help="Test them on this table, which was not part of the original."
-        ),
-    ] = None,
+    holdout: Holdout = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.options import AsJson, EngineOption, Master
+from anonspark.cli.options import AsJson, EngineOption, Master, hierarchy_files
 from anonspark.cli.printing import print_csv, print_json
 from anonspark.cli.working import of_paths, work_with_engine
 
@@ -21,27 +21,19 @@ def mapping(
         typer.Argument(metavar="RELEASE", help="Directory of a release by full-domain recoding."),
     ],
     hierarchies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="COLUMN=PATH",
-            help="File of a column's hierarchy, where it is not where the run read it; may be "
-            "repeated.",
-        ),
+        list[str] | None, hierarchy_files("where it is not where the run read it")
     ] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Print as CSV which value was published as which label; for who has the hierarchies."""
-    from anonspark.reading.mapping import COLUMNS, as_rows
+    from anonspark.reading.mapping import COLUMNS, as_rows, read_mapping
     from anonspark.reading.questions import parse_assignments
 
     files = parse_assignments(hierarchies or ())
 
     def read(engine: Engine) -> list[Mapped]:
-        from anonspark.reading.mapping import read_mapping
-
         return read_mapping(engine, release, files)
 
     rows = as_rows(work_with_engine(*of_paths(engine_name, release), master, read))

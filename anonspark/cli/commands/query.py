@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.options import AsJson, EngineOption, Master
+from anonspark.cli.options import AsJson, EngineOption, Master, hierarchy_files
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import of_paths, work_with_engine
@@ -27,13 +27,7 @@ def query(
         ),
     ] = "",
     hierarchies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--hierarchy",
-            metavar="COLUMN=PATH",
-            help="File of a column's hierarchy, which tells what its labels stand for; may be "
-            "repeated.",
-        ),
+        list[str] | None, hierarchy_files("which tells what its labels stand for")
     ] = None,
     master: Master = None,
     engine_name: EngineOption = "auto",
