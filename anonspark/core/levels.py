@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from anonspark.errors import DataError
+
 
 def levels_text(levels: Mapping[str, int]) -> str:
     """Return the level of each quasi-identifier as text."""
@@ -28,3 +30,27 @@ def read_levels(text: str, names: Sequence[str]) -> tuple[int, ...] | None:
     pattern = ", ".join(rf"{re.escape(name)}=(\d{{1,9}})" for name in names)
     found = re.fullmatch(pattern, text)
     return None if found is None else tuple(int(level) for level in found.groups())
+
+
+def require_levels(text: str, names: Sequence[str], key: str) -> tuple[int, ...]:
+    """Read levels back that the table ``rounds`` of a release has to tell.
+
+    Parameters
+    ----------
+    text, names
+        As of :func:`read_levels`.
+    key : str
+        What the message calls the release.
+
+    Raises
+    ------
+    DataError
+        If the text is none of these quasi-identifiers.
+    """
+    found = read_levels(text, names)
+    if found is None:
+        raise DataError(
+            f"{key}: metrics/rounds does not tell a level of each quasi-identifier; restore the "
+            "release, or publish it again"
+        )
+    return found

@@ -10,9 +10,9 @@ from anonspark.config import Configuration
 from anonspark.config.models import FullDomainOptions, MappingOptions
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
-from anonspark.core.levels import read_levels
+from anonspark.core.levels import require_levels
 from anonspark.engine.protocol import Engine
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError
 from anonspark.models.full_domain import FullDomain
 from anonspark.models.mapped_regions import MappedRegions, read_class_regions, widened
 from anonspark.models.mapping import MappedRelease
@@ -151,13 +151,7 @@ def _recoding(engine: Engine, manifest: Manifest, options: MappingOptions, path:
         )
     (told,) = (str(one["levels"]) for one in rounds)
     names = [str(one["name"]) for one in manifest.quasi_identifiers]
-    found = read_levels(told, names)
-    if found is None:
-        raise DataError(
-            f"{_KEY}: metrics/rounds does not tell a level of each quasi-identifier; restore the "
-            "release, or publish it again"
-        )
-    levels = dict(zip(names, found, strict=True))
+    levels = dict(zip(names, require_levels(told, names, _KEY), strict=True))
     limit = 0.0 if options.unfit == "refuse" else 1.0
     fixed = FullDomainOptions(name="full-domain", levels=[levels], suppression_limit=limit)
     return partial(FullDomain, fixed)

@@ -15,7 +15,7 @@ import numpy as np
 
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import MISSING, hierarchy_label
-from anonspark.core.levels import read_levels
+from anonspark.core.levels import require_levels
 from anonspark.core.ranges import day_text
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
@@ -28,8 +28,6 @@ from anonspark.release.regions import (
     published_attributes,
     read_label,
 )
-
-_OR_MISSING = f" or {MISSING}"
 
 
 @dataclass(frozen=True)
@@ -172,15 +170,7 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
             f"{path}: its classes were made one by one, so that a value has no label of its own; "
             "expected a release by full-domain or rho-gain; name one"
         )
-    levels: dict[int, tuple[int, ...]] = {}
-    for row in rounds:
-        found = read_levels(row["levels"], names)
-        if found is None:
-            raise DataError(
-                f"{path}: metrics/rounds does not tell a level of each quasi-identifier; restore "
-                "the release, or publish it again"
-            )
-        levels[int(row["round"])] = found
+    levels = {int(row["round"]): require_levels(row["levels"], names, path) for row in rounds}
     published: dict[tuple[int, str], set[str]] = {
         (number, name): set() for number in levels for name in names
     }
@@ -201,12 +191,11 @@ def _of_file(
     if level > hierarchy.height:
         raise _another_file(name, path, f"it has no level {level}")
     codes = np.arange(len(hierarchy.leaves), dtype=np.int64)
-    labels = [
-        hierarchy_label(label, with_missing=False)
-        for label in hierarchy.labels(level, codes).tolist()
-    ]
-    if level == hierarchy.height and published & {f"{label}{_OR_MISSING}" for label in labels}:
-        labels = [f"{label}{_OR_MISSING}" for label in labels]
+    plain = hierarchy.labels(level, codes).tolist()
+    labels = [hierarchy_label(label, with_missing=False) for label in plain]
+    with_missing = [hierarchy_label(label, with_missing=True) for label in plain]
+    if level == hierarchy.height and published.intersection(with_missing):
+        labels = with_missing
     lacking = published - {*labels, MISSING}
     if lacking:
         raise _another_file(
