@@ -7,7 +7,7 @@ from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import withholds_values
-from anonspark.utility.evaluation import open_evaluation
+from anonspark.utility.evaluation import open_evaluation, require_holdout_used
 from anonspark.utility.models import Learning
 
 _TRAINED_ON = ("original", "release")
@@ -53,11 +53,8 @@ def learn(
     -----
     What ``anonspark evaluate`` costs for its models; counts and associations are not measured.
     """
+    require_holdout_used(target, holdout)
     if target is None:
-        if holdout is not None:
-            raise ConfigurationError(
-                "--holdout: models are tested on it; name what to learn: --target"
-            )
         return None
     if original is None:
         raise ConfigurationError(

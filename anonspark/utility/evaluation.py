@@ -236,6 +236,18 @@ def evaluate(
         return Utility(opened.records, opened.workload(), opened.association(), opened.learning())
 
 
+def require_holdout_used(target: str | None, holdout: object) -> None:
+    """Refuse records to test models on where none are trained.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is a holdout without a target.
+    """
+    if target is None and holdout is not None:
+        raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
+
+
 def open_evaluation(
     engine: Engine,
     release: str,
@@ -254,8 +266,7 @@ def open_evaluation(
     manifest = read_manifest(engine.files, release)
     if target is not None:
         _require_target(target, manifest)
-    elif holdout is not None:
-        raise ConfigurationError("--holdout: models are tested on it; name what to learn: --target")
+    require_holdout_used(target, holdout)
     table = open_original(engine, original, manifest) if isinstance(original, str) else original
     held_out = (
         open_original(engine, holdout, manifest, "--holdout")
