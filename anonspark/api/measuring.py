@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -24,6 +26,7 @@ from anonspark.api.tables import Frame
 from anonspark.api.telling import progress_for
 from anonspark.comparison.runner import compare as run_cells
 from anonspark.comparison.trial import BESIDE, load_comparison
+from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError
 from anonspark.utility.evaluation import evaluate as measure_utility
 
@@ -80,19 +83,27 @@ def evaluate(
     """
     path = place_of(release)
     told = progress_for(progress)
-    given = [as_text(original), as_text(holdout)]
-    functions = functions_for(path, *given)
-    tables = [None if isinstance(one, str) else one for one in given]
     with (
         named_as_arguments(),
-        functions.working(*tables) as (engine, opened),
+        _beside(path, original, holdout) as (engine, (beside, tested)),
         told.stage("evaluate"),
     ):
-        paths_and_tables = [
-            one if table is None else table for one, table in zip(given, opened, strict=True)
-        ]
-        found = measure_utility(engine, path, paths_and_tables[0], target, paths_and_tables[1])
+        found = measure_utility(engine, path, beside, target, tested)
     return own(Utility, found)
+
+
+@contextmanager
+def _beside(
+    release: str, *given: Frame | str | os.PathLike[str] | None
+) -> Iterator[tuple[Engine, list[Any]]]:
+    """Open an engine for a release and what is given beside it: tables, and paths as they are."""
+    texts = [as_text(one) for one in given]
+    tables = [None if isinstance(one, str) else one for one in texts]
+    with functions_for(release, *texts).working(*tables) as (engine, opened):
+        yield (
+            engine,
+            [one if table is None else table for one, table in zip(texts, opened, strict=True)],
+        )
 
 
 def compare(  # noqa: PLR0913 - keywords instead of a file
@@ -281,13 +292,10 @@ def report(
     """
     place = place_of(release)
     told = progress_for(progress)
-    given = [as_text(original), as_text(holdout)]
-    functions = functions_for(place, *given)
-    tables = [None if isinstance(one, str) else one for one in given]
-    with functions.working(*tables) as (engine, opened), told.stage("report"):
-        beside, tested = (
-            one if table is None else table for one, table in zip(given, opened, strict=True)
-        )
+    with (
+        _beside(place, original, holdout) as (engine, (beside, tested)),
+        told.stage("report"),
+    ):
         return made_report(
             engine, place, beside, path, target=target, holdout=tested, inside=inside
         )
