@@ -24,8 +24,6 @@ from anonspark.config import load_configuration
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
 
-pytestmark = pytest.mark.usefixtures("without_spark")
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -14,8 +14,6 @@ from places import REPOSITORY
 PEOPLE = REPOSITORY / "data" / "people.csv"
 VALUES = ("PE8F2E4592B8FDBA4", "Kowalski", "Brookview", "depression")
 
-pytestmark = pytest.mark.usefixtures("without_spark")
-
 
 @pytest.fixture
 def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
