@@ -62,8 +62,15 @@ class Runner:
         stop = threading.Event()
 
         def work(number: int) -> _Result:
+            if stop.is_set():
+                raise StoppedError
             enter_task(number)
-            return finish(number, self._until_stopped(sources[number](), stop))
+            try:
+                return finish(number, self._until_stopped(sources[number](), stop))
+            except BaseException:
+                # The thread that waits for the tasks may be late, and the others would go on.
+                stop.set()
+                raise
 
         with ThreadPoolExecutor(self.threads, thread_name_prefix="anonspark-task") as pool:
             futures = [pool.submit(work, number) for number in range(len(sources))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
@@ -193,6 +194,7 @@ def test_no_task_runs_after_one_has_failed() -> None:
         begun.append(task_number())
         if task_number() == 0:
             raise DataError("first: failed")
+        time.sleep(0.02)
         yield from batches
 
     table = local(pa.table({"number": range(1000)}), tasks=200)
