@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -25,6 +24,7 @@ from anonspark.engine.columns.file_types import (
     values_as_read,
 )
 from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.reading_errors import unreadable, vanished
 from anonspark.engine.struct_fields import StructField, outer_columns, struct_fields
 from anonspark.engine.tasks import Batches
@@ -105,8 +105,7 @@ def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> li
         with reading_file(where):
             return open_one(file)
 
-    with ThreadPoolExecutor(min(_READERS, max(len(files), 1))) as pool:
-        return list(pool.map(guarded, files))
+    return map_in_threads(guarded, files, _READERS)
 
 
 def _open_parquet(file: DataFile) -> ColumnarFile:

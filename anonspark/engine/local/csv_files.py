@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -16,6 +15,7 @@ from pyarrow import csv
 from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.day_patterns import DayPattern
 from anonspark.engine.local.input_files import DataFile, DataFiles
+from anonspark.engine.local.running import map_in_threads
 from anonspark.engine.local.text_files import (
     BYTE_ORDER_MARK,
     Part,
@@ -201,9 +201,8 @@ class CsvFiles:
             return known
 
         found = dict.fromkeys(columns, Found())
-        with ThreadPoolExecutor() as pool:
-            for known in pool.map(look, parts_of(self.files.files)):
-                found = {name: found[name] | known[name] for name in columns}
+        for known in map_in_threads(look, parts_of(self.files.files)):
+            found = {name: found[name] | known[name] for name in columns}
         return found
 
     def _without_headers(self, block: bytes) -> bytes:

@@ -13,7 +13,35 @@ from anonspark.engine.tasks import Batches, enter_task
 Source = Callable[[], Batches]
 """Opens the batches of one task; may be asked again."""
 
+_Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def map_in_threads(
+    function: Callable[[_Item], _Result], items: Sequence[_Item], at_once: int | None = None
+) -> list[_Result]:
+    """Apply a function to items; no thread is begun for a single one.
+
+    Parameters
+    ----------
+    function : callable
+    items : sequence
+    at_once : int or None
+        None for the processors that this process may use.
+
+    Returns
+    -------
+    list
+        What it returned, in the order of the items.
+    """
+    if len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(at_once or _processors(), len(items))) as pool:
+        return list(pool.map(function, items))
 
 
 class StoppedError(Exception):
@@ -30,7 +58,7 @@ class Runner:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or _processors()
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
@@ -72,6 +100,9 @@ class Runner:
                 stop.set()
                 raise
 
+        if len(sources) == 1:
+            # A thread would cost more than most of what small tables ask for.
+            return [work(0)]
         with ThreadPoolExecutor(self.threads, thread_name_prefix="anonspark-task") as pool:
             futures = [pool.submit(work, number) for number in range(len(sources))]
             try:
