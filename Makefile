@@ -54,7 +54,7 @@ PROCESSES ?= 3
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests but those of systems
 	$(MAKE) --jobs 2 kernels lint browser $(ENDS:%=.venv-spark-%/.ready)
-	$(RUN)/python -m pytest --numprocesses $(PROCESSES) --dist worksteal -m "not system"
+	$(RUN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
 	$(MAKE) smoke
 
 build/connect/.ready: tests/systems/connect.lock | $(READY)
@@ -73,7 +73,7 @@ systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, an
 	@touch $@
 
 test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
-	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses $(PROCESSES) --dist worksteal -m "not system"
+	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
 
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)

@@ -12,17 +12,19 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
+from scheduling import SparkInSomeProcesses
 
 from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadFileScheduling
 
     from anonspark.engine.spark.engine import SparkEngine
 
@@ -62,6 +64,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if installed_spark_version().startswith("3."):
         for message in ("The distutils package is", "distutils Version classes are"):
             config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Hand out whole files, and those that need the Spark session to some processes."""
+    return SparkInSomeProcesses(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,7 @@ def test_published_names_like_those_of_generated_columns(
     assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.usefixtures("spark")  # which is asked about file systems that we do not know
 @pytest.mark.parametrize(
     ("key", "path", "code"),
     [

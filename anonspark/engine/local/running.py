@@ -100,9 +100,12 @@ class Runner:
                 stop.set()
                 raise
 
-        if len(sources) == 1:
+        if self.threads == 1 or len(sources) == 1:
             # A thread would cost more than most of what small tables ask for.
-            return [work(0)]
+            try:
+                return [work(number) for number in range(len(sources))]
+            finally:
+                enter_task(0)
         with ThreadPoolExecutor(self.threads, thread_name_prefix="anonspark-task") as pool:
             futures = [pool.submit(work, number) for number in range(len(sources))]
             try:
