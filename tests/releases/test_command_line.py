@@ -344,6 +344,7 @@ def test_verify_of_what_is_no_release(
     assert "Zebediah" not in outcome.err
 
 
+@pytest.mark.usefixtures("spark")  # which it would start
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "doctor")
     assert outcome.code == 0, outcome.out + outcome.err
@@ -377,6 +378,7 @@ def test_doctor_names_the_remedy(
     assert "2 of the checks above failed" in outcome.err
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str], format: str) -> None:
     target = tmp_path / "people"
@@ -406,6 +408,7 @@ def test_generate_refuses(
     assert not target.exists()
 
 
+@pytest.mark.usefixtures("spark")
 def test_generate_below_what_is_no_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
