@@ -1,9 +1,9 @@
-"""Runs commands on planted data in one session, for :mod:`test_planted_values`.
+"""Runs commands on planted data in one process, for :mod:`test_planted_values`.
 
-Its arguments: a JSON file with a list of cases, each a name, the arguments of the command and
-optionally ``fails``: the tasks of that kind raise an error that quotes their data, and
-``adaptive``: Spark changes its plans while they are run. Standard output, standard error and exit
-code of each case go into the folder of the JSON file.
+Its arguments: a JSON file with a list of cases, and ``local`` where Spark is to have no part in it.
+A case is a name, the arguments of the command and optionally ``fails``: the tasks of that kind
+raise an error that quotes their data, and ``adaptive``: Spark changes its plans while they are run.
+Standard output, standard error and exit code of each case go into the folder of the JSON file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from pyspark.ml.classification import LogisticRegression
-
 from anonspark.cli.application import main
-from anonspark.engine.spark import learning
-from anonspark.engine.spark.session import open_session
 from anonspark.models import blockwise
 
 
@@ -47,11 +43,25 @@ def run_case(case: dict[str, Any], folder: Path) -> None:
     (folder / f"{case['name']}.code").write_text(str(code))
 
 
-if __name__ == "__main__":
+def run_on_spark(cases: list[dict[str, Any]], folder: Path) -> None:
+    from pyspark.ml.classification import LogisticRegression
+
+    from anonspark.engine.spark import learning
+    from anonspark.engine.spark.session import open_session
+
     # What is learned is not looked at: one quick learner stands for all.
     learning._learners = lambda _: iter([("quick", LogisticRegression(maxIter=1))])
-    given = Path(sys.argv[1])
     with open_session("local[2]", application_name="planted") as session:
-        for each in json.loads(given.read_text()):
-            session.conf.set("spark.sql.adaptive.enabled", each.get("adaptive", False))
+        for case in cases:
+            session.conf.set("spark.sql.adaptive.enabled", case.get("adaptive", False))
+            run_case(case, folder)
+
+
+if __name__ == "__main__":
+    given = Path(sys.argv[1])
+    listed = json.loads(given.read_text())
+    if sys.argv[2:] == ["local"]:
+        for each in listed:
             run_case(each, given.parent)
+    else:
+        run_on_spark(listed, given.parent)
