@@ -53,9 +53,8 @@ PROCESSES ?= 3
 
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests but those of systems
-	$(MAKE) --jobs 2 kernels lint browser $(ENDS:%=.venv-spark-%/.ready)
+	$(MAKE) --jobs 2 kernels lint browser
 	$(RUN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
-	$(MAKE) smoke
 
 build/connect/.ready: tests/systems/connect.lock | $(READY)
 	rm -rf build/connect
@@ -64,7 +63,8 @@ build/connect/.ready: tests/systems/connect.lock | $(READY)
 
 # .ci/night runs all of them: SYSTEM_TESTS=system.
 SYSTEM_TESTS ?= system and not night
-systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, and a real HDFS, YARN and S3, fetched into build/jars
+systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
+	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
 	SYSTEMS=required $(RUN)/python -m pytest -m "$(SYSTEM_TESTS)"
 
