@@ -50,11 +50,12 @@ quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what 
 
 # Three for two processors: each waits for Java a third of its time.
 PROCESSES ?= 3
+ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
 
 # Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
 test: $(READY)  ## formatting, linting, types and all tests but those of systems
 	$(MAKE) --jobs 2 kernels lint browser
-	$(RUN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
+	$(RUN)/python $(ALL_BUT_SYSTEMS)
 
 build/connect/.ready: tests/systems/connect.lock | $(READY)
 	rm -rf build/connect
@@ -73,7 +74,7 @@ systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, ot
 	@touch $@
 
 test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
-	.venv-spark-$(SPARK)/bin/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
+	.venv-spark-$(SPARK)/bin/python $(ALL_BUT_SYSTEMS)
 
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)

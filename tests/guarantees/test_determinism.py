@@ -9,14 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from failing_runs import run_all
-from helpers import of_any_run
+from helpers import of_any_run, write_files
 
 from anonspark.config import parse_configuration
 from anonspark.demo.people import generate_people
@@ -63,17 +62,6 @@ def assert_same_release(found: dict[str, Any], expected: dict[str, Any]) -> None
         # pytest would look for the difference in megabytes.
         same = found[name] == expected[name]
         assert same, name
-
-
-def write_files(table: pa.Table, path: Path, files: int, *, shuffled: bool = False) -> Path:
-    """Write a table as so many Parquet files."""
-    path.mkdir()
-    rows = np.arange(table.num_rows)
-    if shuffled:
-        rows = np.random.default_rng(7).permutation(rows)
-    for number, part in enumerate(np.array_split(rows, files)):
-        pq.write_table(table.take(part), path / f"part-{number}.parquet")
-    return path
 
 
 def document(

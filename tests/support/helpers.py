@@ -201,3 +201,14 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Outcome:
         logger.handlers = handlers
         logger.setLevel(level)
     return Outcome(code, *capsys.readouterr())
+
+
+def write_files(table: pa.Table, path: Path, files: int, *, shuffled: bool = False) -> Path:
+    """Write a table into a new folder as so many Parquet files, its rows out of order if asked."""
+    path.mkdir()
+    rows = np.arange(table.num_rows)
+    if shuffled:
+        rows = np.random.default_rng(7).permutation(rows)
+    for number, part in enumerate(np.array_split(rows, files)):
+        pq.write_table(table.take(part), path / f"part-{number}.parquet")
+    return path

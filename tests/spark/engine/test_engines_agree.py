@@ -12,11 +12,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers import configuration_file, of_any_run
+from helpers import configuration_file, of_any_run, write_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -140,13 +139,7 @@ def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def shuffled(people: Path) -> Path:
     """The same records out of order, in more files."""
-    table = pq.read_table(people)
-    order = np.random.default_rng(7).permutation(table.num_rows)
-    folder = people.parent / "shuffled.parquet"
-    folder.mkdir()
-    for number, rows in enumerate(np.array_split(order, 7)):
-        pq.write_table(table.take(rows), folder / f"part-{number}.parquet")
-    return folder
+    return write_files(pq.read_table(people), people.parent / "shuffled", 7, shuffled=True)
 
 
 def released(
