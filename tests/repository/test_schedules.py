@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import fcntl
+import os
 import re
 import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ class Nightly:
         self.calls = folder / "calls"
         self.log = folder / "people.log"
         self.lock = folder / "people.lock"
+        self.first = ":"
         self._command = folder / "command"
         self._environment = {
             "PATH": "/usr/bin:/bin",
@@ -47,19 +50,36 @@ class Nightly:
             "ANONSPARK_PAUSE": "0",
         }
 
-    def start(self, body: str, *arguments: str) -> subprocess.Popen[str]:
-        self._command.write_text(f'printf "%s|" "$@" >>{self.calls}; echo >>{self.calls}\n{body}\n')
-        return subprocess.Popen(
+    def end_before(self, step: str) -> None:
+        """Send SIGTERM right before the script takes a step of its text."""
+        environment = self._command.with_name("environment")
+        ends = f"[[ $BASH_COMMAND == {shlex.quote(step)} ]] && kill -TERM $$"
+        environment.write_text(f"trap {shlex.quote(ends)} DEBUG\n")
+        self._environment["BASH_ENV"] = str(environment)
+
+    @contextmanager
+    def started(self, body: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """Start the script, and leave nothing of it behind."""
+        self._command.write_text(
+            f'{self.first}\nprintf "%s|" "$@" >>{self.calls}; echo >>{self.calls}\n{body}\n'
+        )
+        with subprocess.Popen(
             [NIGHTLY, "people", "people.yaml", *arguments],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-        )
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def run(self, body: str, *arguments: str) -> int:
-        process = self.start(body, *arguments)
-        said, _ = process.communicate(timeout=30)
+        with self.started(body, *arguments) as process:
+            said, _ = process.communicate(timeout=30)
         assert said == "", "cron would mail this"
         return process.returncode
 
@@ -113,17 +133,31 @@ def test_two_never_run_at_once(nightly: Nightly) -> None:
 
 
 def test_a_request_to_end_reaches_the_run_and_is_waited_for(nightly: Nightly) -> None:
-    process = nightly.start("trap 'sleep 0.2; echo cleaned up; exit 143' TERM; sleep 60 & wait")
-    deadline = time.monotonic() + 20
-    while not nightly.called():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(0.1)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    nightly.first = "trap 'sleep 0.2; echo cleaned up; exit 143' TERM"
+    with nightly.started("sleep 60 & wait") as process:
+        deadline = time.monotonic() + 20
+        while not nightly.called():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=20)
     assert process.returncode == 143
     assert "cleaned up" in nightly.log.read_text()
     assert len(nightly.called()) == 1
+
+
+@pytest.mark.parametrize("step", ["child=$!", 'say "try $attempt of $attempts"'])
+def test_a_request_to_end_is_not_lost_while_a_run_begins(nightly: Nightly, step: str) -> None:
+    nightly.end_before(step)
+    assert nightly.run("exec sleep 25") == 143
+    assert len(nightly.called()) <= 1
+
+
+def test_a_request_to_end_before_a_run_begins_starts_none(nightly: Nightly) -> None:
+    nightly.end_before('mkdir -m 700 "$TMPDIR"')
+    assert nightly.run("exec sleep 25") == 143
+    assert nightly.called() == []
+    assert "ended before try 1" in nightly.log.read_text()
 
 
 def manifests() -> Iterator[dict[str, Any]]:
