@@ -5,10 +5,10 @@ READY := $(VENV)/.ready
 RUNS := $(VENV)/.runs
 RUN := $(VENV)/bin
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
-WHEEL := dist/anonspark-$(VERSION)-py3-none-any.whl
+WHEEL := dist/.wheel-$(VERSION)
 PACKAGE := dist/anonspark-$(VERSION).zip
 ENVIRONMENT := dist/anonspark-env-$(VERSION).tar.gz
-SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*')
+SOURCES := $(shell find anonspark -type f -not -path '*/__pycache__/*' -not -path '*/_built/*')
 
 # Byte code is kept, whatever the shell says: without it every Python that the tests start compiles
 # every source anew, tests too.
@@ -96,7 +96,7 @@ fuzz: $(READY)  ## any configuration, grid and override: no traceback, never exi
 
 dist: $(WHEEL) $(PACKAGE) $(ENVIRONMENT)  ## wheel, zip and packed environment for spark-submit
 
-$(WHEEL): $(READY) $(SOURCES) README.md LICENSE
+$(WHEEL): $(READY) $(SOURCES) README.md LICENSE hatch_build.py
 	$(RUN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@touch $@
 
@@ -106,8 +106,8 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
-kernels: $(READY)  ## compile the kernels, which else the first process that calls them does
-	$(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
+kernels: $(READY)  ## build the kernels' machine code; without it who calls one compiles it
+	$(RUN)/python -m anonspark.kernels.building || $(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
 
 # A tag's workflow does the same before it publishes: CONTRIBUTING.md.
 build/publishing/.ready: tools/publishing/requirements.lock | $(READY)
@@ -164,7 +164,7 @@ format: $(READY)  ## format the code and apply safe lint fixes
 
 lock: $(READY)  ## resolve the dependencies anew into requirements.lock
 	$(RUN)/python -m pip install --quiet uv
-	$(RUN)/uv pip compile pyproject.toml --extra spark --extra java --group dev --constraint constraints.txt --override overrides.txt \
+	$(RUN)/uv pip compile pyproject.toml --extra spark --extra java --extra numba --group dev --constraint constraints.txt --override overrides.txt \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file requirements.lock
 	$(RUN)/uv pip compile docker/build-requirements.in \
 	  --universal --python-version 3.11 --generate-hashes --no-header --quiet --output-file docker/build-requirements.lock

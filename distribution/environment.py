@@ -6,7 +6,7 @@ The packages are those of the environment that runs this, which `make setup` ins
 of requirements.lock: their versions are compared with the lock, and each file with the SHA-256 that
 its wheel came with. Left out are pyspark, which every cluster brings along for its executors, the
 Java runtime, what only development needs, and the packages' own tests. The machine code of our
-kernels goes along, so that executors with the same processor never compile.
+kernels goes along, and Numba does not: executors never compile.
 
 `NODE_PYTHON=/usr/bin/python3.11` makes the packed environment use that interpreter on the nodes; it
 is the one that made the environment otherwise. The archive holds no interpreter of its own.
@@ -17,8 +17,6 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
-import importlib
-import importlib.metadata
 import os
 import re
 import shutil
@@ -32,6 +30,9 @@ from pathlib import Path
 import venv_pack
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from anonspark.kernels.building import build
+from anonspark.kernels.built import folder_of_package
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LOCK = REPOSITORY / "requirements.lock"
@@ -157,17 +158,20 @@ def copy_package(package: Distribution, packages: Path) -> None:
 
 
 def copy_machine_code(folder: Path) -> None:
-    """Compile all kernels, where that was not done before, and copy their machine code.
+    """Build the machine code of all kernels, where that was not done before, and copy it.
 
     Parameters
     ----------
     folder : Path
         The environment.
     """
-    importlib.import_module("anonspark.kernels.compiling").compile_all()
-    machine_code = importlib.import_module("anonspark.kernels.machine_code")
-    compiled = machine_code.folder_of_kernels()
-    shutil.copytree(compiled, folder / "share" / "anonspark" / compiled.name)
+    try:
+        file = build(folder_of_package())
+    except OSError as error:
+        sys.exit(str(error))
+    target = folder / "share" / "anonspark" / file.name
+    target.parent.mkdir(parents=True)
+    shutil.copy2(file, target)
 
 
 def use_interpreter(folder: Path, interpreter: str | None) -> None:

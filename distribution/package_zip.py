@@ -30,7 +30,8 @@ def write_zip(target: Path) -> None:
     sources = (path for path in PACKAGE.rglob("*") if path.is_file())
     with ZipFile(unfinished, "w", ZIP_DEFLATED) as written:
         for source in sorted(sources, key=lambda path: path.relative_to(REPOSITORY).as_posix()):
-            if "__pycache__" in source.parts:
+            # Python loads no machine code from a zip: the archive has it.
+            if {"__pycache__", "_built"} & set(source.parts):
                 continue
             entry = ZipInfo(source.relative_to(REPOSITORY).as_posix(), NO_TIME)
             entry.compress_type = ZIP_DEFLATED

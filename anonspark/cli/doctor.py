@@ -29,6 +29,7 @@ from anonspark.engine.spark.java import (
 )
 from anonspark.engine.spark.session import open_session
 from anonspark.errors import AnonsparkError, EnvironmentProblem
+from anonspark.kernels.built import built, version_of_numba
 
 if TYPE_CHECKING:
     import pyarrow
@@ -90,7 +91,7 @@ def run_checks(*, start_spark: bool = True) -> list[Check]:
         *(_spark_checks() if with_spark else [Check("Spark", passed=True, found=WITHOUT_SPARK)]),
         _guarded("pyarrow", lambda: _check_package("pyarrow", (18,))),
         _guarded("NumPy", lambda: _check_package("numpy", (1, 26))),
-        _guarded("Numba", _check_numba),
+        _guarded("kernels", _check_kernels),
         _guarded("current folder", lambda: _check_folder(Path.cwd(), "change to another folder")),
         _guarded(
             "temporary folder",
@@ -193,26 +194,32 @@ def _dotted(version: Version) -> str:
     return ".".join(str(number) for number in version)
 
 
-def _check_numba() -> tuple[str, str]:
-    """Check that Numba compiles, and that it can keep what it compiled for the next run."""
+def _check_kernels() -> tuple[str, str]:
+    """Check that the kernels have machine code, or that Numba compiles it, and can keep it."""
+    if built() is not None:
+        return f"built with the package, by Numba {version_of_numba()}", ""
     try:
         import numba
-    except ImportError as error:
-        return f"cannot be imported ({error})", "pip install numba"
+    except ImportError:
+        return (
+            "the package has none for this Python and processor, and no Numba that compiles them",
+            "pip install 'anonspark[numba]'",
+        )
     importlib.import_module("anonspark.kernels.machine_code").keep_machine_code()
+    by = f"compiled by Numba {numba.__version__}"
     remedy = "set NUMBA_CACHE_DIR to a folder that you may write to"
     try:
         # Cached like our kernels, next to their modules or in the cache folder of the user.
         increment = numba.njit(cache=True)(_increment)
         result = increment(41)
     except (RuntimeError, OSError) as error:
-        return f"{numba.__version__}, but it has nowhere to keep its cache ({error})", remedy
+        return f"{by}, but it has nowhere to keep its cache ({error})", remedy
     if result != _increment(41):
-        return f"{numba.__version__}, but it computes wrongly", "pip install --upgrade numba"
+        return f"{by}, but it computes wrongly", "pip install --upgrade numba"
     folder = Path(increment.stats.cache_path or ".")
     if not os.access(folder, os.W_OK):
-        return f"{numba.__version__}, but its cache {folder} cannot be written", remedy
-    return f"{numba.__version__} compiles, cache in {folder}", ""
+        return f"{by}, but its cache {folder} cannot be written", remedy
+    return f"{by} in {folder}", ""
 
 
 def _increment(number: int) -> int:

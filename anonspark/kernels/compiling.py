@@ -1,23 +1,32 @@
-"""How kernels are declared: compiled for one signature, and loaded when they are first called."""
+"""How kernels are declared, and where their machine code comes from when they are first called."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import logging
 import pkgutil
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from anonspark.kernels.signatures import Deferred
+from anonspark.errors import EnvironmentProblem
+from anonspark.kernels.built import built
+from anonspark.kernels.signatures import Applied
 
 _LOGGER = logging.getLogger("anonspark")
 
-_KERNELS: list[Kernel] = []
+KERNELS: list[Kernel] = []
+"""All that were declared, in this order; each calls only such as stand before it."""
+
+_DECLARED_IN: Counter[str] = Counter()
+
+_PACKAGE = "anonspark.kernels."
 
 # It imports Numba.
-_MACHINE_CODE = "anonspark.kernels.machine_code"
+_MACHINE_CODE = f"{_PACKAGE}machine_code"
 
 # Numba itself compiles one function at a time; it is not asked for one twice.
 _TURN = threading.RLock()
@@ -26,45 +35,88 @@ _TURN = threading.RLock()
 class Kernel:
     """A function whose machine code is loaded, or made, when it is called for the first time.
 
-    A process loads what it calls only: the machine code of all kernels takes more than a second of
-    processor time to load, and Numba itself a quarter of one. Kernels call each other by their
-    names as usual.
+    What was built with the package is loaded in a millisecond. Where there is none, as after a
+    change of a kernel, Numba compiles what is called, and keeps it; Numba itself takes a quarter of
+    a second of processor time to load. Kernels call each other by their names as usual.
 
     Parameters
     ----------
     function : callable
-    signature : Deferred
+    signature : Applied
         Of the arguments and the result; no other is ever compiled.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Deferred) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Applied) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
-        self._signature = signature
+        self.function = function
+        self.signature = signature
+        module = function.__module__
+        self.symbol = f"{module.removeprefix(_PACKAGE)}_{_DECLARED_IN[module]}"
+        _DECLARED_IN[module] += 1
+        self._called: Callable[..., Any] | None = None
         self._compiled: Any = None
-        _KERNELS.append(self)
-
-    def compiled(self) -> Any:
-        """Return Numba's function; the first call loads it or compiles it."""
-        if self._compiled is None:
-            with _TURN:
-                if self._compiled is None:
-                    importlib.import_module(_MACHINE_CODE).keep_machine_code()
-                    # Without the lock of Python, so that threads run kernels side by side.
-                    declare = _numba().njit(self._signature.made, cache=True, nogil=True)
-                    self._compiled = declare(self._function)
-                    if self._compiled.stats.cache_misses:
-                        _say_that_it_takes_time()
-        return self._compiled
+        self._type: Any = None
+        KERNELS.append(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run it."""
-        return self.compiled()(*arguments, **named)
+        return (self._called or self._load())(*arguments, **named)
+
+    def _load(self) -> Callable[..., Any]:
+        with _TURN:
+            if self._called is None:
+                own = self.function.__module__.startswith(_PACKAGE)
+                machine_code = getattr(built(), self.symbol, None) if own else None
+                self._called = (
+                    _with_checked_arguments(machine_code, self)
+                    if machine_code is not None
+                    else self.compiled()
+                )
+            return self._called
+
+    def compiled(self) -> Any:
+        """Return Numba's function; the first call loads it or compiles it."""
+        with _TURN:
+            if self._compiled is None:
+                numba = _numba()
+                importlib.import_module(_MACHINE_CODE).keep_machine_code()
+                # Without the lock of Python, so that threads run kernels side by side.
+                declare = numba.njit(self.signature.made, cache=True, nogil=True)
+                self._compiled = declare(self.function)
+                if self._compiled.stats.cache_misses:
+                    _say_that_it_takes_time()
+            return self._compiled
+
+    def known_as(self, numba_type: Any) -> None:
+        """Tell Numba to call this kernel by another type than that of its own function."""
+        self._type = numba_type
 
     @property
     def _numba_type_(self) -> Any:
         # What Numba asks where another kernel calls this one.
-        return _numba().typeof(self.compiled())
+        return self._type or _numba().typeof(self.compiled())
+
+
+def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) -> Callable[..., Any]:
+    """Return a function that calls machine code with what its signature says, and nothing else."""
+    from anonspark.kernels.arguments import check_of, describe
+
+    names = inspect.signature(kernel.function)
+    checks = [check_of(declared) for declared in kernel.signature.arguments]
+    expected = len(checks)
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if named or len(arguments) != expected:
+            bound = names.bind(*arguments, **named)
+            bound.apply_defaults()
+            arguments = bound.args
+        for check, value in zip(checks, arguments, strict=True):
+            if not check(value):
+                found = ", ".join(map(describe, arguments))
+                raise TypeError(f"{kernel.symbol} ({kernel.function.__name__}) takes no ({found})")
+        return machine_code(*arguments)
+
+    return call
 
 
 @functools.cache
@@ -74,25 +126,37 @@ def _say_that_it_takes_time() -> None:
 
 
 def _numba() -> Any:
-    return importlib.import_module("numba")
+    try:
+        return importlib.import_module("numba")
+    except ImportError as error:
+        message = (
+            "the package has no machine code for this Python and processor, and Numba, which would "
+            "compile it here, cannot be imported; install Numba (pip install 'anonspark[numba]')"
+        )
+        raise EnvironmentProblem(message) from error
 
 
-def kernel(signature: Deferred) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(signature: Applied) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel.
 
     Parameters
     ----------
-    signature : Deferred
+    signature : Applied
         Of the arguments and the result, in the types of :mod:`anonspark.kernels.signatures`.
     """
     return lambda function: Kernel(function, signature)
 
 
+def import_all_kernels() -> None:
+    """Import all modules that declare kernels."""
+    package = importlib.import_module(_PACKAGE[:-1])
+    for module in pkgutil.iter_modules(package.__path__, _PACKAGE):
+        importlib.import_module(module.name)
+
+
 def compile_all() -> int:
     """Compile every kernel that is not compiled yet, and return how many there are."""
-    package = importlib.import_module("anonspark.kernels")
-    for module in pkgutil.iter_modules(package.__path__, "anonspark.kernels."):
-        importlib.import_module(module.name)
-    for one in _KERNELS:
+    import_all_kernels()
+    for one in KERNELS:
         one.compiled()
-    return len(_KERNELS)
+    return len(KERNELS)

@@ -1,4 +1,4 @@
-"""Where the machine code of the kernels is kept: found again from a zip and from any folder.
+"""Where the machine code that Numba compiles here is kept: found from a zip and from any folder.
 
 Numba's own caches know a function by the path of its file. On a cluster that path is another one
 for every application and executor, and inside a zip there is no file: every executor would compile
@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,8 @@ import numba
 from numba import config
 from numba.core import caching
 from numba.core.registry import cpu_target
+
+from anonspark.kernels.built import digest_of_sources
 
 
 @cache
@@ -31,27 +32,21 @@ def _name() -> str:
     All sources together: Numba notices a change of the file that a function stands in, but not of
     the functions that it calls, and could go on with old machine code.
     """
-    digest = hashlib.sha256()
-    for source in sorted(files("anonspark.kernels").iterdir(), key=lambda entry: entry.name):
-        if source.name.endswith(".py"):
-            digest.update(source.read_bytes())
     processor = cpu_target.target_context.codegen().magic_tuple()
-    digest.update(repr((numba.__version__, sys.version_info[:3], processor)).encode())
-    return f"numba-{digest.hexdigest()[:16]}"
+    made_by = (digest_of_sources(), numba.__version__, sys.version_info[:3], processor)
+    return f"numba-{hashlib.sha256(repr(made_by).encode()).hexdigest()[:16]}"
 
 
 @cache
-def _packed_folder() -> Path | None:
-    """Return what `make dist` compiled into this environment, if it is for this processor."""
-    folder = Path(sys.prefix) / "share" / "anonspark" / _name()
-    return folder.absolute() if folder.is_dir() else None
-
-
-@cache
-def _writable_folder() -> Path:
+def folder_to_compile_into() -> Path:
     """Return a folder to compile into, the same for all processes of a user where one can be had.
 
     Machine code that somebody else put there would run: so it is a folder of the user's own.
+
+    Returns
+    -------
+    Path
+        Of a folder named by everything that machine code depends on.
     """
     if config.CACHE_DIR:  # type: ignore[attr-defined]
         return Path(config.CACHE_DIR).absolute() / _name()  # type: ignore[attr-defined]
@@ -84,17 +79,6 @@ def _temporary_name() -> str:
     return f"anonspark-{os.getuid()}"
 
 
-def folder_of_kernels() -> Path:
-    """Return where the machine code of the kernels is, or will be once they are imported.
-
-    Returns
-    -------
-    Path
-        Of a folder named by everything that machine code depends on.
-    """
-    return _packed_folder() or _writable_folder()
-
-
 class _KernelLocator(caching._CacheLocator):
     """Tell Numba where the machine code of one of our functions is.
 
@@ -109,8 +93,7 @@ class _KernelLocator(caching._CacheLocator):
     def __init__(self, function: Callable[..., Any], source: str) -> None:
         self._py_file = source
         self._line = function.__code__.co_firstlineno
-        is_kernel = function.__module__.startswith("anonspark.kernels.")
-        self._folder = str(folder_of_kernels() if is_kernel else _writable_folder())
+        self._folder = str(folder_to_compile_into())
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], source: str) -> _KernelLocator | None:

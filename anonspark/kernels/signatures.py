@@ -1,13 +1,14 @@
-"""Types of signatures, which are looked up in Numba when the first kernel is called.
+"""Types of signatures, which are looked up in Numba when a kernel is compiled.
 
-Numba takes a quarter of a second of processor time to import. A process that declares kernels and
-calls none, as one that checks a configuration or that collects tests, does not bear it.
+Numba takes a quarter of a second of processor time to import, and is not everywhere: a process that
+calls what was built with the package has no need of it. So a signature is written down here, to be
+read by Numba, and by what looks at the arguments of a call (:mod:`anonspark.kernels.arguments`).
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,29 +20,76 @@ class Deferred:
 
     Parameters
     ----------
-    make : callable
-        Returns the type of Numba. It is called once.
+    name : str
+        Of Numba's type.
     """
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     @cached_property
     def made(self) -> Any:
         """Numba's own type."""
         return self._make()
 
-    def __getitem__(self, layout: Any) -> Deferred:
-        return Deferred(lambda: self.made[layout])
+    def _make(self) -> Any:
+        return getattr(importlib.import_module("numba.types"), self.name)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Deferred:
+    def __getitem__(self, layout: Any) -> Layout:
+        return Layout(self, layout)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Applied:
         """Return the signature of this result, or the compound type of these parts."""
-        return Deferred(lambda: self.made(*made(arguments), **named))
+        return Applied(self, arguments, named)
 
     @property
     def _numba_type_(self) -> Any:
         # What Numba asks where the body of a kernel names a type.
         return importlib.import_module("numba").typeof(self.made)
+
+
+class Layout(Deferred):
+    """An array of a type.
+
+    Parameters
+    ----------
+    element : Deferred
+        Type of one value.
+    axes : slice or tuple of slice
+        One for each axis, the last with a step of 1: all arrays are C-contiguous.
+    """
+
+    def __init__(self, element: Deferred, axes: Any) -> None:
+        super().__init__(element.name)
+        self.element = element
+        self.axes: tuple[slice, ...] = axes if isinstance(axes, tuple) else (axes,)
+
+    def _make(self) -> Any:
+        return self.element.made[self.axes if len(self.axes) > 1 else self.axes[0]]
+
+
+class Applied(Deferred):
+    """The signature of a result with its arguments, or a compound type with its parts.
+
+    Parameters
+    ----------
+    what : Deferred
+        Type of the result, or kind of the compound.
+    arguments : tuple
+    named : Mapping of str to object
+        What Numba's type gets.
+    """
+
+    def __init__(
+        self, what: Deferred, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> None:
+        super().__init__(what.name)
+        self.what = what
+        self.arguments = arguments
+        self.named = named
+
+    def _make(self) -> Any:
+        return self.what.made(*made(self.arguments), **self.named)
 
 
 def made(declared: Any) -> Any:
@@ -57,23 +105,19 @@ def made(declared: Any) -> Any:
     return tuple(map(made, declared)) if type(declared) is tuple else declared
 
 
-def _named(name: str) -> Deferred:
-    return Deferred(lambda: getattr(importlib.import_module("numba.types"), name))
-
-
 class types:  # noqa: N801 - kernels write it as Numba does
     """Compound types, by Numba's names."""
 
-    Array = _named("Array")
-    NamedTuple = _named("NamedTuple")
-    Tuple = _named("Tuple")
-    UniTuple = _named("UniTuple")
+    Array = Deferred("Array")
+    NamedTuple = Deferred("NamedTuple")
+    Tuple = Deferred("Tuple")
+    UniTuple = Deferred("UniTuple")
 
 
-boolean = _named("boolean")
-float64 = _named("float64")
-int32 = _named("int32")
-int64 = _named("int64")
-uint8 = _named("uint8")
-uint64 = _named("uint64")
-void = _named("void")
+boolean = Deferred("boolean")
+float64 = Deferred("float64")
+int32 = Deferred("int32")
+int64 = Deferred("int64")
+uint8 = Deferred("uint8")
+uint64 = Deferred("uint64")
+void = Deferred("void")

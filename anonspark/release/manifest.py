@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ import pyarrow as pa
 from anonspark._version import __version__
 from anonspark.engine.files import Files, PublishedFile
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.kernels.built import version_of_numba
 from anonspark.redaction import Redacted, redact_values
 from anonspark.release.manifest_form import FORM, manifest_problems
 
@@ -181,7 +181,7 @@ def versions(engine: Mapping[str, str]) -> dict[str, str]:
         **engine,
         "pyarrow": pa.__version__,
         "numpy": np.__version__,
-        "numba": importlib.metadata.version("numba"),
+        "numba": version_of_numba(),
     }
 
 

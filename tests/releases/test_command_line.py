@@ -348,7 +348,7 @@ def test_verify_of_what_is_no_release(
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = command(capsys, "doctor")
     assert outcome.code == 0, outcome.out + outcome.err
-    for name in ("Python", "Java", "pyspark", "pyarrow", "Numba", "embedded Spark"):
+    for name in ("Python", "Java", "pyspark", "pyarrow", "kernels", "embedded Spark"):
         assert f"pass  {name}: " in outcome.out
     assert "fail" not in outcome.out
 

