@@ -46,8 +46,8 @@ def test_a_tag_is_published_without_a_token() -> None:
     jobs = yaml.safe_load(text)["jobs"]
     # Only the job that builds nothing may ask for an identity.
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
-    assert jobs["publish"]["needs"] == "build"
-    assert "permissions" not in jobs["build"]
+    assert jobs["publish"]["needs"] == ["build", "wheels"]
+    assert "permissions" not in jobs["build"] | jobs["wheels"]
     assert "secrets." not in text
 
 
