@@ -1,4 +1,4 @@
-# Everything here sets itself up: `make demo` and `make test` need git, Python 3.11, make and a C compiler.
+# Everything here sets itself up: `make demo` and `make test` need git, Python 3.11 with its headers, make and g++.
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/.ready

@@ -104,7 +104,7 @@ if [[ ! -f $kept/base.tar ]]; then
   rm -rf "$base"/usr/share/man/*
   cp /etc/resolv.conf "$base/etc/resolv.conf"
   DEBIAN_FRONTEND=noninteractive chroot "$base" apt-get install -qq --yes --no-install-recommends \
-    python3.11 python3.11-venv python3-pip python-is-python3 >"$folder/python.log" 2>&1
+    python3.11 python3.11-venv libpython3.11-dev python3-pip python-is-python3 >"$folder/python.log" 2>&1
   chroot "$base" apt-get clean
   rm "$base/usr/lib/python3.11/EXTERNALLY-MANAGED" "$base/etc/resolv.conf"
   tar --directory "$base" --create --file "$kept/base.part" .

@@ -2,8 +2,8 @@
 
     python -m anonspark.kernels.building
 
-It takes a minute, Numba, a C compiler and the headers of Python. The file serves every processor of
-the architecture that has what `_PROCESSOR` says, on the minor version of Python that built it.
+It takes a minute, Numba, a compiler of C and C++, and the headers of Python. The file serves every
+processor of the architecture, with the minor version of Python that built it.
 
 The compiler is Numba's `pycc`. It compiles what a kernel calls once more for each caller, and keeps
 Python's lock; here a kernel that is compiled is known to its callers, and runs without the lock.
@@ -27,6 +27,7 @@ from typing import Any
 from anonspark.kernels.built import MODULE, VERSION_OF_NUMBA, file_name, folder_of_package
 from anonspark.kernels.compiling import KERNELS, import_all_kernels
 
+# As measured, instructions that only newer ones have save no time.
 _PROCESSOR = {"x86_64": "x86-64"}.get(platform.machine(), "generic")
 
 _IN_A_PROCESS_OF_ITS_OWN = (
@@ -51,7 +52,7 @@ def build(folder: Path) -> Path:
     Raises
     ------
     OSError
-        Numba, a C compiler or the headers of Python are missing; it holds what they said.
+        Numba, a compiler or the headers of Python are missing; it holds what was said.
     """
     target = folder / file_name()
     if target.is_file():

@@ -131,10 +131,12 @@ def test_the_hdfs_of_containers_is_the_one_of_the_tests() -> None:
     assert set(jars) <= set(tested)
 
 
-def test_the_image_compiles_what_containers_load() -> None:
+def test_the_image_has_machine_code_and_no_compiler() -> None:
     text = (REPOSITORY / "docker" / "Dockerfile").read_text()
-    assert "NUMBA_CACHE_DIR=/var/lib/anonspark/kernels" in text
-    assert "compile_all()" in text
+    build, _, image = text.partition(" AS spark\n")
+    assert "-m anonspark.kernels.building" in build
+    assert "pip uninstall --yes numba llvmlite" in build
+    assert "g++" not in image
 
 
 def test_driver_and_executors_see_the_same_files() -> None:
