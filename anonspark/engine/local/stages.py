@@ -31,6 +31,8 @@ class Stage:
         Sends each row to a task; None leaves the rows of a task together.
     tasks : int or None
         That rows are sent to; None for those of ``upstream``.
+    together : int
+        Rows of a single task that wait as one batch, in the order of the tasks they would go to.
     """
 
     def __init__(
@@ -40,14 +42,17 @@ class Stage:
         upstream: Callable[[], Sequence[Source]],
         owners: Owners | None = None,
         tasks: int | None = None,
+        together: int = 0,
     ) -> None:
         self._runner = runner
         self._upstream = upstream
         self._owners = owners
         self._tasks = tasks
+        self._together = together
         self._shelf = Shelf(memory)
         self._waiting: list[list[Waiting]] | None = None
         self._rows: list[int] = []
+        self._is_one = False
         self._turn = RLock()
 
     def make(self) -> None:
@@ -60,11 +65,14 @@ class Stage:
             waiting: list[list[Waiting]] = [[] for _ in range(tasks)]
             rows = [0] * tasks
             # In the order of the tasks that made them, whichever was done first.
-            for made in self._runner.run(sources, self._put):
+            put = self._put if len(sources) > 1 or not self._together else self._put_together
+            all_made = self._runner.run(sources, put)
+            for made in all_made:
                 for owner, size, one in made:
                     waiting[owner].append(one)
                     rows[owner] += size
             self._waiting, self._rows = waiting, rows
+            self._is_one = list(map(len, all_made)) == [1]
 
     def _put(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
         if self._owners is None:
@@ -75,10 +83,22 @@ class Stage:
             for owner, own in divided(batch, self._owners(batch))
         ]
 
+    def _put_together(self, number: int, batches: Batches) -> list[tuple[int, int, Waiting]]:
+        own = list(batches)
+        if self._owners is None or len(own) != 1 or not 0 < len(own[0]) <= self._together:
+            return self._put(number, iter(own))
+        ordered = own[0].take(pa.array(np.argsort(self._owners(own[0]), kind="stable")))
+        return [(0, len(ordered), self._shelf.put(ordered))]
+
     @property
     def rows(self) -> list[int]:
         """Rows of each task; :meth:`make` has made them."""
         return self._rows
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all rows are one batch, of one task; :meth:`make` has made them."""
+        return self._is_one
 
     def sources(self, tasks: Iterable[Sequence[int]] | None = None) -> list[Source]:
         """Return the tasks that read the rows; :meth:`make` has made them.

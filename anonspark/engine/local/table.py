@@ -81,9 +81,13 @@ class LocalTable:
         return LocalTable(self.engine, schema, stage.sources, (stage,), _waiting=stage)
 
     def _sent(
-        self, owners: Callable[[pa.RecordBatch], Any] | None, tasks: int | None = None
+        self,
+        owners: Callable[[pa.RecordBatch], Any] | None,
+        tasks: int | None = None,
+        together: int = 0,
     ) -> Stage:
-        return Stage(self.engine.runner, self.engine.memory, self.sources, owners, tasks)
+        engine = self.engine
+        return Stage(engine.runner, engine.memory, self.sources, owners, tasks, together)
 
     def map_batches(self, function: OnBatches, schema: pa.Schema) -> LocalTable:
         """Apply a function to the batches of each task."""
@@ -139,11 +143,16 @@ class LocalTable:
             first = partial(aggregate, by=by, wanted=wanted)
             parts = self.map_batches(partial(_on_whole, first, self.schema), schema)
             last = partial(merge, by=by, wanted=wanted)
-        stage = parts._sent(partial(_task_of_values, tuple(by), _PARTS), _PARTS if by else 1)
+        owners = partial(_task_of_values, tuple(by), _PARTS)
+        # Figures of a single task are those of whole groups.
+        whole = 0 if lists else _ROWS_AT_ONCE
+        stage = parts._sent(owners, _PARTS if by else 1, whole)
 
         def plan() -> Sequence[Source]:
             few = sum(stage.rows) <= _ROWS_AT_ONCE
             tasks = [range(len(stage.rows))] if few else None
+            if whole and few and stage.is_one:
+                return stage.sources(tasks)
             return [
                 partial(_mapped, source, partial(_on_whole, last, parts.schema), schema)
                 for source in stage.sources(tasks)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,25 @@ def test_rows_are_those_of_the_toy_engine(rows: list[dict[str, Any]]) -> None:
             assert gathered.schema.names == expected.schema.names
             assert found.schema.equals(gathered.schema)
             assert found.count() == len(gathered)
+
+
+@settings(max_examples=25)
+@given(rows=rows_of_values)
+def test_figures_of_one_task_are_those_of_parts_that_were_put_together(
+    rows: list[dict[str, Any]],
+) -> None:
+    """In the same order, too, on which the bytes of files may depend."""
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    # The second task has no rows.
+    alone, empty = local(table, 1), local(table.slice(0, 0), 1)
+    divided = replace(alone, plan=lambda: [*alone.plan(), *empty.plan()])
+    for (name, verb), at_once in product(VERBS.items(), (2**20, 2)):
+        note(f"{name}, {at_once} rows at once")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("anonspark.engine.local.table._ROWS_AT_ONCE", at_once)
+            found, expected = verb(alone).gather(), verb(divided).gather()
+        assert found.schema.equals(expected.schema)
+        assert found.to_pylist() == expected.to_pylist()
 
 
 @settings(max_examples=40)
