@@ -110,7 +110,8 @@ def test_any_password(scheme: str, noise: str, rest: str) -> None:
 
 
 def test_long_texts_take_no_time() -> None:
-    start = time.monotonic()
+    # Of a processor: the machine may be busy.
+    start = time.process_time()
     for text in (
         "a://b" * 20_000,
         "x=y " * 50_000,
@@ -119,7 +120,7 @@ def test_long_texts_take_no_time() -> None:
         "@" * 90_000,
     ):
         redact(text)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
 
 
 def test_options() -> None:

@@ -25,6 +25,9 @@ from anonspark.cli.application import application
 SCHEDULES = REPOSITORY / "schedules"
 NIGHTLY = SCHEDULES / "cron" / "anonspark-nightly"
 
+PATIENCE = 120
+"""Seconds after which the script is given up, on a machine that is busy."""
+
 
 class Nightly:
     """The script with something in place of `anonspark run`.
@@ -79,7 +82,7 @@ class Nightly:
 
     def run(self, body: str, *arguments: str) -> int:
         with self.started(body, *arguments) as process:
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=PATIENCE)
         assert said == "", "cron would mail this"
         return process.returncode
 
@@ -135,12 +138,12 @@ def test_two_never_run_at_once(nightly: Nightly) -> None:
 def test_a_request_to_end_reaches_the_run_and_is_waited_for(nightly: Nightly) -> None:
     nightly.first = "trap 'sleep 0.2; echo cleaned up; exit 143' TERM"
     with nightly.started("sleep 60 & wait") as process:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not nightly.called():
             assert time.monotonic() < deadline
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE)
     assert process.returncode == 143
     assert "cleaned up" in nightly.log.read_text()
     assert len(nightly.called()) == 1

@@ -12,6 +12,9 @@ from rich.console import Console
 from anonspark import progress as module
 from anonspark.progress import Heartbeat, InnerProgress, Progress, tell
 
+PATIENCE = 120
+"""Seconds after which another thread is given up, on a machine that is busy."""
+
 
 class Clock:
     """Waits for so many seconds when the test says so."""
@@ -39,7 +42,7 @@ def test_a_long_stage_is_told_of_every_30_seconds(caplog: pytest.LogCaptureFixtu
     beats = Heartbeat("verify: 10 rows", clock.wait)
     beats.tell("counting classes")
     beats.start()
-    assert clock.over.wait(10)
+    assert clock.over.wait(PATIENCE)
     beats.stop()
     assert messages(caplog) == [
         f"verify: 10 rows: counting classes, {seconds} s so far" for seconds in (30, 60, 90)
@@ -54,7 +57,7 @@ def test_a_stage_beats_as_long_as_it_lasts(
     clock = Clock(beats=2)
     monkeypatch.setattr(module, "Heartbeat", lambda stage: Heartbeat(stage, clock.wait))
     with Progress().stage("publish"):
-        assert clock.over.wait(10)
+        assert clock.over.wait(PATIENCE)
     first, *beats, last = messages(caplog)
     assert (first, beats) == ("publish ...", ["publish, 30 s so far", "publish, 60 s so far"])
     assert last.startswith("publish: done in ")
