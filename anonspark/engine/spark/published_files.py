@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -17,9 +17,11 @@ _PLAIN_FORMATS = ("parquet", "orc")
 
 # A task holds a file that it hashes as a whole; larger ones are read by the driver, piece by piece.
 _LARGEST_IN_TASK = 256 * 2**20
+# What the driver reads itself, for that takes less time than a job: so many files and bytes.
+_FILES_BY_DRIVER, _BYTES_BY_DRIVER = 16, 2**22
 
 
-def hash_files(files: FileSystem, directory: str, paths: Sequence[str]) -> dict[str, str]:
+def hash_files(files: FileSystem, directory: str, sizes: Mapping[str, int]) -> dict[str, str]:
     """Return the SHA-256 of files, in hexadecimal digits.
 
     Parameters
@@ -27,8 +29,8 @@ def hash_files(files: FileSystem, directory: str, paths: Sequence[str]) -> dict[
     files : FileSystem
     directory : str
         An absolute address.
-    paths : sequence of str
-        Of the files, relative to the directory.
+    sizes : mapping of str to int
+        Of the files the bytes, by their paths relative to the directory.
 
     Returns
     -------
@@ -37,22 +39,27 @@ def hash_files(files: FileSystem, directory: str, paths: Sequence[str]) -> dict[
 
     Notes
     -----
-    One job, whose tasks read every file below the directory once, in Java. Spark passes over names
-    that begin with a dot or an underscore, and a task had to hold a large file as a whole: these
-    are read by the driver.
+    No job for a few small files, which the driver reads. Else one, whose tasks read every file
+    below the directory once, in Java. Spark passes over names that begin with a dot or an
+    underscore, and a task had to hold a large file as a whole: these are read by the driver, too.
     """
+    few = len(sizes) <= _FILES_BY_DRIVER and sum(sizes.values()) <= _BYTES_BY_DRIVER
+    by_path = {} if few else _hashes_of_tasks(files, directory)
+    return {
+        path: by_path.get(path) or files.sha256(f"{directory}/{path}") for path in sorted(sizes)
+    }
+
+
+def _hashes_of_tasks(files: FileSystem, directory: str) -> dict[str, str]:
     reader = files.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     found = (
         reader.load(directory)
         .where(sf.col("length") <= _LARGEST_IN_TASK)
         .select("path", sf.sha2("content", 256).alias("sha256"))
         .collect()
-        if paths
-        else []
     )
     start = len(directory.rstrip("/")) + 1
-    by_path = {row.path[start:]: row.sha256 for row in found}
-    return {path: by_path.get(path) or files.sha256(f"{directory}/{path}") for path in paths}
+    return {row.path[start:]: row.sha256 for row in found}
 
 
 def read_files(
@@ -74,7 +81,7 @@ def read_files(
         Sorted by path, which is relative to the directory.
     """
     sizes = dict(files.files_below(directory))
-    hashes = hash_files(files, directory, sorted(sizes))
+    hashes = hash_files(files, directory, sizes)
     return [
         PublishedFile(path, sizes[path], (rows or {}).get(path), sha256)
         for path, sha256 in hashes.items()
@@ -105,8 +112,8 @@ def write_table(
 
     Notes
     -----
-    The job that makes the table, and two that read what was written: one for the hashes, one for
-    the rows of each file.
+    The job that makes the table, one that counts the rows of each file that was written, and that
+    of :func:`hash_files`.
     """
     files = FileSystem(table.sparkSession)
     path = f"{release}/{directory}"
@@ -116,13 +123,11 @@ def write_table(
     else:
         table.write.format(data_format).save(f"{aside}/{directory}")
         _take_over(files, f"{aside}/{directory}", path, data_format)
-    counted = (
-        files.spark.read.format(data_format)
-        .load(path)
-        .groupBy(sf.input_file_name().alias("file"))
-        .count()
-        .collect()
-    )
+    reader = files.spark.read.format(data_format)
+    if data_format in _PLAIN_FORMATS:
+        # Or a job looks for the columns.
+        reader = reader.schema(table.schema)
+    counted = reader.load(path).groupBy(sf.input_file_name().alias("file")).count().collect()
     rows = {unquote(row.file).rpartition("/")[2]: row["count"] for row in counted}
     found = read_files(files, path)
     return [replace(one, path=f"{directory}/{one.path}", rows=rows.get(one.path)) for one in found]

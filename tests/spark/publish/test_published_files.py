@@ -47,10 +47,13 @@ def test_files_are_listed_with_their_hashes(
     monkeypatch.setattr(published_files, "_LARGEST_IN_TASK", 100)
     files = FileSystem(spark)
     rows = {"data/larger.parquet": 7}
-    assert read_files(files, files.qualified(str(directory)), rows) == [
-        PublishedFile(name, len(content), rows.get(name), hashlib.sha256(content).hexdigest())
-        for name, content in contents.items()
-    ]
+    # By the driver, and by tasks.
+    for most in (1500, 1000):
+        monkeypatch.setattr(published_files, "_BYTES_BY_DRIVER", most)
+        assert read_files(files, files.qualified(str(directory)), rows) == [
+            PublishedFile(name, len(content), rows.get(name), hashlib.sha256(content).hexdigest())
+            for name, content in contents.items()
+        ]
     one = PublishedFile("data/part-00000.parquet", 10, None, "ab")
     assert one.as_dict() == {
         "path": "data/part-00000.parquet",
