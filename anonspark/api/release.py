@@ -119,12 +119,15 @@ class Release(Shown, Generic[Frame]):
         self._source = source
         self._closed = False
         self._sizes: Mapping[int, int] | None = None
-        # Of a kind that is read at once, tables outlive the files.
-        self._tables = {name: source.read(name) for name in (DATA, *METRICS)}
+        # Of a kind that is read at once, tables outlive the files; with Spark each costs a job.
+        at_once = (DATA, *METRICS) if source.stays else ()
+        self._tables = {name: source.read(name) for name in at_once}
 
     def _table(self, name: str) -> Frame:
         if not self._source.stays:
             self.require_open()
+        if name not in self._tables:
+            self._tables[name] = self._source.read(name)
         return self._tables[name]
 
     def require_open(self) -> None:

@@ -297,13 +297,17 @@ class _Source:
         require_running(self.spark)
 
     def read(self, name: str) -> DataFrame:
+        with _TURN, our_settings(self.spark):
+            return self._read(name)
+
+    def _read(self, name: str) -> DataFrame:
         if name == DATA:
             return self.spark.read.format(self.manifest.data_format).load(f"{self.path}/{DATA}")
         return self.spark.read.parquet(f"{self.path}/metrics/{name}")
 
     def arrow(self, name: str) -> pa.Table:
         with _TURN, our_settings(self.spark):
-            table: pa.Table = SparkEngine(self.spark).wrap(self.read(name)).gather()
+            table: pa.Table = SparkEngine(self.spark).wrap(self._read(name)).gather()
         return table
 
     def as_arrow(self, table: DataFrame) -> pa.Table:
@@ -320,7 +324,7 @@ class _Source:
             original, population = _computed(original), _computed(population)
             with our_settings(spark):
                 found = audit_table(
-                    SparkEngine(self.spark).wrap(self.read(DATA)),
+                    SparkEngine(self.spark).wrap(self._read(DATA)),
                     claim,
                     original=_table(original),
                     population=_table(population),
@@ -334,7 +338,7 @@ class _Source:
 
     def class_sizes(self) -> Mapping[int, int]:
         with _TURN, our_settings(self.spark):
-            rows = self.read("classes").groupBy("size").count().collect()
+            rows = self._read("classes").groupBy("size").count().collect()
         return {row["size"]: row["count"] for row in rows}
 
     def close(self) -> None:
