@@ -9,6 +9,7 @@ spark-defaults.conf.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +87,14 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
         yield session
     finally:
         opening.__exit__(None, None, None)
+
+
+@pytest.fixture(autouse=True)
+def signals_stay() -> Iterator[None]:
+    """Find a test after which a signal is ignored: so it would be by all that later ones start."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    assert {number: signal.getsignal(number) for number in before} == before
 
 
 @pytest.fixture(scope="session")

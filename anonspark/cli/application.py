@@ -41,7 +41,7 @@ from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR
 from anonspark.cli.usage import usage_problem
-from anonspark.cli.working import SIGNALS, EndedError, end
+from anonspark.cli.working import EndedError, ended_by_signals
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
 
@@ -143,13 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         day, given = _take_run_date(given)
     except ConfigurationError as error:
         return log.fail(error.exit_code, str(error), debug=debug)
-    previous = {number: signal.signal(number, end) for number in SIGNALS}
-    try:
-        with log.opened(), _day_of_run(day):
-            return _run_command(given, log)
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    with ended_by_signals(), log.opened(), _day_of_run(day):
+        return _run_command(given, log)
 
 
 def _take(given: Sequence[str], option: str, default: str) -> tuple[str, list[str]]:

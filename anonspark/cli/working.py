@@ -50,6 +50,17 @@ def end(number: int, _frame: FrameType | None) -> None:
     raise EndedError(number)
 
 
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let signals end what is done in the block; behind it they do what they did before."""
+    previous = {number: signal.signal(number, end) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
 def ignore_signals() -> None:
     """Let no signal stop what is under way."""
     for number in SIGNALS:

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from anonspark.cli.application import application
 from anonspark.cli.logs import LOG, CommandLog
 from anonspark.cli.terminal import ERR
+from anonspark.cli.working import ended_by_signals
 from anonspark.config import load_configuration
 from anonspark.errors import ConfigurationError, PublishingError
 from anonspark.profiling import writing
@@ -52,7 +53,7 @@ def answered(answers: str) -> tuple[int, str]:
     log = CommandLog(ERR)
     LOG.set(log)
     # As of any command: else what other tests log goes to the runner's error stream, which closes.
-    with log.opened():
+    with ended_by_signals(), log.opened():
         asked = CliRunner().invoke(application, ["init", "data/people.csv", "-iq"], input=answers)
     return asked.exit_code, asked.output
 

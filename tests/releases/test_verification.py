@@ -98,9 +98,8 @@ def test_the_anonymizer_is_not_trusted() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     anonymizing = ("layers", "models", "pipeline", "staged", "kernels")
-    needed = {
-        f"anonspark.kernels{name}" for name in ("", ".compiling", ".region_search", ".signatures")
-    }
+    modules = ("", ".built", ".compiling", ".region_search", ".signatures")
+    needed = {f"anonspark.kernels{name}" for name in modules}
     found = [name for name in loaded if name.split(".")[1] in anonymizing]
     assert set(found) <= needed
 

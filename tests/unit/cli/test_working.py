@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from anonspark.cli import working
-from anonspark.cli.working import EndedError, work_in_thread
+from anonspark.cli.working import EndedError, ended_by_signals, work_in_thread
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 
@@ -20,10 +20,8 @@ PATIENCE = 60
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
     """Put the handlers back that the work replaces."""
-    before = {number: signal.getsignal(number) for number in working.SIGNALS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with ended_by_signals():
+        yield
 
 
 @pytest.fixture
