@@ -19,7 +19,7 @@ ENDS := 3.5.9 4.3.0
 SPARK ?= $(firstword $(ENDS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
+.PHONY: help setup demo quick test compiled-tests systems test-spark smoke smoke-python matrix fuzz dist bench peers reproduce kernels lint format lock schema rooms site publishable browser audit clean \
   up submit submit-hdfs releases down image-proof docker-engine check-schedules airflow-nights
 
 help:  ## list the targets
@@ -30,7 +30,7 @@ INSTALL := $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(R
 $(RUNS): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(PYTHON) tools/runtime_requirements.py --java requirements.lock > $(VENV)/runtime.lock
+	$(PYTHON) tools/runtime_requirements.py --clone requirements.lock > $(VENV)/runtime.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/runtime.lock
 	$(INSTALL) --quiet --no-deps --editable .
 	@touch $@
@@ -52,10 +52,14 @@ quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what 
 PROCESSES ?= 3
 ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
 
-# Kernels are compiled once, beside the lint: all processes of the tests would compile them at once.
-test: $(READY)  ## formatting, linting, types and all tests but those of systems
-	$(MAKE) --jobs 2 kernels lint browser
+# Kernels are built beside the rest of the set-up and the lint, and tests are compiled there, which each
+# process would do else.
+test:  ## formatting, linting, types and all tests but those of systems
+	$(MAKE) --jobs 2 kernels lint browser compiled-tests
 	$(RUN)/python $(ALL_BUT_SYSTEMS)
+
+compiled-tests: $(READY)
+	@mkdir -p build && $(RUN)/python -m pytest --collect-only --quiet > build/collected.log || { cat build/collected.log; exit 1; }
 
 build/connect/.ready: tests/systems/connect.lock | $(READY)
 	rm -rf build/connect
@@ -106,7 +110,7 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
-kernels: $(READY)  ## build the kernels' machine code; without it who calls one compiles it
+kernels: $(RUNS)  ## build the kernels' machine code; without it who calls one compiles it
 	$(RUN)/python -m anonspark.kernels.building || $(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
 
 # A tag's workflow does the same before it publishes: CONTRIBUTING.md.

