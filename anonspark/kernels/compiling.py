@@ -62,6 +62,10 @@ class Kernel:
         """Run it."""
         return (self._called or self._load())(*arguments, **named)
 
+    def __reduce__(self) -> tuple[Callable[[str, str], Kernel], tuple[str, str]]:
+        # Tasks are sent with the kernels that they call; each process has machine code of its own.
+        return _declared, (self.function.__module__, self.symbol)
+
     def _load(self) -> Callable[..., Any]:
         with _TURN:
             if self._called is None:
@@ -95,6 +99,12 @@ class Kernel:
     def _numba_type_(self) -> Any:
         # What Numba asks where another kernel calls this one.
         return self._type or _numba().typeof(self.compiled())
+
+
+def _declared(module: str, symbol: str) -> Kernel:
+    """Return the kernel of a module by its symbol."""
+    importlib.import_module(module)
+    return next(one for one in KERNELS if one.symbol == symbol)
 
 
 def _with_checked_arguments(machine_code: Callable[..., Any], kernel: Kernel) -> Callable[..., Any]:

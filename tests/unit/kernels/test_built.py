@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,6 +46,11 @@ def test_a_kernel_takes_what_its_signature_says_and_nothing_else() -> None:
         select(values.astype(np.int32), 0, 3, 1)
     with pytest.raises(TypeError, match="missing a required argument: 'rank'"):
         select(values, 0, 3)
+
+
+def test_a_kernel_that_was_called_is_sent_to_tasks_by_its_name() -> None:
+    select(np.array([30, 10, 20]), 0, 3, 1)
+    assert pickle.loads(pickle.dumps(select)) is select
 
 
 def test_the_version_of_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
