@@ -50,7 +50,7 @@ def test_a_kernel_takes_what_its_signature_says_and_nothing_else() -> None:
 
 def test_a_kernel_that_was_called_is_sent_to_tasks_by_its_name() -> None:
     select(np.array([30, 10, 20]), 0, 3, 1)
-    assert pickle.loads(pickle.dumps(select)) is select
+    assert pickle.loads(pickle.dumps(select)) is select  # noqa: S301
 
 
 def test_the_version_of_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
