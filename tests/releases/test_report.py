@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from helpers import command, local_table, write_table
-from places import REPOSITORY
+from places import REPOSITORY, skip_or_fail
 
 from anonspark.cli.application import main
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -208,10 +207,7 @@ def test_few_people_are_not_counted(made: Made) -> None:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
-        message = f"{CHROMIUM} is missing: install Debian's package chromium to test the report"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message, pytrace=False)
-        pytest.skip(message)
+        skip_or_fail(f"{CHROMIUM} is missing: install Debian's package chromium to test the report")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,9 +15,12 @@ HIERARCHIES = REPOSITORY / "conf" / "hierarchies" / "adult-vural-2017"
 
 def require_data(path: Path) -> None:
     """Skip the test, or fail it in continuous integration, if a data set is missing."""
-    if path.exists():
-        return
-    message = f"{path} is missing: set ANONSPARK_DATA to the folder with the data sets"
+    if not path.exists():
+        skip_or_fail(f"{path} is missing: set ANONSPARK_DATA to the folder with the data sets")
+
+
+def skip_or_fail(message: str) -> NoReturn:
+    """Skip the test, or fail it in continuous integration, for what it needs is missing."""
     if os.environ.get("CI") == "true":
         pytest.fail(message, pytrace=False)
     pytest.skip(message)
