@@ -28,12 +28,10 @@ from standalone import REPOSITORY, Cluster, spark_environment
 from anonspark import __version__
 
 IMPORT_ALL = """\
-import importlib, pkgutil, time
+import time
 start = time.perf_counter()
-import anonspark.kernels
-for module in pkgutil.iter_modules(anonspark.kernels.__path__):
-    if module.name != "machine_code":  # which imports Numba; the archive has none
-        importlib.import_module(f"anonspark.kernels.{module.name}")
+from anonspark.kernels.compiling import import_all_kernels
+import_all_kernels()
 import numpy
 from anonspark.kernels.selection import select
 select(numpy.arange(3), 0, 3, 1)

@@ -124,11 +124,9 @@ def compile_into(folder: str) -> None:
     extension.target_cpu = _PROCESSOR
     version = tuple(map(int, re.findall(r"\d+", numba.__version__)[:3]))
     extension.export(VERSION_OF_NUMBA, "UniTuple(int64, 3)()")(lambda: version)
-    kernels = {}
     for kernel in KERNELS:
         signature = kernel.signature.made
         extension.export(kernel.symbol, signature)(kernel.function)
-        kernels[kernel.symbol] = kernel
         overload = typing.signature(signature.return_type, *signature.args)
         template = typing.templates.make_concrete_template(kernel.symbol, kernel, [overload])
         kernel.known_as(numba.types.Function(template))

@@ -158,10 +158,11 @@ def kernel(signature: Applied) -> Callable[[Callable[..., Any]], Kernel]:
 
 
 def import_all_kernels() -> None:
-    """Import all modules that declare kernels."""
+    """Import all modules that declare kernels, without Numba."""
     package = importlib.import_module(_PACKAGE[:-1])
     for module in pkgutil.iter_modules(package.__path__, _PACKAGE):
-        importlib.import_module(module.name)
+        if module.name != _MACHINE_CODE:
+            importlib.import_module(module.name)
 
 
 def compile_all() -> int:

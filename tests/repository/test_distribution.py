@@ -158,7 +158,7 @@ def test_packages_of_the_archive() -> None:
 
 
 def test_archive_and_image_have_the_same_packages() -> None:
-    """But for pyspark, which a cluster has, and for Numba: an image is built without a compiler."""
+    """But for pyspark, which a cluster has, and Numba, which goes when the image is built."""
     command = [sys.executable, REPOSITORY / "tools" / "runtime_requirements.py"]
     lock = REPOSITORY / "requirements.lock"
     told = subprocess.run([*command, lock], check=True, capture_output=True, text=True).stdout

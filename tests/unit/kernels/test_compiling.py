@@ -20,14 +20,12 @@ from anonspark.kernels.signatures import boolean, float64, int64, types, uint64,
 @pytest.mark.parametrize("without", ["", "compiling.built = lambda: None"])
 def test_numba_is_loaded_by_the_first_call_alone(without: str) -> None:
     code = f"""if True:
-        import importlib, pkgutil, sys
-        import anonspark.api, anonspark.cli.application, anonspark.kernels, anonspark.pipeline.run
-        for module in pkgutil.iter_modules(anonspark.kernels.__path__, "anonspark.kernels."):
-            if module.name != "anonspark.kernels.machine_code":
-                importlib.import_module(module.name)
+        import sys
+        import anonspark.api, anonspark.cli.application, anonspark.pipeline.run
+        from anonspark.kernels import compiling
+        compiling.import_all_kernels()
         assert not {{"numba", "llvmlite", "pyspark"}} & set(sys.modules)
         import numpy
-        from anonspark.kernels import compiling
         {without}
         from anonspark.kernels.selection import select
         assert select(numpy.array([30, 10, 20]), 0, 3, 1) == 20
