@@ -48,7 +48,7 @@ BASE ?= main
 quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what differs from BASE=main
 	@$(RUN)/python tools/quick.py --base $(BASE)
 
-# Three for two processors: each waits for Java a third of its time.
+# Three for two processors: one has a Spark, and the others compute while it waits.
 PROCESSES ?= 3
 ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
 

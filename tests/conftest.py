@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
-from scheduling import SparkInSomeProcesses
+from scheduling import SparkInSomeProcesses, give_way_to_spark
 
 from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
@@ -61,7 +61,9 @@ spark.sql.codegen.factoryMode NO_CODEGEN
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Allow the oldest Spark what it does inside and we cannot mend: ask distutils for versions."""
+    """Let processes with Spark go first, and allow the oldest Spark what we cannot mend."""
+    give_way_to_spark()
+    # It asks distutils for versions.
     if installed_spark_version().startswith("3."):
         for message in ("The distutils package is", "distutils Version classes are"):
             config.addinivalue_line("filterwarnings", f"ignore:{message}:DeprecationWarning")
