@@ -11,6 +11,7 @@ Python's lock; here a kernel that is compiled is known to its callers, and runs 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import platform
@@ -105,6 +106,8 @@ def compile_into(folder: str) -> None:
     folder : str
         Where the file is put.
     """
+    # A fifth of the time would go into looking through what Numba keeps to the end.
+    gc.set_threshold(100_000, 50, 1000)
     warnings.simplefilter("ignore")  # pycc is to be replaced one day; there is no successor yet
     numba = importlib.import_module("numba")
     pycc = importlib.import_module("numba.pycc")

@@ -136,7 +136,10 @@ CASES: dict[str, Case] = {
 }
 # Of these, with equal records, Spark makes the release, too; of every kind of model and criterion,
 # from other files than the local engine, in ``spark/engine/test_engines_agree.py``.
-ON_SPARK = ("adult-relaxed-cell-l-and-t", "adult-u-canon")
+ON_SPARK = (
+    "adult-relaxed-cell-l-and-t",
+    pytest.param("adult-u-canon", marks=pytest.mark.system),
+)
 
 
 class Tables:

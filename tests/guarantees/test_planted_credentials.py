@@ -225,6 +225,8 @@ def returned_by(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) 
     return returned
 
 
+# Every command on a mounted file system: a minute on Spark.
+@pytest.mark.system
 def test_a_run_with_credentials_everywhere(
     spark: SparkSession,
     mounted: Path,

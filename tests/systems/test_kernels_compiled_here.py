@@ -22,6 +22,8 @@ def test_tests_of_kernels_and_models() -> None:
         "-m",
         "pytest",
         "-q",
+        # What one of them has compiled the other finds on the disk.
+        *("--numprocesses", "2", "--dist", "loadfile"),
         "-p",
         "compiled_here",
         "-p",

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from recipients import with_ledger
@@ -90,6 +91,8 @@ def require_sound(engine: Engine, plan: dict[str, Any], folder: Path) -> None:
     assert found.problems == []
 
 
+# 130 jobs: a minute on Spark.
+@pytest.mark.system
 def test_two_months(spark: SparkSession, tmp_path: Path) -> None:
     """A DataFrame, and files later."""
     engines: dict[str, Engine] = {"local": LocalEngine(), "spark": SparkEngine(spark)}

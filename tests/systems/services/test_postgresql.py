@@ -17,6 +17,7 @@ from golden_run import FINGERPRINTS
 from places import REPOSITORY
 from postgresql import PASSWORD, PostgreSql
 from service_jars import locked_jars
+from standalone import QUICK_START
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,8 @@ def outcomes(
     settings = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": str(driver),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": folder.as_uri(),

@@ -14,7 +14,7 @@ from golden_run import FINGERPRINTS
 from object_store import IDENTITY, SECRET, ObjectStore
 from places import REPOSITORY
 from service_jars import locked_jars
-from standalone import free_port
+from standalone import QUICK_START, free_port
 
 COMMITTERS = {
     "file": ("hadoop-aws", "bundle"),
@@ -38,6 +38,8 @@ def use(store: ObjectStore, folder: Path, people: Path, committer: str) -> dict[
     settings = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": classes,
         **{f"spark.hadoop.{key}": value for key, value in hadoop.items()},
     }

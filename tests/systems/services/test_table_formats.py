@@ -13,6 +13,7 @@ import pytest
 from golden_run import FINGERPRINTS, ROWS
 from places import REPOSITORY
 from service_jars import locked_jars
+from standalone import QUICK_START
 
 _CATALOG = "spark.sql.catalog.local"
 
@@ -28,6 +29,7 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": ":".join(map(str, packages)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
