@@ -106,7 +106,7 @@ def compile_into(folder: str) -> None:
     folder : str
         Where the file is put.
     """
-    # A fifth of the time would go into looking through what Numba keeps to the end.
+    # A tenth of the time would go into looking through what Numba keeps to the end.
     gc.set_threshold(100_000, 50, 1000)
     warnings.simplefilter("ignore")  # pycc is to be replaced one day; there is no successor yet
     numba = importlib.import_module("numba")
