@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
 from scheduling import SparkInSomeProcesses, give_way_to_spark
+from standalone import QUICK_START
 
 from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
@@ -46,12 +47,12 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 
 # The light compiler alone and one thread for garbage halve the time that starting and warming up
 # takes, for processes that live for seconds; and of the suite's own session a quarter is saved.
-QUICK_START = "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+QUICK_START_LINE = f"spark.driver.extraJavaOptions {QUICK_START}\n"
 # The suite runs many small queries in one session. Without adaptive execution there are fewer jobs,
 # and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own, and
 # the cluster's, have both as everybody has.
 SESSION_DEFAULTS = f"""\
-{QUICK_START}\
+{QUICK_START_LINE}\
 spark.driver.memory 2g
 spark.sql.shuffle.partitions 2
 spark.sql.adaptive.enabled false
@@ -106,7 +107,7 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     Only how Java compiles and collects garbage is chosen: the settings of Spark stay the defaults.
     """
     folder = tmp_path_factory.mktemp("quick-start")
-    (folder / "spark-defaults.conf").write_text(QUICK_START, encoding="utf-8")
+    (folder / "spark-defaults.conf").write_text(QUICK_START_LINE, encoding="utf-8")
     return os.environ | {"SPARK_CONF_DIR": str(folder), "SPARK_DRIVER_MEMORY": "1g"}
 
 

@@ -29,6 +29,7 @@ from planted_values import (
     planted_table,
     write_inputs,
 )
+from standalone import QUICK_START
 
 from anonspark.layers.publish.class_table import _in_digits, _published_names
 
@@ -145,7 +146,7 @@ def run_planted(folder: Path, engine: str) -> Ran:
         (folder / name).mkdir()
     (folder / "conf" / "spark-defaults.conf").write_text(
         "spark.driver.memory 1g\n"
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n"
+        f"spark.driver.extraJavaOptions {QUICK_START}\n"
         "spark.sql.shuffle.partitions 2\n"
         # Of code that Spark generates a line at this level tells only how long that took.
         "spark.sql.codegen.wholeStage false\n"

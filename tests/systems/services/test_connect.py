@@ -15,7 +15,8 @@ import yaml
 from golden_run import FINGERPRINTS, SECTIONS
 from places import REPOSITORY
 from service_jars import SPARK_JARS, cannot_run
-from standalone import QUICK_START, Process, free_port, spark_environment
+from spark_client import write_defaults
+from standalone import Process, free_port, spark_environment
 
 PACKAGES = Path(os.environ.get("ANONSPARK_CONNECT") or REPOSITORY / "build" / "connect")
 REFUSED = "Spark Connect cannot be used: "
@@ -37,15 +38,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         cannot_run(f"{PACKAGES} has no packages for clients: make systems fetches them")
     folder, port = tmp_path_factory.mktemp("connect"), free_port()
     settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
     }
-    lines = "".join(f"{key} {value}\n" for key, value in settings.items())
-    (folder / "spark-defaults.conf").write_text(lines)
+    write_defaults(folder, settings)
     log = folder / "server.log"
     with log.open("wb") as output:
         handle = subprocess.Popen(

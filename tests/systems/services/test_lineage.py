@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,7 @@ from planted_values import (
     write_inputs,
 )
 from service_jars import locked_jars
+from spark_client import run_client
 
 SENSITIVE = "1); DROP TABLE t; --"
 RUN = "night-1"
@@ -56,10 +54,6 @@ class Followed:
 def settings_of(folder: Path) -> dict[str, Any]:
     """Return the settings of docs/operations.md, and what a short run needs."""
     return {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.driver.extraClassPath": locked_jars("openlineage-spark_2.13")[0],
         "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
         "spark.openlineage.transport.type": "file",
@@ -77,22 +71,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
 def follow(folder: Path, *command: object) -> Followed:
     """Run a program in a process of its own, and read what was told of it."""
     (folder / "events").mkdir()
-    lines = "".join(f"{key} {value}\n" for key, value in settings_of(folder).items())
-    (folder / "spark-defaults.conf").write_text(lines)
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
-        | {
-            "SPARK_CONF_DIR": str(folder),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": f"{REPOSITORY}:{SUPPORT}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    run_client(folder, settings_of(folder), *command)
     lineage = (folder / "lineage.jsonl").read_text()
     log = next(path for path in (folder / "events").iterdir() if not path.name.endswith(".crc"))
     comment = f',"description":"{TEXTS["metadata"]}"'

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,7 @@ from golden_run import FINGERPRINTS
 from places import REPOSITORY
 from postgresql import PASSWORD, PostgreSql
 from service_jars import locked_jars
-from standalone import QUICK_START
+from spark_client import run_client
 
 
 @pytest.fixture(scope="module")
@@ -41,34 +38,14 @@ def outcomes(
     folder = tmp_path_factory.mktemp("client")
     (driver,) = locked_jars("postgresql")
     settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": str(driver),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": folder.as_uri(),
     }
-    lines = "".join(f"{key} {value}\n" for key, value in settings.items())
-    (folder / "spark-defaults.conf").write_text(lines)
-    support = REPOSITORY / "tests" / "support"
-    client = support / "postgresql_client.py"
-    done = subprocess.run(
-        [sys.executable, client, folder, golden_people, server.address],
-        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
-        | {
-            "SPARK_CONF_DIR": str(folder),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": f"{REPOSITORY}:{support}:{REPOSITORY / 'benchmarks'}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    client = REPOSITORY / "tests" / "support" / "postgresql_client.py"
+    log = run_client(folder, settings, client, folder, golden_people, server.address)
     found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
-    return found | {"log": done.stdout + done.stderr}
+    return found | {"log": log}
 
 
 def fingerprints(outcomes: dict[str, Any], name: str) -> dict[str, str]:

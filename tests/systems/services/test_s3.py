@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +11,8 @@ from golden_run import FINGERPRINTS
 from object_store import IDENTITY, SECRET, ObjectStore
 from places import REPOSITORY
 from service_jars import locked_jars
-from standalone import QUICK_START, free_port
+from spark_client import run_client
+from standalone import free_port
 
 COMMITTERS = {
     "file": ("hadoop-aws", "bundle"),
@@ -36,38 +34,18 @@ def use(store: ObjectStore, folder: Path, people: Path, committer: str) -> dict[
         "fs.s3a.retry.throttle.interval": "50ms",
     }
     settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": classes,
         **{f"spark.hadoop.{key}": value for key, value in hadoop.items()},
     }
-    lines = "".join(f"{key} {value}\n" for key, value in settings.items())
-    (folder / "spark-defaults.conf").write_text(lines)
-    support = REPOSITORY / "tests" / "support"
-    done = subprocess.run(
-        [
-            *(sys.executable, str(support / "object_store_client.py")),
-            *(str(folder), f"{store.address}/{committer}", str(people)),
-            *(str(port), str(store.port)),
-        ],
-        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
-        | {
-            "SPARK_CONF_DIR": str(folder),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": f"{REPOSITORY}:{support}:{REPOSITORY / 'benchmarks'}",
-            "AWS_ACCESS_KEY_ID": IDENTITY,
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    log = run_client(
+        folder,
+        settings,
+        REPOSITORY / "tests" / "support" / "object_store_client.py",
+        *(folder, f"{store.address}/{committer}", people, port, store.port),
+        environment={"AWS_ACCESS_KEY_ID": IDENTITY, "AWS_SECRET_ACCESS_KEY": SECRET},
     )
-    assert done.returncode == 0, done.stderr[-5000:]
     outcomes: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
-    return outcomes | {"log": done.stdout + done.stderr}
+    return outcomes | {"log": log}
 
 
 @pytest.mark.timeout(600)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ import pytest
 from golden_run import FINGERPRINTS, ROWS
 from places import REPOSITORY
 from service_jars import locked_jars
-from standalone import QUICK_START
+from spark_client import run_client
 
 _CATALOG = "spark.sql.catalog.local"
 
@@ -26,10 +23,6 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "delta-spark_4.1_2.13", "delta-storage", "iceberg-spark-runtime-4.1_2.13"
     )
     settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.extraJavaOptions": QUICK_START,
         "spark.driver.extraClassPath": ":".join(map(str, packages)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -39,23 +32,8 @@ def outcomes(golden_people: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         f"{_CATALOG}.type": "hadoop",
         f"{_CATALOG}.warehouse": str(folder / "warehouse"),
     }
-    lines = "".join(f"{key} {value}\n" for key, value in settings.items())
-    (folder / "spark-defaults.conf").write_text(lines)
-    support = REPOSITORY / "tests" / "support"
-    done = subprocess.run(
-        [sys.executable, support / "table_formats_client.py", folder, golden_people],
-        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
-        | {
-            "SPARK_CONF_DIR": str(folder),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": f"{REPOSITORY}:{support}",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-5000:]
+    client = REPOSITORY / "tests" / "support" / "table_formats_client.py"
+    run_client(folder, settings, client, folder, golden_people)
     found: dict[str, Any] = json.loads((folder / "outcomes.json").read_text())
     return found
 

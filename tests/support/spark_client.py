@@ -1,0 +1,63 @@
+"""Programs with a small Spark of their own, which tests of services start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from places import REPOSITORY
+from standalone import QUICK_START
+
+_SMALL = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": QUICK_START,
+}
+
+
+def write_defaults(folder: Path, settings: Mapping[str, object]) -> None:
+    """Write the spark-defaults.conf of a small Spark, with some settings more."""
+    lines = "".join(f"{key} {value}\n" for key, value in {**_SMALL, **settings}.items())
+    (folder / "spark-defaults.conf").write_text(lines)
+
+
+def run_client(
+    folder: Path,
+    settings: Mapping[str, object],
+    *command: object,
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """Run a program of Python to its end, with the defaults in a folder, and return what it said.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : mapping of str to object
+        Of Spark, beside those that make it small.
+    *command
+        The program and its arguments.
+    environment : mapping of str to str or None
+        Beside this process's own, from which all is left out that is about Spark.
+    """
+    paths = (REPOSITORY, REPOSITORY / "tests" / "support", REPOSITORY / "benchmarks")
+    write_defaults(folder, settings)
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        env={name: value for name, value in os.environ.items() if "SPARK" not in name}
+        | {
+            "SPARK_CONF_DIR": str(folder),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        }
+        | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return done.stdout + done.stderr
