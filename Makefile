@@ -27,7 +27,7 @@ help:  ## list the targets
 
 # uv, where it is, takes a third of pip's time. Running needs a part of the locked packages. Neither
 # compiles them all to byte code: what is never imported need not be, and what is, Python compiles.
-INSTALL := $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(RUN)/python -m pip install --no-compile)
+INSTALL := DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed_wheels.cfg $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(RUN)/python -m pip install --no-compile)
 $(RUNS): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
