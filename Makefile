@@ -72,7 +72,7 @@ SYSTEM_TESTS ?= system and not night
 systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
 	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
-	SYSTEMS=required $(RUN)/python -m pytest -m "$(SYSTEM_TESTS)"
+	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "$(SYSTEM_TESTS)"
 
 .venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
 	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*

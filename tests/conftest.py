@@ -63,7 +63,9 @@ spark.sql.codegen.factoryMode NO_CODEGEN
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let processes with Spark go first, and allow the oldest Spark what we cannot mend."""
-    give_way_to_spark()
+    # Services have time limits of their own, and so none of them is kept waiting.
+    if config.getoption("markexpr") == "not system":
+        give_way_to_spark()
     # It asks distutils for versions.
     if installed_spark_version().startswith("3."):
         for message in ("The distutils package is", "distutils Version classes are"):
