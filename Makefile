@@ -51,7 +51,9 @@ quick: $(READY)  ## in 20 seconds and without Java: lint and unit tests of what 
 
 # Three for two processors: one has a Spark, and the others compute while it waits.
 PROCESSES ?= 3
-ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder -m "not system"
+# A file's tests stay in one process: tests/support/scheduling.py.
+BY_FILES := --dist loadfile --no-loadscope-reorder
+ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) $(BY_FILES) -m "not system"
 
 # Kernels are built beside the rest of the set-up and the lint, and tests are compiled there, which each
 # process would do else.
@@ -72,7 +74,7 @@ SYSTEM_TESTS ?= system and not night
 systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, other Sparks, and a real HDFS, YARN and S3, fetched into build/jars
 	$(MAKE) smoke
 	$(RUN)/python tools/fetch_jars.py tests/systems/jars.lock build/jars
-	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "$(SYSTEM_TESTS)"
+	SYSTEMS=required $(RUN)/python -m pytest --numprocesses 2 $(BY_FILES) -m "$(SYSTEM_TESTS)"
 
 .venv-spark-%/.ready: compatibility/spark-%.txt compatibility/make_environment.py | $(READY)
 	$(RUN)/python compatibility/make_environment.py $* .venv-spark-$*
