@@ -20,16 +20,17 @@ from xdist.scheduler import LoadFileScheduling
 _ASKS = re.compile(r"SparkSession|SparkEngine|usefixtures\(\"spark\"\)")
 
 
-# Of three processes one: it keeps a processor busy, and the others what it leaves.
-def _with_spark(place: int, processes: int) -> bool:
-    return place < max(1, processes // 2)
+# Of three processes one: it keeps a processor busy, and the others what it leaves. Which one it is
+# their names say, for their order in pytest-xdist is that in which they were ready.
+def _with_spark(name: str, processes: int) -> bool:
+    return int(name.removeprefix("gw")) < max(1, processes // 2)
 
 
 def give_way_to_spark() -> None:
     """Let the processes that have Spark go first, if this one of pytest-xdist is none of them."""
     name = os.environ.get("PYTEST_XDIST_WORKER", "")
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0"))
-    if name and not _with_spark(int(name.removeprefix("gw")), processes):
+    if name and not _with_spark(name, processes):
         os.nice(10)
 
 
@@ -37,7 +38,7 @@ class SparkInSomeProcesses(LoadFileScheduling):
     """Hands out files in their order, those with Spark to some of the processes."""
 
     def _assign_work_unit(self, node: Any) -> None:
-        with_spark = _with_spark(self.nodes.index(node), len(self.nodes))
+        with_spark = _with_spark(node.gateway.id, len(self.nodes))
         self.workqueue.move_to_end(self._next_file(with_spark=with_spark), last=False)
         super()._assign_work_unit(node)
 
