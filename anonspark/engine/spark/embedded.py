@@ -33,6 +33,9 @@ def embedded_settings(defaults: Mapping[str, str], scratch: Path) -> dict[str, s
         "spark.ui.enabled": "false",
         # The bar would be drawn into our own messages on standard error.
         "spark.ui.showConsoleProgress": "false",
+        # For each expression pyspark would ask Java eight questions, to note which line it is from:
+        # a tenth of a short run. The line is always one of ours, and our messages name columns.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

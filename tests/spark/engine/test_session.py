@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 import anonspark
@@ -288,6 +289,13 @@ def test_session_of_spark_connect_is_refused(
     with pytest.raises(EnvironmentProblem, match="a session of Spark Connect, and files"):
         anonspark.anonymize(table, {})
     require_classic(spark)
+
+
+def test_expressions_do_not_carry_which_line_asked_for_them(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as told:
+        spark.range(1).select(sf.col("absent") + 1)
+    assert "absent" in str(told.value)
+    assert Path(__file__).name not in str(told.value)
 
 
 def test_doctor_sends_a_table_to_python_and_back(spark: SparkSession) -> None:
