@@ -115,6 +115,23 @@ def _put_aside(library: Any, linked: list[Any]) -> None:
     library._linking_libraries.clear()
 
 
+def _never_run(numba: Any) -> None:
+    """Let what Numba compiles for kernels to call be called by them alone, and not be run here.
+
+    Else it makes machine code of each, and two more functions, by which Python and C would call it.
+    """
+    compiler: Any = numba.core.dispatcher._FunctionCompiler
+    customized = compiler._customize_flags
+
+    def for_kernels_alone(self: Any, flags: Any) -> Any:
+        flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        return customized(self, flags)
+
+    compiler._customize_flags = for_kernels_alone
+    # Something new that Python takes for a compiled function: it is known by that.
+    numba.core.cpu.CPUContext.get_executable = lambda *_: [].append
+
+
 def compile_into(folder: str) -> None:
     """Compile all kernels for the processor that the environment names.
 
@@ -138,6 +155,7 @@ def compile_into(folder: str) -> None:
         def _export_entries(self) -> list[Any]:
             return list(self._exported_functions.values())
 
+    _never_run(numba)
     extension = Extension(MODULE)
     extension.output_dir = folder
     extension.output_file = file_name()
@@ -158,6 +176,7 @@ def compile_into(folder: str) -> None:
         _put_aside(named["library"], linked)
         flags = arguments[3].copy()
         flags.release_gil = True
+        flags.no_cfunc_wrapper = True
         compiled = compile_extra(
             typing_context, context, *arguments[:3], flags, *arguments[4:], **named
         )
