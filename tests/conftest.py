@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 from places import REPOSITORY, require_data
 from scheduling import SparkInSomeProcesses, give_way_to_spark
-from standalone import QUICK_START
+from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
 from anonspark.engine import choice
 from anonspark.engine.spark.java import installed_spark_version
@@ -47,18 +47,16 @@ settings.load_profile("same-examples" if os.environ.get("CI") == "true" else "ne
 
 # The light compiler alone and one thread for garbage halve the time that starting and warming up
 # takes, for processes that live for seconds; and of the suite's own session a quarter is saved.
-QUICK_START_LINE = f"spark.driver.extraJavaOptions {QUICK_START}\n"
+QUICK_SETTINGS = {"spark.driver.extraJavaOptions": QUICK_START}
 # The suite runs many small queries in one session. Without adaptive execution there are fewer jobs,
-# and nothing is compiled for queries over some hundred rows. Tests with a Spark of their own, and
-# the cluster's, have both as everybody has.
-SESSION_DEFAULTS = f"""\
-{QUICK_START_LINE}\
-spark.driver.memory 2g
-spark.sql.shuffle.partitions 2
-spark.sql.adaptive.enabled false
-spark.sql.codegen.wholeStage false
-spark.sql.codegen.factoryMode NO_CODEGEN
-"""
+# and nothing is compiled. Most tests with a Spark of their own have adaptive execution as everybody
+# has, and the cluster's have both.
+SESSION_SETTINGS = QUICK_SETTINGS | {
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    **QUICK_QUERIES,
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,7 +81,7 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
     from anonspark.engine.spark.session import open_session
 
     folder = tmp_path_factory.mktemp("spark-configuration")
-    (folder / "spark-defaults.conf").write_text(SESSION_DEFAULTS, encoding="utf-8")
+    write_spark_defaults(folder, SESSION_SETTINGS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_CONF_DIR", str(folder))
         opening = open_session("local[2]", application_name="anonspark tests")
@@ -109,7 +107,7 @@ def quick_start(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     Only how Java compiles and collects garbage is chosen: the settings of Spark stay the defaults.
     """
     folder = tmp_path_factory.mktemp("quick-start")
-    (folder / "spark-defaults.conf").write_text(QUICK_START_LINE, encoding="utf-8")
+    write_spark_defaults(folder, QUICK_SETTINGS)
     return os.environ | {"SPARK_CONF_DIR": str(folder), "SPARK_DRIVER_MEMORY": "1g"}
 
 

@@ -29,7 +29,7 @@ from planted_values import (
     planted_table,
     write_inputs,
 )
-from standalone import QUICK_START
+from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
 from anonspark.layers.publish.class_table import _in_digits, _published_names
 
@@ -144,21 +144,21 @@ def run_planted(folder: Path, engine: str) -> Ran:
     write_cases(folder)
     for name in ("conf", "events", "local"):
         (folder / name).mkdir()
-    (folder / "conf" / "spark-defaults.conf").write_text(
-        "spark.driver.memory 1g\n"
-        f"spark.driver.extraJavaOptions {QUICK_START}\n"
-        "spark.sql.shuffle.partitions 2\n"
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": QUICK_START,
+        "spark.sql.shuffle.partitions": "2",
         # Of code that Spark generates a line at this level tells only how long that took.
-        "spark.sql.codegen.wholeStage false\n"
-        "spark.sql.codegen.factoryMode NO_CODEGEN\n"
-        "spark.eventLog.enabled true\n"
-        "spark.eventLog.compress false\n"
-        "spark.eventLog.rolling.enabled false\n"
-        f"spark.eventLog.dir {(folder / 'events').as_uri()}\n"
-        f"spark.local.dir {folder / 'local'}\n"
-        "spark.sql.maxMetadataStringLength 100000\n"
-        "spark.sql.debug.maxToStringFields 1000\n"
-    )
+        **QUICK_QUERIES,
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.local.dir": folder / "local",
+        "spark.sql.maxMetadataStringLength": "100000",
+        "spark.sql.debug.maxToStringFields": "1000",
+    }
+    write_spark_defaults(folder / "conf", settings)
     log = folder / "spark.log"
     (folder / "conf" / "log4j2.properties").write_text(LOG4J.format(path=log))
     script = REPOSITORY / "tests" / "support" / "planted_run.py"

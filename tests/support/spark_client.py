@@ -9,20 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from places import REPOSITORY
-from standalone import QUICK_START
+from standalone import QUICK_QUERIES, QUICK_START, write_spark_defaults
 
-_SMALL = {
+SMALL: dict[str, object] = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.extraJavaOptions": QUICK_START,
+    **QUICK_QUERIES,
 }
-
-
-def write_defaults(folder: Path, settings: Mapping[str, object]) -> None:
-    """Write the spark-defaults.conf of a small Spark, with some settings more."""
-    lines = "".join(f"{key} {value}\n" for key, value in {**_SMALL, **settings}.items())
-    (folder / "spark-defaults.conf").write_text(lines)
 
 
 def run_client(
@@ -44,7 +39,7 @@ def run_client(
         Beside this process's own, from which all is left out that is about Spark.
     """
     paths = (REPOSITORY, REPOSITORY / "tests" / "support", REPOSITORY / "benchmarks")
-    write_defaults(folder, settings)
+    write_spark_defaults(folder, SMALL | dict(settings))
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         env={name: value for name, value in os.environ.items() if "SPARK" not in name}

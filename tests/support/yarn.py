@@ -13,6 +13,7 @@ import pyspark
 from hadoop import Hdfs, write_site
 from service_jars import locked_jars
 from standalone import (
+    QUICK_QUERIES,
     QUICK_START,
     SCRIPTS,
     Process,
@@ -141,6 +142,7 @@ class Yarn:
             "spark.yarn.jars": f"local:{home}/jars/*",
             "spark.driver.extraJavaOptions": QUICK_START,
             "spark.executor.extraJavaOptions": QUICK_START,
+            **QUICK_QUERIES,
             "spark.driver.memory": "512m",
             "spark.driver.memoryOverhead": "1g",
             "spark.executor.memory": "512m",

@@ -12,7 +12,7 @@ import sys
 import pytest
 from places import REPOSITORY
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.night]
 
 
 @pytest.mark.timeout(1200)

@@ -15,8 +15,8 @@ import yaml
 from golden_run import FINGERPRINTS, SECTIONS
 from places import REPOSITORY
 from service_jars import SPARK_JARS, cannot_run
-from spark_client import write_defaults
-from standalone import Process, free_port, spark_environment
+from spark_client import SMALL
+from standalone import Process, free_port, spark_environment, write_spark_defaults
 
 PACKAGES = Path(os.environ.get("ANONSPARK_CONNECT") or REPOSITORY / "build" / "connect")
 REFUSED = "Spark Connect cannot be used: "
@@ -41,7 +41,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": port,
     }
-    write_defaults(folder, settings)
+    write_spark_defaults(folder, SMALL | settings)
     log = folder / "server.log"
     with log.open("wb") as output:
         handle = subprocess.Popen(
