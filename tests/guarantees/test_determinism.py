@@ -136,10 +136,7 @@ CASES: dict[str, Case] = {
 }
 # Of these, with equal records, Spark makes the release, too; of every kind of model and criterion,
 # from other files than the local engine, in ``spark/engine/test_engines_agree.py``.
-ON_SPARK = (
-    "adult-relaxed-cell-l-and-t",
-    pytest.param("adult-u-canon", marks=pytest.mark.system),
-)
+ON_SPARK = ("adult-relaxed-cell-l-and-t", "adult-u-canon")
 
 
 class Tables:
@@ -182,6 +179,7 @@ def test_any_files_order_and_tasks(tables: Tables, case: str) -> None:
     assert_same_release(made, tables.expected(case))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("case", ON_SPARK)
 def test_any_files_order_and_tasks_of_spark(engine: SparkEngine, tables: Tables, case: str) -> None:
     made = tables.released(engine, case, "shuffled", 900)

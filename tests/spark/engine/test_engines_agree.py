@@ -128,6 +128,9 @@ CASES: dict[str, dict[str, Any]] = {
 # Where Spark proves what no other of its proofs has in it.
 PROVED_BY_SPARK = set(CASES) - {"density of units", "auto"}
 
+# Further cases of units, which `make systems` runs.
+WITH_SYSTEMS = {"density of units", "shares of units with pseudonyms"}
+
 
 @pytest.fixture(scope="module")
 def people(spark_session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -181,7 +184,13 @@ def proven(engine: Engine, release: Path, people: Path) -> dict[str, Any]:
     return json.loads(json.dumps(found, default=str).replace(str(release), "release"))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.system) if case in WITH_SYSTEMS else case
+        for case in CASES
+    ],
+)
 def test_releases_and_proofs(
     spark: SparkSession, people: Path, shuffled: Path, tmp_path: Path, case: str
 ) -> None:

@@ -194,6 +194,7 @@ def session_with(spark: SparkSession, settings: dict[str, str]) -> Iterator[None
             spark.conf.set(key, before[key])
 
 
+@pytest.mark.system
 def test_one_release_in_every_session(spark: SparkSession, given: DataFrame, expected: str) -> None:
     found = {}
     for name, settings in SETTINGS.items():

@@ -116,6 +116,7 @@ def test_records(spark: SparkSession, tmp_path: Path) -> None:
     assert staged["spark", "given"] == staged["local", "parquet"]
 
 
+@pytest.mark.system
 def test_releases_and_proofs(spark: SparkSession, tmp_path: Path) -> None:
     path = write_table(tmp_path / "input.parquet", people())
     found, proofs = {}, {}

@@ -14,7 +14,7 @@ from anonspark.engine.spark.engine import SparkEngine
 from anonspark.pipeline.run import run
 
 
-@pytest.mark.parametrize("search", ["exhaustive", "pruned"])
+@pytest.mark.parametrize("search", ["exhaustive", pytest.param("pruned", marks=pytest.mark.system)])
 def test_tuples_on_the_cluster(engine: SparkEngine, tmp_path: Path, search: str) -> None:
     rows = range(60)
     columns = {
