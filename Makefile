@@ -58,8 +58,8 @@ ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) $(BY_FILES) -m "not syst
 # Kernels are built beside the rest of the set-up and the lint, and tests are compiled there, which each
 # process would do else.
 test:  ## formatting, linting, types and all tests but those of systems
-	$(MAKE) --jobs 2 kernels lint browser compiled-tests
-	$(RUN)/python $(ALL_BUT_SYSTEMS)
+	$(MAKE) --jobs 3 kernels lint browser compiled-tests
+	tools/files_in_memory.sh $(RUN)/python $(ALL_BUT_SYSTEMS)
 
 compiled-tests: $(READY)
 	@mkdir -p build && $(RUN)/python -m pytest --collect-only --quiet > build/collected.log || { cat build/collected.log; exit 1; }
@@ -81,7 +81,7 @@ systems: $(READY) build/connect/.ready  ## tests with clusters, spark-submit, ot
 	@touch $@
 
 test-spark: .venv-spark-$(SPARK)/.ready  ## all tests on another Spark: SPARK=3.5.9, SPARK=4.3.0
-	.venv-spark-$(SPARK)/bin/python $(ALL_BUT_SYSTEMS)
+	tools/files_in_memory.sh .venv-spark-$(SPARK)/bin/python $(ALL_BUT_SYSTEMS)
 
 smoke:  ## one release on the oldest and on the newest Spark, with the fingerprint of the locked one
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target $(ENDS:%=smoke-%)
