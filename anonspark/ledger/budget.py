@@ -227,9 +227,14 @@ def read_budget(files: Files, path: str) -> Budget | None:
     """
     head = f"{path}/{_LIMIT}"
     if not files.exists(head):
-        if _paths(files, path):
-            raise _broken(f"{head} is missing, and entries are there; bring it back from a copy")
-        return None
+        found = _paths(files, path)
+        # Another process may have made both meanwhile.
+        if not files.exists(head):
+            if found:
+                raise _broken(
+                    f"{head} is missing, and entries are there; bring it back from a copy"
+                )
+            return None
     try:
         text = files.read_text(head)
         limit = Limit.of_text(text)

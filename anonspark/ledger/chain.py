@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -63,7 +64,8 @@ def read_chain(
     head : str
         Text of the file before the first one.
     paths : sequence of str
-        The files that are there, in their order.
+        The files that a listing told, in their order. One that is there and was not told came while
+        the listing was made.
     path_of : callable
         Returns where the file of a number belongs.
 
@@ -79,11 +81,16 @@ def read_chain(
     """
     digest = digest_of(head)
     links: list[Link] = []
-    for number, path in enumerate(paths, start=1):
-        if path != path_of(number):
+    told_of = deque(paths)
+    while told_of:
+        number = len(links) + 1
+        path = path_of(number)
+        if told_of[0] == path:
+            told_of.popleft()
+        elif not files.exists(path):
             raise BrokenChainError(
-                f"{path_of(number)} is missing, and later ones are there; nothing can be added "
-                "behind a gap; bring the file back from a copy"
+                f"{path} is missing, and later ones are there; nothing can be added behind a gap; "
+                "bring the file back from a copy"
             )
         try:
             text = files.read_text(path)

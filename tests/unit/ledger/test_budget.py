@@ -74,6 +74,44 @@ def test_of_two_at_the_same_number_one_starts_over(
     assert budget.spent == 2 * TENTH
 
 
+def test_an_entry_that_comes_while_they_are_listed_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing may tell the later of two new files, and not the earlier."""
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    for number in range(4):
+        charge(files, path, LIMIT, TENTH, {**TOLD, "run_id": f"run {number}"})
+    children = type(files).children
+
+    def listed(self: Any, folder: str) -> list[str]:
+        return [one for one in children(self, folder) if not one.endswith(("1.json", "3.json"))]
+
+    assert len(files.children(path)) == 5
+    monkeypatch.setattr(type(files), "children", listed)
+    assert len(files.children(path)) == 3
+    budget = read_budget(files, path)
+    assert budget is not None
+    assert [entry.number for entry in budget.entries] == [1, 2, 3, 4]
+
+
+def test_a_budget_that_is_made_while_it_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, path = LocalEngine().files, str(tmp_path / "people")
+    exists = type(files).exists
+
+    def another_makes_it(self: Any, asked: str) -> bool:
+        monkeypatch.setattr(type(files), "exists", exists)
+        assert not exists(self, asked)
+        charge(files, path, LIMIT, TENTH, TOLD)
+        return False
+
+    monkeypatch.setattr(type(files), "exists", another_makes_it)
+    budget = read_budget(files, path)
+    assert budget is not None
+    assert budget.spent == TENTH
+
+
 def test_the_limit_is_reached_to_the_last_bit(tmp_path: Path) -> None:
     files, path = LocalEngine().files, str(tmp_path / "people")
     for _ in range(3):
