@@ -41,6 +41,31 @@ class ParquetFooters(FileSchemas):
     relation: Any = None
 
 
+@dataclass(frozen=True)
+class ListedSchemas(FileSchemas):
+    """The columns of each file of a table whose columns Spark asks the first one listed for.
+
+    Parameters
+    ----------
+    schema_of_first : StructType or None
+        Columns of the first one by name that has any, where Spark took those of another.
+    """
+
+    schema_of_first: StructType | None = None
+
+
+def asks_first_listed(table: DataFrame) -> bool:
+    """Return whether Spark took the columns of the first file listed for those of a table.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As a data source opens it.
+    """
+    relation = _relation(table)
+    return relation is not None and _kind(relation) in ("OrcFileFormat", "AvroFileFormat")
+
+
 def read_file_schemas(
     table: DataFrame, data_format: str, options: Mapping[str, str]
 ) -> FileSchemas | None:
@@ -58,7 +83,8 @@ def read_file_schemas(
     Returns
     -------
     FileSchemas or None
-        Of Parquet a :class:`ParquetFooters`. None where files tell no columns (CSV, JSON), or the
+        In the order of the files' names; of Parquet a :class:`ParquetFooters`, of ORC and Avro a
+        :class:`ListedSchemas`. None where files tell no columns (CSV, JSON), or the
         format keeps them elsewhere (Delta).
 
     Raises
@@ -72,18 +98,14 @@ def read_file_schemas(
     the header of each Avro file.
     """
     spark = table.sparkSession
-    plan = table._jdf.queryExecution().analyzed()
-    if plan.getClass().getSimpleName() != "LogicalRelation":
+    relation = _relation(table)
+    if relation is None:
         return None
-    relation = plan.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
-    # By the name of the class, for a format may be named by its class, too.
-    kind = relation.fileFormat().getClass().getSimpleName()
+    kind = _kind(relation)
     statuses = list(_elements(relation.location().allFiles()))
     if kind == "ParquetFileFormat":
-        return _of_parquet(spark, relation, statuses)
-    files = [str(status.getPath().toString()) for status in statuses]
+        return _of_parquet(spark, relation, sorted(statuses, key=_path_of))
+    files = [_path_of(status) for status in statuses]
     of_format: Mapping[str, Callable[[], list[str]]] = {
         "OrcFileFormat": lambda: _of_orc(spark, relation, statuses),
         "AvroFileFormat": lambda: [
@@ -94,8 +116,38 @@ def read_file_schemas(
     if kind not in of_format:
         return None
     schemas: dict[str, int] = {}
-    places = [schemas.setdefault(one, len(schemas)) for one in of_format[kind]()]
-    return FileSchemas(files, [_schema_of(one) for one in schemas], places, _folders_of(relation))
+    # Some file systems list their files by name, and others as it comes.
+    described = sorted(zip(files, of_format[kind](), strict=True))
+    places = [schemas.setdefault(one, len(schemas)) for _, one in described]
+    taken = str(relation.dataSchema().json())
+    first = next((one for one in schemas if json.loads(one)["fields"]), taken)
+    # What is of no file was asked for, as a merged schema.
+    is_another = taken in schemas and first != taken
+    return ListedSchemas(
+        [file for file, _ in described],
+        [_schema_of(one) for one in schemas],
+        places,
+        _folders_of(relation),
+        schema_of_first=StructType.fromJson(json.loads(first)) if is_another else None,
+    )
+
+
+def _relation(table: DataFrame) -> Any:
+    """Return Spark's relation of a table of files, and None of any other table."""
+    plan = table._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "LogicalRelation":
+        return None
+    relation = plan.relation()
+    return relation if relation.getClass().getSimpleName() == "HadoopFsRelation" else None
+
+
+def _path_of(status: Any) -> str:
+    return str(status.getPath().toString())
+
+
+def _kind(relation: Any) -> str:
+    # By the name of the class, for a format may be named by its class, too.
+    return str(relation.fileFormat().getClass().getSimpleName())
 
 
 def _schema_of(described: str) -> pa.Schema:
@@ -149,7 +201,7 @@ def _of_parquet(spark: SparkSession, relation: Any, statuses: Sequence[Any]) -> 
         spark,
         "org.apache.spark.sql.execution.datasources.parquet.ParquetToSparkSchemaConverter",
     )(state.conf())
-    files = [str(status.getPath().toString()) for status in statuses]
+    files = [_path_of(status) for status in statuses]
     # What Spark takes for one schema may stand in files in several ways.
     schemas: dict[str, int] = {}
     texts = [str(converter.convert(columns).json()) for columns in messages]

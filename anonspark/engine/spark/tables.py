@@ -15,7 +15,11 @@ from anonspark.engine.reading_errors import no_record, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_lacking
-from anonspark.engine.spark.file_schemas import read_file_schemas
+from anonspark.engine.spark.file_schemas import (
+    ListedSchemas,
+    asks_first_listed,
+    read_file_schemas,
+)
 from anonspark.engine.spark.filesystem import FileSystem
 from anonspark.engine.spark.names import quoted
 from anonspark.engine.struct_fields import with_struct_fields
@@ -99,14 +103,17 @@ def open_table(
             reader = reader.schema(schema)
         table = reader.load(list(paths))
         found = None
-        if wanted is not None:
+        if schema is None and (wanted is not None or asks_first_listed(table)):
             found = read_file_schemas(table, data_format, options)
-            if found is not None:
-                known = with_struct_fields(arrow_schema(table.schema)).names
-                new = lacking_columns(found, wanted, columns=known, path_key=path_key)
-                if new:
-                    schema_of_all = with_lacking(table, new, found.schemas)
-                    table = reader.schema(schema_of_all).load(list(paths))
+            if isinstance(found, ListedSchemas) and found.schema_of_first is not None:
+                # Which file is listed first is a matter of the file system.
+                table = reader.schema(found.schema_of_first).load(list(paths))
+        if wanted is not None and found is not None:
+            known = with_struct_fields(arrow_schema(table.schema)).names
+            new = lacking_columns(found, wanted, columns=known, path_key=path_key)
+            if new:
+                schema_of_all = with_lacking(table, new, found.schemas)
+                table = reader.schema(schema_of_all).load(list(paths))
         if _has_headers(data_format, options) and len(table.inputFiles()) > 1:
             # Spark would take the columns of every file for those of the first, by their places.
             table = reader.option("enforceSchema", "false").schema(table.schema).load(list(paths))

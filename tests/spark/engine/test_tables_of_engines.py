@@ -504,6 +504,21 @@ def test_folders_of_which_the_type_is_not_known(tmp_path: Path, written: Any) ->
 WANTED = {"age": True, "Town": True, "name": False}
 
 
+@pytest.mark.parametrize("data_format", ["parquet", "orc"])
+def test_whatever_order_files_are_listed_in(
+    by_spark: Reader, tmp_path: Path, data_format: str
+) -> None:
+    """Columns are those of the first by name: of twelve it is hardly the first that is listed."""
+    names = [f"column {letter}" for letter in "abcdefghijkl"]
+    for place in range(12):
+        columns = {name: [place] for name in names[place:] + names[:place]}
+        write_table(tmp_path / f"input/{place:02}.{data_format}", pa.table(columns), data_format)
+    wanted = WantedColumns(dict.fromkeys(names, True), "error", "input.missing_columns")
+    for asked in ({"wanted": wanted}, {}):
+        found = same(by_spark, tmp_path / "input", data_format, {}, **asked)
+        assert [name for name, _ in found[0]] == names
+
+
 @pytest.mark.parametrize("missing", ["error", "null"])
 @pytest.mark.parametrize("data_format", ["parquet", "orc"])
 def test_files_that_differ(
