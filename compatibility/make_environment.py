@@ -65,7 +65,9 @@ def make(requirements: Path, environment: Path) -> None:
         )
         for archive in Path(folder).glob("*.tar.gz"):
             with tarfile.open(archive) as source:
-                source.extractall(packages, _placed(source), filter="data")
+                # Python 3.11.2, as Debian has it, knows no filters yet.
+                source.extraction_filter = getattr(tarfile, "data_filter", None)
+                source.extractall(packages, _placed(source))  # noqa: S202  what the lock names
         if wheels := list(Path(folder).glob("*.whl")):
             install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
             subprocess.run([*install, "--target", packages, *wheels], check=True)  # noqa: S603
