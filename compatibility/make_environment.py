@@ -9,6 +9,7 @@ several times as long.
 from __future__ import annotations
 
 import argparse
+import copy
 import shutil
 import subprocess
 import sys
@@ -95,8 +96,9 @@ def _placed(source: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         path = PurePosixPath(*PurePosixPath(member.name).parts[1:])
         for folder, place in PLACES.items():
             if member.isfile() and path.is_relative_to(folder):
-                name = str(place / path.relative_to(folder))
-                yield member.replace(name=name, deep=False)
+                placed = copy.copy(member)
+                placed.name = str(place / path.relative_to(folder))
+                yield placed
 
 
 def _packages_of(environment: Path) -> Path:
