@@ -59,7 +59,8 @@ def select(lock: str, *, clone: bool = False, without: str | None = None) -> str
     needed = needed | OF_A_CLONE if clone else needed - OF_A_CLONE
     while more := {name for name, who in askers.items() if who & needed} - needed:
         needed |= more
-    return "".join(block for name, block in entries if name in needed - {without})
+    needed -= {without}
+    return "".join(block for name, block in entries if name in needed)
 
 
 if __name__ == "__main__":
