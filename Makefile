@@ -1,5 +1,5 @@
 # Everything here sets itself up: `make demo` and `make test` need git, Python 3.11 with its headers, make and g++.
-PYTHON ?= python3
+PYTHON ?= $(shell tools/find_python.sh)
 VENV := .venv
 READY := $(VENV)/.ready
 RUNS := $(VENV)/.runs
