@@ -17,6 +17,8 @@ from anonspark.engine.spark.java_objects import elements_of, java_class
 
 # Footers that the driver reads at the same time.
 _READERS = 16
+# Spark's classes, for a format may be named by its class, too.
+_PARQUET, _ORC, _AVRO = "ParquetFileFormat", "OrcFileFormat", "AvroFileFormat"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def asks_first_listed(table: DataFrame) -> bool:
         As a data source opens it.
     """
     relation = _relation(table)
-    return relation is not None and _kind(relation) in ("OrcFileFormat", "AvroFileFormat")
+    return relation is not None and _kind(relation) in (_ORC, _AVRO)
 
 
 def read_file_schemas(
@@ -103,12 +105,12 @@ def read_file_schemas(
         return None
     kind = _kind(relation)
     statuses = list(_elements(relation.location().allFiles()))
-    if kind == "ParquetFileFormat":
+    if kind == _PARQUET:
         return _of_parquet(spark, relation, sorted(statuses, key=_path_of))
     files = [_path_of(status) for status in statuses]
     of_format: Mapping[str, Callable[[], list[str]]] = {
-        "OrcFileFormat": lambda: _of_orc(spark, relation, statuses),
-        "AvroFileFormat": lambda: [
+        _ORC: lambda: _of_orc(spark, relation, statuses),
+        _AVRO: lambda: [
             spark.read.format(data_format).options(**options).load(file).schema.json()
             for file in files
         ],
@@ -146,7 +148,6 @@ def _path_of(status: Any) -> str:
 
 
 def _kind(relation: Any) -> str:
-    # By the name of the class, for a format may be named by its class, too.
     return str(relation.fileFormat().getClass().getSimpleName())
 
 
