@@ -7,18 +7,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from anonspark.config import Configuration
-from anonspark.config.input import SourceOptions
+from anonspark.config.input import SourceOptions, take_format_of_names
 from anonspark.config.section import NonEmptyText, Section
 from anonspark.core.figures import Figure, Need
 from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.recognition import settled
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.release.originals import open_named
 from anonspark.utility.side_by_side import SideBySide
 
 QUERY_FIGURES = (
@@ -60,14 +62,22 @@ class Holdout(Section):
     path : str
         Any Hadoop URI.
     format : str
-        Name of a data source.
+        Name of a data source; where none is given, the one that the name of the path tells.
     options : dict
-        Of the data source.
+        Of the data source; where neither they nor a format are given, those of an input of the
+        same format.
     """
 
     path: NonEmptyText = Field(description="Where held-out records lie; any Hadoop URI.")
-    format: NonEmptyText = Field(default="parquet", description="Name of the data source.")
+    format: NonEmptyText = Field(
+        default="parquet", description="Name of the data source; left out, the path tells it."
+    )
     options: SourceOptions = Field(default={}, description="Options of the data source.")
+
+    @model_validator(mode="after")
+    def _take_format_of_name(self) -> Self:
+        take_format_of_names(self, [self.path])
+        return self
 
 
 class EvaluationOptions(Section):
@@ -141,7 +151,8 @@ class CellEvaluation:
     ) -> None:
         self._engine = engine
         self._options = options
-        self._input = configuration.input
+        self._configuration = settled(engine.files, configuration)
+        self._input = self._configuration.input
         self._markers = tuple(configuration.input.missing_markers)
         attributes = configuration.attributes.items()
         # Identifiers are not published, and held-out records need have none.
@@ -191,14 +202,7 @@ class CellEvaluation:
     def open(self) -> SideBySide:
         """Open the input beside its releases; to be closed by the caller."""
         with self._reading(), _named_as_in_a_grid():
-            original = self._engine.open_table(
-                self._input.paths,
-                self._input.format,
-                self._input.options,
-                key="input.path",
-                section="input",
-                wanted=self._wanted,
-            )
+            original = self._engine.open_source(self._configuration)
             return SideBySide(
                 self._engine, original, self._holdout, self._options.target, self._markers
             )
@@ -217,10 +221,15 @@ class CellEvaluation:
 
     def _open_holdout(self) -> Table:
         holdout = self._options.holdout
-        return self._engine.open_table(
-            [holdout.path],
+        options = holdout.options
+        if "format" not in holdout.model_fields_set and holdout.format == self._input.format:
+            # Records like the input's are in files like its own.
+            options = self._input.options | options
+        return open_named(
+            self._engine,
+            holdout.path,
             holdout.format,
-            holdout.options,
+            options,
             key="evaluation.holdout.path",
             section="evaluation.holdout",
             wanted=self._wanted,

@@ -89,6 +89,14 @@ def format_of_names(paths: Iterable[str]) -> str | None:
     return told.pop() if len(told) == 1 else None
 
 
+def take_format_of_names(section: Section, paths: Iterable[str]) -> None:
+    """Let the names of files tell the ``format`` of a section that does not say it."""
+    told = None if "format" in section.model_fields_set else format_of_names(paths)
+    if told is not None:
+        # Past the freezing, and so that it does not count as given.
+        section.__dict__["format"] = told
+
+
 class InputOptions(Section):
     """Where the table comes from.
 
@@ -159,10 +167,7 @@ class InputOptions(Section):
 
     @model_validator(mode="after")
     def _take_format_of_names(self) -> Self:
-        told = None if self.says_format else format_of_names(self.paths)
-        if told is not None:
-            # Past the freezing, and so that it does not count as given.
-            self.__dict__["format"] = told
+        take_format_of_names(self, self.paths)
         return self
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
+from anonspark.config.input import SourceOptions, take_format_of_names
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import Section
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind, Option
@@ -133,7 +134,7 @@ class DeltaPresence(Section):
     population : str
         Table of the population.
     format : str
-        Its Spark data source.
+        Its Spark data source; where none is given, the one that the name of the table tells.
     options : dict
         Options of the data source.
     min, max : float
@@ -145,15 +146,22 @@ class DeltaPresence(Section):
         description="Path of the population table, which has all quasi-identifiers as columns.",
     )
     format: str = Field(
-        default="parquet", min_length=1, description="Spark data source of the population table."
+        default="parquet",
+        min_length=1,
+        description="Spark data source of the population table; left out, its name tells it.",
     )
-    options: dict[str, str] = Field(
+    options: SourceOptions = Field(
         default={}, description="Options of the data source of the population table."
     )
     min: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Smallest probability of presence allowed."
     )
     max: float = Field(ge=0.0, le=1.0, description="Largest probability of presence allowed.")
+
+    @model_validator(mode="after")
+    def _take_format_of_name(self) -> Self:
+        take_format_of_names(self, [self.population])
+        return self
 
     @model_validator(mode="after")
     def _check_format(self) -> Self:

@@ -137,6 +137,12 @@ def recognize(
     return Recognized(kind, file, header, separator, encoding, columns)
 
 
+def told_besides(found: Recognized, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options that a file tells, but for those that somebody has given."""
+    given = {_ALIASES.get(name.lower(), name.lower()) for name in options}
+    return {name: value for name, value in found.options.items() if name not in given}
+
+
 def format_of_files(files: Sequence[str], key: str) -> str | None:
     """Return the format that the names of a table's files tell; None where none tells one.
 
@@ -195,7 +201,7 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     names = list(configuration.attributes)
     data_format = own.format if own.says_format else None
     found = recognize(files, own.paths, data_format, own.options, names)
-    told = {name: value for name, value in found.options.items() if name not in given}
+    told = told_besides(found, own.options)
     asks = found.file is not None and "header" not in given and found.header is None
     if asks and not all(map(POSITIONAL.fullmatch, names)):
         raise ConfigurationError(_ask_for_header(str(found.file)))

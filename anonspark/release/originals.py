@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anonspark.config.input import format_of_name
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
-from anonspark.engine.recognition import recognize
+from anonspark.engine.recognition import recognize, told_besides
 from anonspark.release.manifest import Manifest
 
 _CSV_OPTIONS = {"header": "true", "inferSchema": "true"}
@@ -49,6 +49,49 @@ def open_original(engine: Engine, path: str, manifest: Manifest, key: str = "--o
     )
     options = {**described.get("options", {}), **version}
     return engine.open_table([path], data_format, options, key=key, wanted=wanted)
+
+
+def open_named(
+    engine: Engine,
+    path: str,
+    data_format: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    section: str,
+    wanted: WantedColumns,
+) -> Table:
+    """Open a table that a configuration names besides its input.
+
+    Parameters
+    ----------
+    engine : Engine
+    path : str
+        Any Hadoop URI.
+    data_format : str
+    options : mapping of str to str
+        Of the format; what they do not say of a CSV file, its beginning tells.
+    key : str
+        What named the path, for messages.
+    section : str
+        The configuration's section with format and options.
+    wanted : WantedColumns
+        What each file has to have.
+
+    Raises
+    ------
+    DataError, ConfigurationError
+        As :meth:`anonspark.engine.protocol.Engine.open_table`, and if a CSV file is in UTF-16.
+
+    Notes
+    -----
+    Lazy; CSV and JSON may take a job to infer their types.
+    """
+    found = recognize(engine.files, [path], data_format, options, list(wanted.names), key)
+    told = told_besides(found, options)
+    return engine.open_table(
+        [path], data_format, {**told, **options}, key=key, section=section, wanted=wanted
+    )
 
 
 def open_by_suffix(engine: Engine, path: str, key: str, texts: Sequence[str] = ()) -> Table:

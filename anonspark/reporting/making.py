@@ -7,7 +7,6 @@ from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import ConfigurationError
 from anonspark.page.blocks import Section
 from anonspark.page.document import render
@@ -320,16 +319,9 @@ def report_run(
     files = engine.files
     paths = configuration.input.paths
     release = configuration.output.path
-    options = configuration.input
-    wanted = {name: one.role != "identifier" for name, one in configuration.attributes.items()}
-    table = engine.open_table(
-        options.paths,
-        options.format,
-        options.options,
-        key="input.path",
-        section="input",
-        wanted=WantedColumns(wanted, options.missing_columns, "input.missing_columns"),
-    )
+    # As the run has read it, with what its files told, and in the version of then.
+    version = read_manifest(files, release).input_version
+    table = engine.open_source(configuration.with_input(version))
     path = report_place(files, release, None)
     original = paths[0] if len(paths) == 1 else None
     report = make_report(engine, release, table, original, verified=verified)

@@ -8,6 +8,7 @@ from anonspark.config.privacy import DeltaPresence
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import WantedColumns
 from anonspark.errors import DataError
+from anonspark.release.originals import open_named
 from anonspark.release.regions import Leaves, PublishedAttribute, require_readable
 from anonspark.verification.presence import Presence, measure_presence
 
@@ -17,10 +18,11 @@ _SECTION = "privacy.delta_presence"
 def open_population(engine: Engine, wanted: DeltaPresence, names: Iterable[str]) -> Table:
     """Open the population table, each of whose files has to have the columns of these names.
 
-    Errors as of :meth:`anonspark.engine.protocol.Engine.open_table`.
+    Errors as of :func:`anonspark.release.originals.open_named`.
     """
-    return engine.open_table(
-        [wanted.population],
+    return open_named(
+        engine,
+        wanted.population,
         wanted.format,
         wanted.options,
         key=f"{_SECTION}.population",

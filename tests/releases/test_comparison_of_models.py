@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -90,6 +91,25 @@ def trainings(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     monkeypatch.setattr(LocalEngine, "learn", recorded)
     return made
+
+
+def test_files_tell_how_they_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    semicolons = pc.WriteOptions(delimiter=";")
+    whole = pq.read_table(tmp_path / "people.parquet")
+    pc.write_csv(whole, str(tmp_path / "people.csv"), write_options=semicolons)
+    pc.write_csv(people(2), str(tmp_path / "holdout.csv"), write_options=semicolons)
+    document = base(tmp_path) | {"input": {"path": str(tmp_path / "people.csv")}}
+    keys = {"base": document, "axes": {"privacy.k": [5]}}
+    figures = []
+    for given in ({}, keys):
+        output = str(tmp_path / f"grid-{len(figures)}")
+        holdout = "holdout.csv" if given else "holdout.parquet"
+        told = {"axes": {"privacy.k": [5]}} | given | {"output": output}
+        done = command(capsys, "compare", grid_file(tmp_path, holdout, **told))
+        assert done.code == 0, done.err
+        (row,) = pq.read_table(f"{output}/metrics").to_pylist()
+        figures.append({name: row[name] for name in ("gcp", "model_loss", "median_query_error")})
+    assert figures[0] == figures[1]
 
 
 def test_a_cell_has_the_figures_of_evaluate(

@@ -497,8 +497,9 @@ def presence(tmp_path: Path) -> Callable[..., Path]:
     write_table(tmp_path / "elsewhere.parquet", more)
 
     def configure(population: str, least: float, most: float, **sections: Any) -> Path:
+        name = population if "." in population else f"{population}.parquet"
         wanted = {
-            "population": str(tmp_path / f"{population}.parquet"),
+            "population": str(tmp_path / name),
             "min": least,
             "max": most,
         }
@@ -545,6 +546,18 @@ def test_presence_that_is_satisfied(
     outcome = command(capsys, "verify", release)
     assert outcome.code == 4
     assert "not a population of the released people" in outcome.err
+
+
+def test_a_population_whose_file_tells_how_it_is_read(
+    presence: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ages = "".join(f"{age};x\n" for age in [*range(60), *range(60)])
+    (tmp_path / "register.csv").write_text(f"age;name\n{ages}")
+    outcome = command(capsys, "run", presence("register.csv", 0.4, 0.6))
+    assert outcome.code == 0, outcome.err
+    outcome = command(capsys, "verify", tmp_path / "release", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["presence"]["population"] == 120
 
 
 @pytest.mark.parametrize(
