@@ -90,8 +90,14 @@ def stage_findings(
     """
     with context.progress.stage("metrics"):
         basis, count = findings.basis, findings.figures.summary["classes"]
+        columns = findings.form.generalizer.columns()
         classes = write_classes(
-            basis.rounds.classes, count, basis.quasi_identifiers, context.run_id, staging
+            basis.rounds.classes,
+            count,
+            basis.quasi_identifiers,
+            columns,
+            context.run_id,
+            staging,
         )
         listed = [*files, *classes]
         seconds = (datetime.now(UTC) - context.started).total_seconds()

@@ -164,6 +164,53 @@ def test_rules_where_nothing_is_generalized(engine: LocalEngine, tmp_path: Path)
     assert summary(tmp_path / "release")["gcp_total"] == 0
 
 
+@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
+@pytest.mark.parametrize("model", ["su-mondrian", "canon", "microaggregation"])
+def test_classes_tell_no_more_of_a_value_than_the_data(
+    engine: LocalEngine, tmp_path: Path, model: str, style: str
+) -> None:
+    numbers = range(300)
+    write_table(
+        tmp_path / "input.parquet",
+        {
+            "code": [f"{97 * number % 90_000 + 10_000}" for number in numbers],
+            "age": [7 * number % 71 for number in numbers],
+            "illness": ["flu", "cold", "none"] * 100,
+        },
+    )
+    path = configuration_file(
+        tmp_path,
+        attributes={
+            "code": {"role": "quasi_identifier", "hierarchy": {"prefix": [2, 3, 4]}},
+            "age": "quasi_identifier",
+            "illness": "sensitive",
+        },
+        privacy={"k": 5},
+        model={"name": model},
+        output={"style": style},
+    )
+    run(engine, load_configuration(path))
+    table = published(tmp_path / "release")
+    found = metrics(tmp_path / "release", "classes")
+    codes = {end: [row[f"code_{end}"] for row in found] for end in ("min", "max")}
+    if style == "bounds":
+        told = {value for values in table["code"].to_pylist() for value in values}
+        assert {*codes["min"], *codes["max"]} <= told
+    else:
+        assert any("*" in code for code in codes["min"])
+        assert codes["min"] == codes["max"]
+        assert set(codes["min"]) == set(table["code"].to_pylist())
+    ages = {(row["age_min"], row["age_max"]) for row in found}
+    if style == "mean":
+        assert ages == {(None, None)}
+    elif style == "bounds":
+        ends = (table[f"age_{end}"].to_pylist() for end in ("min", "max"))
+        assert ages == set(zip(*ends, strict=True))
+    else:
+        labels = {str(low) if low == high else f"[{low}-{high}]" for low, high in ages}
+        assert labels == set(table["age"].to_pylist())
+
+
 @pytest.mark.parametrize(
     ("style", "ages", "expected"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from anonspark.core.columns import CLASS_ID, ROUND, SIZE, is_published
+from anonspark.core.columns import CLASS_ID, ROUND, SIZE, is_published, published_column
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.engine.files import PublishedFile
 from anonspark.engine.protocol import TASK
 from anonspark.engine.tasks import Batches
+from anonspark.layers.generalize.classes import PublishedColumn
 from anonspark.layers.publish.staging import Staging
 from anonspark.staged.records import Records
 
@@ -31,6 +32,7 @@ def write_classes(
     classes: Records,
     number: int,
     quasi_identifiers: Sequence[QuasiIdentifier],
+    columns: Sequence[PublishedColumn],
     run_id: str,
     staging: Staging,
 ) -> list[PublishedFile]:
@@ -43,6 +45,8 @@ def write_classes(
     number : int
         Of the classes.
     quasi_identifiers : sequence of QuasiIdentifier
+    columns : sequence of PublishedColumn
+        Of the release, those that tell of quasi-identifiers: no bound tells more of a value.
     run_id : str
     staging : Staging
         Of the release.
@@ -76,8 +80,16 @@ def write_classes(
     )
     tasks = -(-number // _CLASSES_IN_FILE)
     addressed = staged.append(pa.field(TASK, pa.int32()))
-    describe = _DescribeClasses(tuple(quasi_identifiers), tasks, addressed)
-    described = [name for name in classes.schema.names if not is_published(name)]
+    labels = {
+        column.attribute: published_column(place)
+        for place, column in enumerate(columns)
+        if column.content == "label" and quasi_identifiers[column.attribute].hierarchy is not None
+    }
+    hidden = frozenset(column.attribute for column in columns if column.content == "mean")
+    describe = _DescribeClasses(tuple(quasi_identifiers), labels, hidden, tasks, addressed)
+    described = [
+        name for name in classes.schema.names if not is_published(name) or name in labels.values()
+    ]
     sent = classes.only(described).send(describe, addressed, tasks)
     table = sent.map_batches(_InOrder(run_id, schema), schema)
     return table.publish("parquet", staging.release, "metrics/classes", staging.written).files
@@ -85,9 +97,23 @@ def write_classes(
 
 @dataclass(frozen=True)
 class _DescribeClasses:
-    """Makes rows of the table of staged classes."""
+    """Makes rows of the table of staged classes.
+
+    Parameters
+    ----------
+    quasi_identifiers : tuple of QuasiIdentifier
+    labels : mapping of int to str
+        The staged column with the label of each whose hierarchy decides what is told: its bounds
+        are values that no label says.
+    hidden : frozenset of int
+        Those whose bounds are not published.
+    tasks : int
+    schema : pyarrow.Schema
+    """
 
     quasi_identifiers: tuple[QuasiIdentifier, ...]
+    labels: Mapping[int, str]
+    hidden: frozenset[int]
     tasks: int
     schema: pa.Schema
 
@@ -96,7 +122,7 @@ class _DescribeClasses:
             penalty = np.zeros(batch.num_rows)
             bounds = []
             for index, one in enumerate(self.quasi_identifiers):
-                bounds += [batch.column(f"{end}_{index}") for end in ("lowest", "highest")]
+                bounds += self._bounds(batch, index)
                 penalty += batch.column(f"penalty_{index}").to_numpy() * one.weight
             names = _published_names(batch.column(CLASS_ID).to_numpy().view(np.uint64))
             columns = [
@@ -107,6 +133,16 @@ class _DescribeClasses:
                 pa.array((names % np.uint64(self.tasks)).astype(np.int32)),
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _bounds(self, batch: pa.RecordBatch, index: int) -> list[pa.Array]:
+        """Return the smallest and the largest value of each class, as far as they are told."""
+        names = [f"{end}_{index}" for end in ("lowest", "highest")]
+        types = [self.schema.field(name).type for name in names]
+        if index in self.hidden:
+            return [pa.nulls(batch.num_rows, one) for one in types]
+        if index in self.labels:
+            return [batch.column(self.labels[index]).cast(one) for one in types]
+        return [batch.column(name) for name in names]
 
 
 def _published_names(staged: Names) -> Names:
