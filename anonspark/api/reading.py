@@ -31,7 +31,7 @@ def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> Publishe
     Raises
     ------
     ConfigurationError
-        If a hierarchy cannot be read, or is of no quasi-identifier with one.
+        If a hierarchy cannot be read.
     DataError
         If there is no complete release.
     GuaranteeError
@@ -39,9 +39,10 @@ def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> Publishe
 
     Notes
     -----
-    Nothing but the manifest is read until something is asked for. Spark is needed for what this
-    process cannot read: files at other addresses than this machine's, and formats but Parquet and
-    ORC. The files are not verified: see ``anonspark verify``.
+    Nothing but the manifest is read until something is asked for; a hierarchy that is not the one
+    of the labels is refused then. Spark is needed for what this process cannot read: files at other
+    addresses than this machine's, and formats but Parquet and ORC. The files are not verified: see
+    ``anonspark verify``.
 
     Examples
     --------

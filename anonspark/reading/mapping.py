@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.labels import MISSING, hierarchy_label
 from anonspark.core.levels import require_levels
 from anonspark.core.ranges import day_text
-from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine
 from anonspark.errors import ConfigurationError, DataError
+from anonspark.reading.hierarchies import OPTION, GivenHierarchy, read_given
 from anonspark.release.manifest import Manifest, read_manifest
 from anonspark.release.regions import (
     OrderedRegion,
@@ -129,9 +128,7 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
             f"--hierarchy: found {', '.join(map(repr, unknown))}; expected quasi-identifiers of "
             "the release with a hierarchy of a file; leave them out"
         )
-    paths = from_files | dict(given)
-    keys = {name: f"--hierarchy {name}" for name in paths}
-    hierarchies = read_hierarchy_files(engine.files, paths, keys=keys)
+    hierarchies = read_given(engine.files, from_files | dict(given), OPTION)
     mapped: list[Mapped] = []
     for index, attribute in enumerate(applied.attributes):
         for number, levels in sorted(applied.levels.items()):
@@ -141,9 +138,7 @@ def read_mapping(engine: Engine, path: str, given: Mapping[str, str]) -> list[Ma
             if hierarchy is None:
                 mapped += _of_rule(attribute, number, level, labels)
             else:
-                mapped += _of_file(
-                    attribute.name, number, level, labels, hierarchy, paths[attribute.name]
-                )
+                mapped += _of_file(attribute.name, number, level, labels, hierarchy)
     return mapped
 
 
@@ -185,31 +180,21 @@ def _levels_of(engine: Engine, path: str, manifest: Manifest) -> AppliedLevels:
 
 
 def _of_file(
-    name: str, number: int, level: int, published: set[str], hierarchy: Hierarchy, path: str
+    name: str, number: int, level: int, published: set[str], given: GivenHierarchy
 ) -> list[Mapped]:
     """Map every value of a hierarchy's file."""
+    hierarchy = given.hierarchy
     if level > hierarchy.height:
-        raise _another_file(name, path, f"it has no level {level}")
+        raise given.refused(f"it has no level {level}")
     codes = np.arange(len(hierarchy.leaves), dtype=np.int64)
     plain = hierarchy.labels(level, codes).tolist()
     labels = [hierarchy_label(label, with_missing=False) for label in plain]
     with_missing = [hierarchy_label(label, with_missing=True) for label in plain]
     if level == hierarchy.height and published.intersection(with_missing):
         labels = with_missing
-    lacking = published - {*labels, MISSING}
-    if lacking:
-        raise _another_file(
-            name, path, f"{len(lacking):,} of the release's {len(published):,} labels are not in it"
-        )
+    given.require_labels(published, labels)
     pairs = zip(hierarchy.leaves, labels, strict=True)
     return [Mapped(name, number, level, value, None, None, None, label) for value, label in pairs]
-
-
-def _another_file(name: str, path: str, what: str) -> DataError:
-    return DataError(
-        f"--hierarchy {name}: {path} is not the file that the release was made with: {what}; name "
-        "the one that was used"
-    )
 
 
 def _of_rule(

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.reading.attributes import ReadAttribute, read_attributes
 from anonspark.reading.conditions import tests_of
 from anonspark.reading.counting import Count, count_regions
+from anonspark.reading.hierarchies import ARGUMENT, GivenHierarchy, read_given
 from anonspark.reading.questions import Question, Token, asking_error, parse_question
 from anonspark.reading.typed import with_typed_columns
 from anonspark.reading.understanding import attribute_of, formula_of
 from anonspark.release.manifest import Manifest, read_manifest
-from anonspark.release.regions import Leaves, leaves_by_label
 
 if TYPE_CHECKING:
     import pandas
@@ -73,8 +72,8 @@ class PublishedRelease:
         The directory.
     manifest : dict
         What the release is and how it was made.
-    hierarchies : mapping of str to mapping
-        What the labels of hierarchies from files stand for, of those that are at hand.
+    hierarchies : mapping of str to GivenHierarchy
+        Those from files that are at hand, by attribute.
     open_engine : callable
     """
 
@@ -82,13 +81,14 @@ class PublishedRelease:
         self,
         path: str,
         manifest: Manifest,
-        hierarchies: Mapping[str, Leaves],
+        hierarchies: Mapping[str, GivenHierarchy],
         open_engine: OpenEngine,
     ) -> None:
         self.path = path
         self._manifest = manifest
-        self._hierarchies = hierarchies
         self._open_engine = open_engine
+        self._leaves = {name: one.leaves() for name, one in hierarchies.items()}
+        self._unproven = dict(hierarchies)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -125,7 +125,8 @@ class PublishedRelease:
         Raises
         ------
         DataError
-            If the data or their labels cannot be read.
+            If the data or their labels cannot be read, or a hierarchy is not the one that made the
+            labels.
 
         Notes
         -----
@@ -134,7 +135,7 @@ class PublishedRelease:
         """
         with self._open_engine() as engine, self._reading(engine):
             data = self._data(engine)
-            attributes = read_attributes(self._manifest, data, self._hierarchies)
+            attributes = self._attributes(data)
             table = data.gather().replace_schema_metadata(None)
         return with_typed_columns(table, attributes, may_miss=not self._manifest.drops_missing)
 
@@ -185,7 +186,8 @@ class PublishedRelease:
         ConfigurationError
             If the question is wrong, at which character.
         DataError
-            If the data or their labels cannot be read.
+            If the data or their labels cannot be read, or a hierarchy is not the one that made the
+            labels.
 
         Notes
         -----
@@ -195,6 +197,7 @@ class PublishedRelease:
         itself. As in SQL a missing value meets no comparison and no negated one.
 
         One job: the different rows of the columns that are asked for are counted and collected.
+        One more for each hierarchy of a file, the first time: its labels are looked at.
         """
         answer = self.answer(question, by)
         return answer.count if answer.groups is None else answer.groups
@@ -210,7 +213,7 @@ class PublishedRelease:
             asked = Question(asked.condition, Token("column", by, len(question) + 1))
         with self._open_engine() as engine, self._reading(engine):
             data = self._data(engine)
-            attributes = read_attributes(self._manifest, data, self._hierarchies)
+            attributes = self._attributes(data)
             formula = formula_of(asked.condition, attributes)
             names = [test.attribute for test in tests_of(formula)]
             group = None
@@ -243,12 +246,30 @@ class PublishedRelease:
     def _data(self, engine: Engine) -> Table:
         return engine.published(f"{self.path}/data", self._manifest.data_format)
 
+    def _attributes(self, data: Table) -> dict[str, ReadAttribute]:
+        """Return the attributes, those of hierarchies at hand with labels that these can make.
+
+        All of these are looked at, asked for or not: a question that contradicts itself by a wrong
+        one would be answered without a look at the records.
+        """
+        attributes = read_attributes(self._manifest, data, self._leaves)
+        for name, given in list(self._unproven.items()):
+            # A name that no engine takes for an expression.
+            own = data.select({"label": attributes[name].columns[0]})
+            labels = own.add_up(["label"]).gather().column("label").to_pylist()
+            given.require_labels({one for one in labels if one is not None}, given.labels())
+            del self._unproven[name]
+        return attributes
+
     def _reading(self, engine: Engine) -> AbstractContextManager[None]:
         return engine.reading((f"{self.path}/data",), key="")
 
 
 def open_published(
-    path: str, hierarchies: Mapping[str, str] | None, open_engine: OpenEngine
+    path: str,
+    hierarchies: Mapping[str, str] | None,
+    open_engine: OpenEngine,
+    key: str = ARGUMENT,
 ) -> PublishedRelease:
     """Open a release from its files.
 
@@ -259,6 +280,8 @@ def open_published(
     hierarchies : mapping of str to str or None
         Files of hierarchies, by attribute.
     open_engine : callable
+    key : str
+        What names such a file in messages; see :func:`anonspark.reading.hierarchies.read_given`.
 
     Raises
     ------
@@ -272,10 +295,8 @@ def open_published(
     place = path.rstrip("/")
     with open_engine() as engine:
         manifest = read_manifest(engine.files, place)
-        keys = {name: f"hierarchies.{name}" for name in hierarchies or {}}
-        files = read_hierarchy_files(engine.files, hierarchies or {}, keys=keys)
-    leaves = {name: leaves_by_label(one) for name, one in files.items()}
-    return PublishedRelease(place, manifest, leaves, open_engine)
+        given = read_given(engine.files, hierarchies or {}, key)
+    return PublishedRelease(place, manifest, given, open_engine)
 
 
 def _require(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -185,6 +186,35 @@ def test_a_hierarchy_at_hand_tells_more(folder: Path) -> None:
     assert release.count("sex in ('f', 'm')") == release.count("sex = 'person'")
     with pytest.raises(ConfigurationError, match="found 'age'; expected quasi-identifiers"):
         anonspark.read(str(folder / "interval"), hierarchies={"age": path}).count()
+
+
+def test_another_hierarchy_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `mapping` refuses it, whatever is asked: with it a condition may contradict itself."""
+    place, other = str(folder / "full-domain"), tmp_path / "other.csv"
+    other.write_text("g,woman,*\nn,man,*\n")
+    release = anonspark.read(place, hierarchies={"sex": str(other)})
+    lacking = r"is not the file that the release was made with: \d of the release's \d labels"
+    for _ in range(2):
+        for ask in (
+            lambda: release.count("sex = 'f'"),
+            lambda: release.count("sex = 'woman' and sex = 'f'"),
+            lambda: release.count("visits < 3"),
+            release.to_arrow,
+        ):
+            with pytest.raises(DataError, match=rf"hierarchies\.sex: .*other\.csv {lacking}"):
+                ask()
+    options = ("--hierarchy", f"sex={other}")
+    asked = command(capsys, "query", place, "sex = 'f'", *options)
+    mapped = command(capsys, "mapping", place, *options)
+    assert (asked.code, asked.out) == (mapped.code, mapped.out) == (3, "")
+    assert re.search(f"--hierarchy sex: .*{lacking}", mapped.err.replace("\n", " "))
+    assert re.search(f"--hierarchy sex: .*{lacking}", asked.err.replace("\n", " "))
+    # What it has beside the labels that are there does no harm.
+    other.write_text("f,person\nm,person\nx,person\n")
+    release = anonspark.read(place, hierarchies={"sex": str(other)})
+    assert release.count("sex in ('f', 'm', 'x')") == release.count("sex = 'person'")
 
 
 def test_typed_columns(releases: dict[str, PublishedRelease], folder: Path) -> None:

@@ -35,6 +35,7 @@ def query(
 ) -> None:
     """Count the records of a release that meet a condition, with certain bounds."""
     from anonspark.cli.query_display import show_answer
+    from anonspark.reading.hierarchies import OPTION
     from anonspark.reading.published import open_published
     from anonspark.reading.questions import parse_assignments, parse_question
 
@@ -43,7 +44,8 @@ def query(
     parse_question(question)
 
     def ask(engine: Engine) -> Answer:
-        return open_published(release, files, lambda: nullcontext(engine)).answer(question)
+        opened = open_published(release, files, lambda: nullcontext(engine), OPTION)
+        return opened.answer(question)
 
     answer = work_with_engine(*of_paths(engine_name, release), master, ask)
     if as_json:
