@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -195,7 +196,10 @@ class ReadAttribute:
     def _number(self, text: str) -> int | float | Decimal:
         if self.kind == "float":
             single = self.raw_type == pa.float32()
-            return float(np.float32(text)) if single else float(text)
+            with np.errstate(over="ignore"):
+                number = float(np.float32(text)) if single else float(text)
+            # Beyond all numbers of the column, and before its infinite ones.
+            return number if math.isfinite(number) else Decimal(text)
         return Decimal(text)
 
 

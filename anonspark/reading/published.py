@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 OpenEngine = Callable[[], AbstractContextManager[Engine]]
 """Opens the engine for one question."""
 
+_A_QUESTION = "a text, as 'age between 30 and 40'; an empty one counts all records"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -184,7 +186,7 @@ class PublishedRelease:
         Raises
         ------
         ConfigurationError
-            If the question is wrong, at which character.
+            If the question is wrong, at which character, or something else is given for it.
         DataError
             If the data or their labels cannot be read, or a hierarchy is not the one that made the
             labels.
@@ -204,6 +206,9 @@ class PublishedRelease:
 
     def answer(self, question: str = "", by: str | None = None) -> Answer:
         """Return what :meth:`count` counts, and what else there is to know of it."""
+        _require_text("question", question, _A_QUESTION)
+        if by is not None:
+            _require_text("by", by, "the name of one column as a text, or None")
         asked = parse_question(question)
         if by is not None:
             if asked.by is not None and asked.by.text != by:
@@ -297,6 +302,18 @@ def open_published(
         manifest = read_manifest(engine.files, place)
         given = read_given(engine.files, hierarchies or {}, key)
     return PublishedRelease(place, manifest, given, open_engine)
+
+
+def _require_text(argument: str, found: object, expected: str) -> None:
+    """Check what a program gives.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    if not isinstance(found, str):
+        what = "None" if found is None else f"a value of type {type(found).__name__}"
+        raise ConfigurationError(f"{argument}: found {what}; expected {expected}")
 
 
 def _require(name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -227,13 +228,21 @@ def _closed(low: Cut, high: Cut, *, whole: bool) -> tuple[float, float]:
         stop = last if _infinite(last) else math.floor(last) if behind_last else (
             math.ceil(last) - 1
         )  # fmt: skip
-        return float(start), float(stop)
-    start, stop = float(first), float(last)
+        return _position(start), _position(stop)
+    start, stop = _position(first), _position(last)
     if behind_first:
         start = math.nextafter(start, math.inf)
     if not behind_last:
         stop = math.nextafter(stop, -math.inf) if math.isfinite(stop) else stop
     return start, stop
+
+
+def _position(value: float | Decimal) -> float:
+    """Return a number as a float, one beyond all of these as infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _infinite(value: object) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -171,6 +173,50 @@ def test_groups_add_up(releases: dict[str, PublishedRelease]) -> None:
         release.count("sex = 'f' by age")
     with pytest.raises(ConfigurationError, match="leave one of them out"):
         release.count("sex = 'f' by visits", by="diagnosis")
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        *itertools.product(("interval", "bounds", "mean"), ("age", "height", "pay", "visits")),
+        ("rules", "age"),
+    ],
+)
+def test_numbers_beyond_all_others(
+    name: str, column: str, releases: dict[str, PublishedRelease]
+) -> None:
+    """They are compared as others are that no value comes near."""
+    release = releases[name]
+    for asked in (
+        "{} > {}",
+        "{} > -{}",
+        "{} < {}",
+        "{} = {}",
+        "{} between -{} and {}",
+        "not {} > {} and age < 40",
+        "{} > {} or visits < 3",
+    ):
+        beyond, large = (
+            release.count(asked.format(column, *[number] * (asked.count("{}") - 1)))
+            for number in ("1e400", "1e300")
+        )
+        assert beyond == large
+    assert release.count(f"{column} < {'9' * 5000}") == release.count(f"{column} < 1e300")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((5,), "question: found a value of type int; expected a text, as 'age between 30 and 40'"),
+        ((None,), "question: found None; expected a text"),
+        (("age > 30", ["sex"]), "by: found a value of type list; expected the name of one column"),
+    ],
+)
+def test_what_is_no_text(
+    arguments: tuple[Any, ...], message: str, releases: dict[str, PublishedRelease]
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        releases["interval"].count(*arguments)
 
 
 def test_a_hierarchy_at_hand_tells_more(folder: Path) -> None:

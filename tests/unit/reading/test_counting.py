@@ -200,3 +200,18 @@ def test_too_many_cases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     formula = formula_of(parse_question(question).condition, ATTRIBUTES)
     with pytest.raises(ConfigurationError, match="more than 5 cases"):
         CLASSES_READ.judge(formula)
+
+
+def test_infinite_numbers_are_beyond_all_that_can_be_written() -> None:
+    """Of a column of 64 or 32 bits that is published as it is."""
+    for own, beyond in ((pa.float64(), "1e400"), (pa.float32(), "1e39")):
+        attributes = {"x": ReadAttribute("x", "float", ("x",), raw_type=own)}
+        data = pa.table({"x": pa.array([1.5, float("inf"), float("-inf"), None], own)})
+        read = count_regions(local_table(data), list(attributes.values()))
+
+        def count(question: str) -> int:
+            judged = read.judge(formula_of(parse_question(question).condition, attributes))  # noqa: B023
+            return judged.count(read.records).lower  # noqa: B023
+
+        tests = [f"x > {beyond}", f"x = {beyond}", f"x < {beyond}", f"x > -{beyond}"]
+        assert [count(one) for one in tests] == [1, 0, 2, 2]
