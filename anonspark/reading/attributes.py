@@ -29,6 +29,7 @@ from anonspark.release.manifest import Manifest
 from anonspark.release.regions import (
     Interval,
     Leaves,
+    NoSuchMomentError,
     OrderedRegion,
     PublishedAttribute,
     UnreadableLabelError,
@@ -153,11 +154,11 @@ class ReadAttribute:
                 return (token.kind,)
             if token.kind == "text" and token.text in ("true", "false"):
                 return (token.text,)
-            raise asking_error(token.place, f"a {token.kind}", "true or false")
+            raise asking_error(token.place, _called(token), "true or false")
         if token.kind != "text":
             raise asking_error(
                 token.place,
-                f"a {token.kind}",
+                _called(token),
                 f"a text in single quotes, for {self.name!r} is a category",
             )
         if self.leaves is not None and token.text in self.leaves:
@@ -178,10 +179,16 @@ class ReadAttribute:
                 raise UnreadableLabelError
             number = self._number(token.text)
             return Interval(number, number)
+        except NoSuchMomentError:
+            raise asking_error(
+                token.place,
+                f"{_called(token)}, but there is no such day or time",
+                _EXPECTED[self.kind],
+            ) from None
         except UnreadableLabelError:
             raise asking_error(
                 token.place,
-                f"a {token.kind}",
+                _called(token),
                 f"{_EXPECTED[self.kind]}, for such are the values of {self.name!r}",
             ) from None
 
@@ -201,6 +208,13 @@ class ReadAttribute:
             # Beyond all numbers of the column, and before its infinite ones.
             return number if math.isfinite(number) else Decimal(text)
         return Decimal(text)
+
+
+def _called(token: Token) -> str:
+    if token.kind in ("true", "false"):
+        return token.kind
+    is_time = token.kind == "date" and len(token.text) > len("2026-01-31")
+    return "a time" if is_time else f"a {token.kind}"
 
 
 _EXPECTED: dict[Kind, str] = {

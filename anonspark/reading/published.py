@@ -209,7 +209,7 @@ class PublishedRelease:
         _require_text("question", question, _A_QUESTION)
         if by is not None:
             _require_text("by", by, "the name of one column as a text, or None")
-        asked = parse_question(question)
+        asked = parse_question(question, self._names())
         if by is not None:
             if asked.by is not None and asked.by.text != by:
                 raise ConfigurationError(
@@ -236,6 +236,13 @@ class PublishedRelease:
             groups,
             self._left_out(),
         )
+
+    def _names(self) -> list[str]:
+        """Return the names that a question may have, without a look at the data."""
+        manifest = self._manifest
+        generalized = set(manifest.quasi_identifier_columns)
+        own = [str(described["name"]) for described in manifest.quasi_identifiers]
+        return own + [name for name in self.columns if name not in generalized]
 
     def _left_out(self) -> int | None:
         """Return the records that were left out, None where their number is not told."""

@@ -17,8 +17,9 @@ The words are those of SQL::
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from anonspark.errors import ConfigurationError
@@ -39,6 +40,16 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_DIGITS = re.compile(r"[+-]?\.?\d")
+_NUMBERS = (
+    "a number as 1000, -2.5 or 1.5e3, without other characters and with at most three digits in "
+    "the exponent"
+)
+_QUOTES = (
+    "a column whose name has other characters than letters, digits and underscores is written in "
+    "double quotes"
+)
+_BEFORE_NAMES = ("", "or", "not", "by")
 _WORDS = ("and", "or", "not", "between", "in", "is", "null", "missing", "by", "true", "false")
 
 
@@ -124,16 +135,24 @@ class Question:
     by: Token | None
 
 
-def parse_question(text: str) -> Question:
+class UnquotedNameError(ConfigurationError):
+    """A question is wrong at what may belong to the name of a column, and no names are at hand."""
+
+
+def parse_question(text: str, names: Collection[str] | None = None) -> Question:
     """Parse a question.
 
     Parameters
     ----------
     text : str
         An empty one asks for all records.
+    names : collection of str or None
+        Of the columns, so that a message can name the one that was meant; None if not at hand.
 
     Raises
     ------
+    UnquotedNameError
+        If it is none, and names may tell more.
     ConfigurationError
         If it is none: what was found where, and what was expected.
     """
@@ -141,12 +160,33 @@ def parse_question(text: str) -> Question:
         raise ConfigurationError(
             f"query: found {len(text):,} characters; expected at most {_MOST_CHARACTERS:,}"
         )
-    return _Parser(text).question()
+    return _Parser(text, names).question()
 
 
 def asking_error(place: int, found: str, expected: str) -> ConfigurationError:
     """Return the error that a question is wrong at a character."""
     return ConfigurationError(f"query: character {place}: found {found}; expected {expected}")
+
+
+def _unquoted_error(
+    text: str, start: int, place: int, found: str, expected: str, names: Collection[str] | None
+) -> ConfigurationError:
+    """Return the error at a place behind a name that began at another one."""
+    read = text[start : place + 1]
+    meant = [name for name in names or () if name.startswith(read) and name != read]
+    hint = _QUOTES
+    if meant:
+        nearest = max(meant, key=lambda name: _alike(name, text[start:]))
+        quoted = nearest.replace('"', '""')
+        hint += f': did you mean "{quoted}"?'
+    error = asking_error(place + 1, found, f"{expected}; {hint}")
+    return UnquotedNameError(*error.problems) if names is None else error
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many of their first characters are the same."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
@@ -166,25 +206,36 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str, names: Collection[str] | None) -> Iterator[Token]:
     place, end = 0, len(text.rstrip())
+    # Where the token before began, and of which kind it was.
+    last, before = 0, ""
     while place < end:
         match = _TOKEN.match(text, place)
         if match is None:
             start = place + len(text[place:]) - len(text[place:].lstrip())
             if text[start] in "'\"`":
                 raise asking_error(start + 1, "a quote", "another one that closes it")
-            raise asking_error(start + 1, f"{text[start]!r}", "a column, a value or a sign")
+            found, expected = repr(text[start]), "a column, a value or a sign"
+            if _DIGITS.match(text, start) and before not in _BEFORE_NAMES:
+                found, expected = "a number with something behind it", _NUMBERS
+            # Behind "and" may be the end of a range, too.
+            if before not in (*_BEFORE_NAMES, "and", "column"):
+                raise asking_error(start + 1, found, expected)
+            begun = last if before == "column" and start == place else start
+            raise _unquoted_error(text, begun, start, found, expected, names)
         kind = str(match.lastgroup)
         found = match[kind]
         start, place = match.start(kind) + 1, match.end()
+        last, before = start - 1, kind
         if kind in ("text", "quoted"):
             quote = found[0]
             own = found[1:-1].replace(quote * 2, quote)
             yield Token("text" if kind == "text" else "column", own, start)
         elif kind == "word":
             lower = found.lower()
-            yield Token(lower if lower in _WORDS else "column", found, start)
+            before = lower if lower in _WORDS else "column"
+            yield Token(before, found, start)
         else:
             sign = {"<>": "!=", "==": "="}.get(found, found)
             yield Token(kind, sign, start)
@@ -192,8 +243,10 @@ def _tokens(text: str) -> Iterator[Token]:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self.tokens = list(_tokens(text))
+    def __init__(self, text: str, names: Collection[str] | None) -> None:
+        self.text = text
+        self.names = names
+        self.tokens = list(_tokens(text, names))
         self.at = 0
         self.depth = 0
 
@@ -221,15 +274,17 @@ class _Parser:
         self.take()
 
     def fail(self, expected: str) -> None:
+        raise asking_error(self.next.place, self.found(), expected)
+
+    def found(self) -> str:
         token = self.next
         match token.kind:
             case "end":
-                found = "the end"
+                return "the end"
             case "text" | "number" | "date":
-                found = f"a {token.kind}"
+                return f"a {token.kind}"
             case _:
-                found = repr(token.text)
-        raise asking_error(token.place, found, expected)
+                return repr(token.text)
 
     def question(self) -> Question:
         condition: Condition = All(())
@@ -239,7 +294,11 @@ class _Parser:
         if self.takes("by"):
             by = self.column()
         if self.next.kind != "end":
-            self.fail("the end" if by else "and, or, by, or the end")
+            self.fail(
+                "the end, for by takes one column; ask once for each"
+                if by
+                else "and, or, by, or the end"
+            )
         return Question(condition, by)
 
     def column(self) -> Token:
@@ -302,7 +361,11 @@ class _Parser:
                 values.append(self.literal())
             self.expect_sign(")")
             return _negated(Among(column, tuple(values)), negated=negated)
-        self.fail("between or in" if negated else "=, !=, <, <=, >, >=, between, in or is null")
+        expected = "between or in" if negated else "=, !=, <, <=, >, >=, between, in or is null"
+        start, place = column.place - 1, self.next.place - 1
+        if self.next.kind != "end" and self.text[start:place] == column.text:
+            raise _unquoted_error(self.text, start, place, self.found(), expected, self.names)
+        self.fail(expected)
         raise AssertionError("fail raises")
 
     def literal(self) -> Token:

@@ -77,6 +77,10 @@ class UnreadableLabelError(ValueError):
     """A label that is not one of its kind; holds no value of the data."""
 
 
+class NoSuchMomentError(UnreadableLabelError):
+    """A label that is written as a day or time, of which there is none."""
+
+
 @dataclass(frozen=True)
 class Interval:
     """All values from one to another; not empty.
@@ -549,7 +553,7 @@ def _day_number(year: int, month: int, day: int) -> int:
     try:
         moved = date(2000 + year, month, day)
     except ValueError:
-        raise UnreadableLabelError("not a day") from None
+        raise NoSuchMomentError("not a day") from None
     return (moved - date(1970, 1, 1)).days + cycles * _DAYS_OF_400_YEARS
 
 
@@ -628,7 +632,7 @@ def read_moment(text: str) -> int:
     try:
         moment = time.fromisoformat(clock or "00:00")
     except ValueError:
-        raise UnreadableLabelError("not a time") from None
+        raise NoSuchMomentError("not a time") from None
     since_midnight = datetime.combine(date(1970, 1, 1), moment) - datetime(1970, 1, 1)
     return read_day(day) * 86_400_000_000 + since_midnight // timedelta(microseconds=1)
 

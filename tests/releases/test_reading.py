@@ -343,5 +343,10 @@ def test_the_command(
     wrong = command(capsys, "query", place, "age betwen 3 and 5")
     assert wrong.code == 2
     assert "character 5" in wrong.err
+    # Of a column that was meant the release is asked first.
+    for code, of in ((2, place), (3, str(folder))):
+        unquoted = command(capsys, "query", of, "postal-code = '1'")
+        assert unquoted.code == code
+        assert ("in double quotes" in unquoted.err.replace("\n", " ")) == (code == 2)
     dropped = command(capsys, "query", str(folder / "dropped"), "age < 30")
     assert "left out of the release are not counted" in dropped.out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,11 +37,12 @@ def query(
     from anonspark.cli.query_display import show_answer
     from anonspark.reading.hierarchies import OPTION
     from anonspark.reading.published import open_published
-    from anonspark.reading.questions import parse_assignments, parse_question
+    from anonspark.reading.questions import UnquotedNameError, parse_assignments, parse_question
 
     files = parse_assignments(hierarchies or ())
-    # A mistake is told before anything is opened.
-    parse_question(question)
+    # A mistake is told before anything is opened, but for one that its columns may explain.
+    with suppress(UnquotedNameError):
+        parse_question(question)
 
     def ask(engine: Engine) -> Answer:
         opened = open_published(release, files, lambda: nullcontext(engine), OPTION)
