@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import yaml
 from helpers import command, write_table
 
 from anonspark.cli.application import main
+from anonspark.demo import fetch
 
 STAGES = {
     "check": ["read the input", "count who is singled out: 120 rows"],
@@ -20,6 +23,8 @@ STAGES = {
     "arrange": ["arrange"],
     "clean": ["remove what was left"],
     "compare": ["prepare"],
+    "query": ["query"],
+    "mapping": ["mapping"],
 }
 
 
@@ -44,6 +49,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "output": {"path": str(folder / "release")},
     }  # fmt: skip
     (folder / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    recoded = document | {
+        "attributes": {
+            "age": {"role": "quasi_identifier", "hierarchy": {"intervals": [10, 20]}},
+            "city": {"role": "quasi_identifier", "hierarchy": {"prefix": [1, 2]}},
+            "ill": "sensitive",
+        },
+        "model": {"name": "full-domain", "suppression_limit": 0.2},
+        "output": {"path": str(folder / "recoded")},
+    }
+    (folder / "recoded.yaml").write_text(yaml.safe_dump(recoded, sort_keys=False))
     grid = {"base": "people.yaml", "axes": {"privacy.k": [4, 8]}, "output": str(folder / "cells")}
     (folder / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
     return folder
@@ -52,7 +67,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def release(place: Path) -> Path:
     """Return a release of the table, made by its command."""
-    assert main(["run", str(place / "people.yaml"), "--quiet"]) == 0
+    for name in ("people", "recoded"):
+        assert main(["run", str(place / f"{name}.yaml"), "--quiet"]) == 0
     return place / "release"
 
 
@@ -69,6 +85,8 @@ def arguments(name: str, place: Path, folder: Path) -> list[object]:
         "arrange": ["arrange", configuration, "--target", "ill", "--out", folder / "arranged"],
         "clean": ["clean", configuration],
         "compare": ["compare", place / "grid.yaml"],
+        "query": ["query", release, "age < 40 by ill"],
+        "mapping": ["mapping", place / "recoded"],
     }[name]
 
 
@@ -97,3 +115,36 @@ def test_quiet(
     assert outcome.code == 0, outcome.err
     assert " ..." not in outcome.err
     assert "done in" not in outcome.err
+
+
+def test_fetch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no engine; what it prints for programs stays as it is."""
+    checksums = {}
+    for name in ("adult.data", "adult.test"):
+        text = ", ".join("1" * len(fetch.ADULT_COLUMNS)) + "\n"
+        (tmp_path / name).write_text(text)
+        checksums[name] = hashlib.sha256(text.encode()).hexdigest()
+    monkeypatch.setattr(fetch, "_CHECKSUMS", checksums)
+    words = ("fetch", "adult", "--out", tmp_path, "--json")
+    outcome = command(capsys, *words)
+    told = [line.partition(" anonspark: ")[2] for line in outcome.err.splitlines()]
+    assert told[0] == "fetch adult ..."
+    assert told[1].startswith("fetch adult: done in ")
+    assert len(json.loads(outcome.out)["files"]) == 5
+    quiet = command(capsys, *words, "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, outcome.out, "")
+
+
+@pytest.mark.parametrize("name", ["query", "mapping"])
+def test_what_is_printed_stays_as_it_is(
+    name: str, place: Path, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release.is_dir()
+    words = arguments(name, place, tmp_path)
+    for more in ([], ["--json"]):
+        told, quiet = command(capsys, *words, *more), command(capsys, *words, *more, "--quiet")
+        assert told.out == quiet.out != ""
+        assert "anonspark: " not in told.out
+    json.loads(quiet.out)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.options import AsJson, EngineOption, Master, hierarchy_files
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet, hierarchy_files
 from anonspark.cli.printing import print_csv, print_json
 from anonspark.cli.working import of_paths, work_with_engine
 
@@ -26,15 +27,18 @@ def mapping(
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Print as CSV which value was published as which label; for who has the hierarchies."""
     from anonspark.reading.mapping import COLUMNS, as_rows, read_mapping
     from anonspark.reading.questions import parse_assignments
 
     files = parse_assignments(hierarchies or ())
+    progress = LOG.get().follow(quiet=quiet)
 
     def read(engine: Engine) -> list[Mapped]:
-        return read_mapping(engine, release, files)
+        with progress.stage("mapping"):
+            return read_mapping(engine, release, files)
 
     rows = as_rows(work_with_engine(*of_paths(engine_name, release), master, read))
     if as_json:

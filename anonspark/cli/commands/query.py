@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anonspark.cli.options import AsJson, EngineOption, Master, hierarchy_files
+from anonspark.cli.logs import LOG
+from anonspark.cli.options import AsJson, EngineOption, Master, Quiet, hierarchy_files
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
 from anonspark.cli.working import of_paths, work_with_engine
@@ -32,6 +33,7 @@ def query(
     master: Master = None,
     engine_name: EngineOption = "auto",
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Count the records of a release that meet a condition, with certain bounds."""
     from anonspark.cli.query_display import show_answer
@@ -44,9 +46,12 @@ def query(
     with suppress(UnquotedNameError):
         parse_question(question)
 
+    progress = LOG.get().follow(quiet=quiet)
+
     def ask(engine: Engine) -> Answer:
-        opened = open_published(release, files, lambda: nullcontext(engine), OPTION)
-        return opened.answer(question)
+        with progress.stage("query"):
+            opened = open_published(release, files, lambda: nullcontext(engine), OPTION)
+            return opened.answer(question)
 
     answer = work_with_engine(*of_paths(engine_name, release), master, ask)
     if as_json:
