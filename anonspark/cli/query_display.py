@@ -11,9 +11,12 @@ from anonspark.reading.published import Answer
 
 
 def show_answer(console: Console, answer: Answer) -> None:
-    """Print a count, or one for each group."""
+    """Print a count, or one for each group.
+
+    Without highlighting, which takes the parts of a number for numbers of their own.
+    """
     if answer.groups is None:
-        console.print(_sentence(answer.count))
+        console.print(_sentence(answer.count), highlight=False)
     else:
         table = Table(box=None, pad_edge=False)
         table.add_column(escape(str(answer.by)))
@@ -21,10 +24,12 @@ def show_answer(console: Console, answer: Answer) -> None:
             table.add_column(name, justify="right")
         for value, count in answer.groups.items():
             table.add_row("missing" if value is None else escape(str(value)), *_figures(count))
-        console.print(table)
+        console.print(table, highlight=False)
     if answer.left_out != 0:
         told = "how many is not told" if answer.left_out is None else f"{answer.left_out:,}"
-        console.print(f"records that were left out of the release are not counted: {told}")
+        console.print(
+            f"records that were left out of the release are not counted: {told}", highlight=False
+        )
 
 
 def _sentence(count: Count) -> str:

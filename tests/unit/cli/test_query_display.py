@@ -1,0 +1,35 @@
+"""Answers to questions on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from anonspark.cli.query_display import show_answer
+from anonspark.cli.terminal import Terminal
+from anonspark.reading.counting import Count
+from anonspark.reading.published import Answer
+
+
+def shown(answer: Answer) -> str:
+    """Return what a terminal with colours is sent."""
+    file = io.StringIO()
+    show_answer(Terminal(file=file, force_terminal=True, color_system="truecolor"), answer)
+    return file.getvalue()
+
+
+def test_numbers_are_not_highlighted_in_pieces() -> None:
+    count = Count(8825.9, 7798, 10226, 30162)
+    assert shown(Answer("", count, None, None, 1366)) == (
+        "about 8,825.9 of 30,162 records; for certain at least 7,798 and at most 10,226\n"
+        "records that were left out of the release are not counted: 1,366\n"
+    )
+    exact = Count(1234.0, 1234, 1234, 30162)
+    assert shown(Answer("", exact, None, None, 0)) == "1,234 of 30,162 records, exactly\n"
+
+
+def test_groups_are_not_highlighted_either() -> None:
+    count = Count(8825.9, 7798, 10226, 30162)
+    groups = {"<=50K": count, 1234: count, None: count}
+    _, *rows = shown(Answer("", count, "income", groups, None)).splitlines()
+    assert len(rows) == 4
+    assert not any("\x1b" in row for row in rows)
