@@ -30,6 +30,9 @@ _NOTHING = ("", "?", "NA", "n/a", "null", "NULL")
 # often its values are repeated.
 _ROWS_THAT_TELL, _REPETITIONS = 20, 5
 
+# A quote that nothing ends must not take the rest of a file for its value.
+_LINES_OF_A_RECORD = 100
+
 # Up to here one column of numbers below a word is enough to tell a header.
 _FEW_COLUMNS = 2
 
@@ -81,6 +84,40 @@ def lines_of(content: bytes, encoding: str, comment: str) -> list[str]:
         text = content.decode("latin-1")
     lines = re.split("[\r\n]", text.removeprefix("\ufeff"))
     return [line for line in lines if line.strip() and not (comment and line.startswith(comment))]
+
+
+def records_of(lines: Sequence[str], quotes: tuple[str, str]) -> list[str]:
+    """Return lines with those as one in which a quoted value goes on.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    quotes : tuple of str
+        The signs around a value and of escaping.
+
+    Notes
+    -----
+    A value goes on from a line with an odd number of quotes, the last of which begins a value, to
+    the line with which their number is even.
+    """
+    quote, escape = quotes
+    if len(quote) != 1 or not any(quote in line for line in lines):
+        return list(lines)
+    signs = "".join(map(re.escape, _SEPARATORS))
+    begins = re.compile(f"(?:^|[{signs}]){re.escape(quote)}[^{re.escape(quote)}]*$")
+    counts = [
+        (line.replace(escape + quote, "") if escape not in ("", quote) else line).count(quote)
+        for line in lines
+    ]
+    records, place = [], 0
+    while place < len(lines):
+        end = place + 1
+        if counts[place] % 2 and begins.search(lines[place]):
+            odd = range(place + 1, min(place + _LINES_OF_A_RECORD, len(lines)))
+            end = next((one + 1 for one in odd if counts[one] % 2), end)
+        records.append("\n".join(lines[place:end]))
+        place = end
+    return records
 
 
 def fields_of(line: str, separator: str, quotes: tuple[str, str]) -> list[str]:

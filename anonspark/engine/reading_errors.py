@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from anonspark.errors import ConfigurationError, DataError
+
+_OF_A_COMMAND = "DATA: "
+_OF_A_SECTION = re.compile(r"([a-z_.]+)\.[a-z_]+: ")
+
+
+def option_of(where: str, name: str, value: str) -> str:
+    """Return how an option of a format is said by whoever named the paths.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths: ``DATA`` of the command line, or a key.
+    name, value : str
+    """
+    if where.startswith(_OF_A_COMMAND):
+        return f"--option {name}={value}"
+    section = _OF_A_SECTION.match(where)
+    return f"{'input' if section is None else section[1]}.options.{name}: {value}"
+
+
+def on_spark(where: str) -> str:
+    """Return how whoever named the paths has Spark read them; see :func:`option_of`."""
+    return "--engine spark" if where.startswith(_OF_A_COMMAND) else "execution.engine: spark"
+
+
+def lines_as_one(where: str) -> str:
+    """Return what reads a record that takes several lines; see :func:`option_of`."""
+    option = option_of(where, "multiLine", "true")
+    joined = " " if where.startswith(_OF_A_COMMAND) else " and "
+    return f"{on_spark(where)}{joined}{option}"
 
 
 def nothing_there(path: str, key: str) -> str:
@@ -90,6 +121,29 @@ def different_headers(where: str) -> DataError:
         f"{where}: CSV files with different headers; expected the same columns in the same order "
         "in all files; write those that differ anew (where all headers have empty or repeated "
         "names, input.options.enforceSchema: true takes columns by their places)"
+    )
+
+
+def line_break_in_value(where: str) -> DataError:
+    """Return the error of a quoted value of CSV that goes on in the next line."""
+    return DataError(
+        f"{where}: a value has a line break in it, or a quote that does not end; expected a record "
+        f"in each line; read the files on Spark with {lines_as_one(where)}, or take the line "
+        "breaks out of the values"
+    )
+
+
+def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
+    """Return the error of a line of CSV whose quotes nobody can read but in one's own way."""
+    doubled = (
+        ""
+        if escape == quote
+        else f"say {option_of(where, 'escape', repr(quote))} where quotes in values are doubled, "
+    )
+    return DataError(
+        f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}; "
+        f"{doubled}correct the line, or say {on_spark(where)}, which takes such lines in its own "
+        "way"
     )
 
 

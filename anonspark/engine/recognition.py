@@ -17,6 +17,7 @@ from anonspark.engine.csv_beginning import (
     UTF_8,
     fields_of,
     lines_of,
+    records_of,
     sniff_encoding,
     sniff_header,
     sniff_separator,
@@ -123,8 +124,8 @@ def recognize(
     if content is None:
         return Recognized(kind, file)
     encoding = _encoding_of(given) or sniff_encoding(content, file, key)
-    lines = lines_of(content, encoding, given.get("comment", ""))
     quotes = given.get("quote", '"'), given.get("escape", '"')
+    lines = records_of(lines_of(content, encoding, given.get("comment", "")), quotes)
     told = _has_header(given)
     separator = _separator_of(given)
     if separator is None:

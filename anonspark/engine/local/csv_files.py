@@ -24,7 +24,7 @@ from anonspark.engine.local.text_files import (
     parts_of,
 )
 from anonspark.engine.local.text_types import Found, convert, look_at
-from anonspark.engine.reading_errors import unreadable
+from anonspark.engine.reading_errors import irregular_quotes, line_break_in_value, unreadable
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
@@ -70,16 +70,27 @@ class CsvDialect:
     def _field(self) -> str:
         """A regular expression for a value: quoted in the way the options say, or plain."""
         separator, quote = re.escape(self.separator), re.escape(self.quote)
-        escape = re.escape(self.escape)
-        inside = f"[^{quote}]|{quote}{quote}"
-        if self.escape != self.quote:
-            inside = f"[^{quote}{escape}]|{escape}(?s:.)"
-        return f"(?:{quote}((?:{inside})*+){quote}(?={separator}|\\Z)|([^{quote}{separator}]*+))"
+        inside = f"{quote}((?:{self._inside})*+){quote}(?={separator}|\\Z)"
+        return f"(?:{inside}|([^{quote}{separator}]*+))"
+
+    @property
+    def _inside(self) -> str:
+        """A regular expression for a letter of a quoted value."""
+        quote, escape = re.escape(self.quote), re.escape(self.escape)
+        if self.escape == self.quote:
+            return f"[^{quote}]|{quote}{quote}"
+        return f"[^{quote}{escape}]|{escape}(?s:.)"
 
     @cached_property
     def regular(self) -> re.Pattern[str]:
         """Matches a line whose quotes stand where they should."""
         return re.compile(f"{self._field}(?:{re.escape(self.separator)}{self._field})*+")
+
+    @cached_property
+    def unended(self) -> re.Pattern[str]:
+        """Matches a line whose last value is quoted, and goes on in the next line."""
+        separator, quote = re.escape(self.separator), re.escape(self.quote)
+        return re.compile(f"(?:{self._field}{separator})*+{quote}(?:{self._inside})*+")
 
     @cached_property
     def one_field(self) -> re.Pattern[str]:
@@ -134,14 +145,11 @@ class CsvFiles:
     dialect : CsvDialect
     where : str
         What named the paths, and the paths, for messages.
-    options : str
-        What the options are called in messages.
     """
 
     files: DataFiles
     dialect: CsvDialect
     where: str
-    options: str
     _headers: dict[str, list[str | None] | None] = field(default_factory=dict)
 
     def header(self, file: DataFile) -> list[str | None] | None:
@@ -178,15 +186,12 @@ class CsvFiles:
         try:
             return self.dialect.values(line)
         except IrregularQuotesError:
-            raise self._irregular() from None
+            raise self._irregular([line]) from None
 
-    def _irregular(self) -> DataError:
-        how = f"set {self.options}.escape to '\"' where quotes in values are doubled"
-        return DataError(
-            f"{self.where}: a line has quotes that are neither around a value nor escaped by "
-            f"{self.dialect.escape!r}, or a value with a line's end in it; {how}, or set "
-            "execution.engine to spark, which takes such lines in its own way"
-        )
+    def _irregular(self, lines: Sequence[str]) -> DataError:
+        if any(map(self.dialect.unended.fullmatch, lines)):
+            return line_break_in_value(self.where)
+        return irregular_quotes(self.where, self.dialect.escape, self.dialect.quote)
 
     def types(self, columns: Sequence[str]) -> dict[str, Found]:
         """Look at all values; return what is known of each column. Reads all files once."""
@@ -285,7 +290,7 @@ class CsvFiles:
             lines = re.split("[\r\n]", block.decode())
             lines = [line for line in lines if dialect.quote in line]
             if not all(map(dialect.regular.fullmatch, lines)):
-                raise self._irregular()
+                raise self._irregular(lines)
             other = dialect.escape != dialect.quote and any(dialect.escape in one for one in lines)
             # Nothing in quotes is nothing to Spark, but for a word of its own for it.
             if other or dialect.null or dialect.trim_left or dialect.trim_right:

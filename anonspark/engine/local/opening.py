@@ -28,6 +28,7 @@ from anonspark.engine.reading_errors import (
     different_headers,
     no_record,
     not_of_the_format,
+    on_spark,
     options_not_taken,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
@@ -152,7 +153,7 @@ class _Asked:
         expected = ", ".join(known) or "none"
         return ConfigurationError(
             f"{what}: the local engine knows no option {name!r} of {self.data_format}; expected "
-            f"{expected}; leave it out, or set execution.engine to spark, which reads it"
+            f"{expected}; leave it out, or say {on_spark(self.where)}, which reads it"
         )
 
 
@@ -266,8 +267,7 @@ def _open_csv(
 ) -> Opened:
     dialect, infers, looks = _dialect(asked, options)
     _require_readable(asked, found)
-    section = "options" if asked.section is None else f"{asked.section}.options"
-    table = CsvFiles(found, dialect, asked.where, section)
+    table = CsvFiles(found, dialect, asked.where)
     columns = table.columns()
     if looks and len(found.files) > 1:
         names = [name.lower() for name in columns]

@@ -42,6 +42,51 @@ def found(path: Path | str, *names: str, **own: object) -> dict[str, str]:
     return found_in_files(ENGINE.files, configured(path, *names, **own))
 
 
+def test_a_quoted_value_may_go_on_in_the_next_line(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text('id;age;note\n1;21;"one\n\ntwo, ""three"" and"\n2;22;"a, b\nc, d"\n')
+    looked_at = recognize(ENGINE.files, [str(path)])
+    assert looked_at.options == {"header": "true", "sep": ";"}
+    # A quote that nothing ends takes no other lines for its value.
+    path.write_text('id;age;note\n1;21;"one\n2;22;b\n')
+    assert recognize(ENGINE.files, [str(path)]).options == looked_at.options
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("DATA", "--engine spark --option multiLine=true"),
+        ("input.path", "execution.engine: spark and input.options.multiLine: true"),
+        (
+            "evaluation.holdout.path",
+            "execution.engine: spark and evaluation.holdout.options.multiLine: true",
+        ),
+    ],
+)
+def test_a_line_break_in_a_value_is_told_with_what_reads_it(
+    tmp_path: Path, key: str, said: str
+) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text('id;age;note\n1;21;"one\ntwo"\n')
+    options = {"header": "true", "sep": ";"}
+    table = ENGINE.open_table([str(path)], "csv", options, key=key)
+    with pytest.raises(DataError, match="a value has a line break in it") as caught:
+        table.count()
+    assert said in str(caught.value)
+    assert "escape" not in str(caught.value)
+
+
+def test_quotes_inside_of_values_are_told_with_what_reads_them(tmp_path: Path) -> None:
+    path = tmp_path / "notes.csv"
+    path.write_text('id,note\n1,two "inches" high\n')
+    for own, is_said in (({}, True), ({"escape": '"'}, False)):
+        table = ENGINE.open_table([str(path)], "csv", {"header": "true"} | own, key="DATA")
+        with pytest.raises(DataError, match="quotes that are neither around a value") as caught:
+            table.count()
+        assert ("--option escape" in str(caught.value)) == is_said
+        assert "say --engine spark" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("name", "separator", "codec", "expected"),
     [
