@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from anonspark.errors import ConfigurationError, DataError
 
 _OF_A_COMMAND = "DATA: "
+_SEMICOLON = "';'"
 _OF_A_SECTION = re.compile(r"([a-z_.]+)\.[a-z_]+: ")
 
 
@@ -147,10 +148,32 @@ def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
     )
 
 
+def malformed_csv(where: str) -> DataError:
+    """Return the error of a record of CSV with other values than there are columns for."""
+    return DataError(
+        f"{where}: a record has too few or too many values, or one that is not of its column's "
+        "type (as in a header that is repeated); expected in each line what the others have; "
+        "correct the file, or say what stands between values "
+        f"({option_of(where, 'sep', _SEMICOLON)}, for instance); where a value has a line break in "
+        f"it, read the files on Spark with {lines_as_one(where)}"
+    )
+
+
+def malformed_json(where: str) -> DataError:
+    """Return the error of a line that is no record of JSON."""
+    return DataError(
+        f"{where}: a record is not valid JSON, or not of the columns' types; expected one whole "
+        f"object in each line; correct the file; where an object takes several lines, read the "
+        f"files on Spark with {lines_as_one(where)}"
+    )
+
+
 def unreadable(where: str) -> DataError:
     """Return the error of files that are damaged or hold something else."""
+    settings = "input.format, input.options"
+    if where.startswith(_OF_A_COMMAND):
+        settings = "--format, --option"
     return DataError(
-        f"{where}: files cannot be read in this format, or there are none; check the path, "
-        "input.format, input.options, permissions and the files themselves (the details, with "
-        "--debug, may show data)"
+        f"{where}: files cannot be read in this format; check {settings}, permissions and the "
+        "files themselves (the details, with --debug, may show data)"
     )

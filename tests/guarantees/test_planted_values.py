@@ -207,7 +207,7 @@ def test_every_command_ends_as_it_should(ran: Ran) -> None:
         **dict.fromkeys(("bad-number", "unknown-value", "broken-csv"), 3),
         "failing-task": 1,
     }
-    assert "files cannot be read in this format" in ran.texts["broken-csv.err"]
+    assert "a record has too few or too many values" in ran.texts["broken-csv.err"]
     if ran.engine == "local":
         assert "a task failed with ValueError" in ran.texts["failing-task.err"]
         return

@@ -187,7 +187,7 @@ def test_an_empty_text_is_no_object(
     roles = {"age": "quasi_identifier", wanted: "insensitive"}
     outcome = command(capsys, "run", configuration_file(tmp_path, attributes=roles, input=source))
     assert outcome.code == 3
-    assert "files cannot be read in this format" in outcome.err
+    assert "a record is not valid JSON, or not of the columns' types" in outcome.err
 
 
 @pytest.mark.parametrize(

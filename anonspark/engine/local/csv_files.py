@@ -24,7 +24,11 @@ from anonspark.engine.local.text_files import (
     parts_of,
 )
 from anonspark.engine.local.text_types import Found, convert, look_at
-from anonspark.engine.reading_errors import irregular_quotes, line_break_in_value, unreadable
+from anonspark.engine.reading_errors import (
+    irregular_quotes,
+    line_break_in_value,
+    malformed_csv,
+)
 from anonspark.engine.tasks import Batches
 from anonspark.errors import DataError
 
@@ -248,7 +252,7 @@ class CsvFiles:
                         for name in own
                     }
                 except ValueError as error:
-                    raise unreadable(self.where) from error
+                    raise malformed_csv(self.where) from error
                 for name, value in constants.items():
                     values[name] = pa.repeat(value, len(batch))
                 yield pa.RecordBatch.from_arrays(
@@ -297,24 +301,28 @@ class CsvFiles:
                 return self._parsed_by_lines(block, columns, wanted)
         texts: Mapping[str, Any] = dict.fromkeys(columns, pa.string())
         trims = dialect.trim_left or dialect.trim_right
-        table = csv.read_csv(
-            pa.BufferReader(block),
-            csv.ReadOptions(
-                use_threads=False, block_size=len(block) + 1, column_names=list(columns)
-            ),
-            csv.ParseOptions(
-                delimiter=dialect.separator,
-                quote_char=dialect.quote if quoted else False,
-                double_quote=quoted and dialect.escape == dialect.quote,
-            ),
-            csv.ConvertOptions(
-                column_types=texts,
-                null_values=[] if trims else list({"", dialect.null}),
-                strings_can_be_null=True,
-                include_columns=list(wanted),
-                check_utf8=False,
-            ),
-        )
+        try:
+            table = csv.read_csv(
+                pa.BufferReader(block),
+                csv.ReadOptions(
+                    use_threads=False, block_size=len(block) + 1, column_names=list(columns)
+                ),
+                csv.ParseOptions(
+                    delimiter=dialect.separator,
+                    quote_char=dialect.quote if quoted else False,
+                    double_quote=quoted and dialect.escape == dialect.quote,
+                ),
+                csv.ConvertOptions(
+                    column_types=texts,
+                    null_values=[] if trims else list({"", dialect.null}),
+                    strings_can_be_null=True,
+                    include_columns=list(wanted),
+                    check_utf8=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            # The lines' quotes are known to be sound, and all values are texts.
+            raise malformed_csv(self.where) from error
         arrays = [column.combine_chunks() for column in table.columns]
         if trims:
             arrays = [self._trimmed(array) for array in arrays]
@@ -333,7 +341,7 @@ class CsvFiles:
         lines = re.findall("[^\r\n]+", block.decode())
         records = [self._values(line) for line in lines]
         if any(len(record) != len(columns) for record in records):
-            raise unreadable(self.where)
+            raise malformed_csv(self.where)
         places = [columns.index(name) for name in wanted]
         arrays = [pa.array([record[place] for record in records], pa.string()) for place in places]
         return pa.RecordBatch.from_arrays(arrays, list(wanted))

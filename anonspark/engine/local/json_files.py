@@ -14,7 +14,7 @@ import pyarrow as pa
 from anonspark.engine.local.columnar_files import Read, reading_file
 from anonspark.engine.local.input_files import DataFiles
 from anonspark.engine.local.text_files import Part, blocks_of, parts_of
-from anonspark.engine.reading_errors import unreadable
+from anonspark.engine.reading_errors import malformed_json
 from anonspark.engine.struct_fields import StructField
 from anonspark.engine.tasks import Batches
 
@@ -175,10 +175,10 @@ class JsonFiles:
                 try:
                     found = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise unreadable(self.where) from error
+                    raise malformed_json(self.where) from error
                 several = found if isinstance(found, list) else [found]
                 if not all(isinstance(one, dict) for one in several):
-                    raise unreadable(self.where)
+                    raise malformed_json(self.where)
                 records += several
                 if len(records) >= _RECORDS:
                     yield records
@@ -204,10 +204,21 @@ class JsonFiles:
                     if one.name in types:
                         found = [own.get(one.name) for own in records]
                     else:
-                        found = [_member(own, inner[one.name]) for own in records]
-                    values = [_value(value, one.type) for value in found]
-                    columns.append(pa.array(values, one.type))
+                        found = self._members(records, inner[one.name])
+                    columns.append(self._array(found, one.type))
                 yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+    def _members(self, records: Sequence[Mapping[str, Any]], field: StructField) -> list[Any]:
+        try:
+            return [_member(one, field) for one in records]
+        except pa.ArrowInvalid as error:
+            raise malformed_json(self.where) from error
+
+    def _array(self, values: Sequence[Any], to: pa.DataType) -> pa.Array:
+        try:
+            return pa.array([_value(one, to) for one in values], to)
+        except pa.ArrowInvalid as error:
+            raise malformed_json(self.where) from error
 
 
 def _member(record: Mapping[str, Any], field: StructField) -> Any:

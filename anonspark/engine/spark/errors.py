@@ -14,6 +14,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 from anonspark.engine.files import FilesError
 from anonspark.engine.reading_errors import (
     different_headers,
+    malformed_csv,
+    malformed_json,
     not_of_the_format,
     options_not_taken,
     remedy,
@@ -50,6 +52,9 @@ _STORE_IS_AWAY = re.compile(
 )
 
 _VANISHED = re.compile(r"FileNotFoundException|FILE_NOT_EXIST|PATH_NOT_FOUND|NoSuchFileException")
+
+# What anonspark.engine.spark.tables says of a record.
+_MALFORMED = re.compile(r"MALFORMED_RECORD: a record does not fit [a-z ]+ \((csv|json)\)")
 
 _UNREADABLE = re.compile(
     r"MALFORMED_RECORD|UNABLE_TO_INFER_SCHEMA|"
@@ -312,6 +317,9 @@ def reading_input(paths: tuple[str, ...], key: str = "input.path: ") -> Iterator
                 raise vanished(where) from error
             if "CSV header does not conform to the schema" in text:
                 raise different_headers(where) from error
+            if (malformed := _MALFORMED.search(text)) is not None:
+                told = malformed_csv if malformed[1] == "csv" else malformed_json
+                raise told(where) from error
             if _UNREADABLE.search(text) or _CORRUPT.search(text):
                 raise unreadable(where) from error
             if environment_problem(error) is None and (kind := _kind_of_input_failure(error)):

@@ -121,7 +121,7 @@ def open_table(
             return OpenedTable(table, found)
         if table.columns == [_MALFORMED]:
             raise no_record(paths, data_format, path_key, section)
-        return OpenedTable(_refusing_malformed(reader, table, paths))
+        return OpenedTable(_refusing_malformed(reader, table, paths, data_format))
 
 
 def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
@@ -135,7 +135,7 @@ def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
 
 
 def _refusing_malformed(
-    reader: DataFrameReader, table: DataFrame, paths: Sequence[str]
+    reader: DataFrameReader, table: DataFrame, paths: Sequence[str], data_format: str
 ) -> DataFrame:
     """Return a table that fails at a malformed record, without a word of what is in it."""
     others = [name for name in table.columns if name != _MALFORMED]
@@ -145,7 +145,7 @@ def _refusing_malformed(
     checked = reader.schema(schema.add(_MALFORMED, StringType())).load(list(paths))
     # Spark refuses to look for malformed records without reading anything of them: the message,
     # one of two that say the same, depends on another column.
-    message = "MALFORMED_RECORD: a record does not fit the columns of the file"
+    message = f"MALFORMED_RECORD: a record does not fit the columns of the file ({data_format})"
     known = sf.when(sf.col(quoted(others[0])).isNull(), message).otherwise(f"{message}.")
     sound = sf.when(sf.col(_MALFORMED).isNull(), True).otherwise(sf.raise_error(known))
     return checked.where(sound).drop(_MALFORMED)

@@ -76,6 +76,25 @@ def test_a_line_break_in_a_value_is_told_with_what_reads_it(
     assert "escape" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "a,b,c\n1,2,3\n4,5\n", "a record has too few or too many values"),
+        ("a.csv", 'a,b,c\n1,2,3\n4,"\\"x",6,7\n', "a record has too few or too many values"),
+        ("a.json", '{"a": 1}\n{"a": 2\n', "a record is not valid JSON"),
+        ("a.json", '{"a": 1}\n5\n', "a record is not valid JSON"),
+    ],
+)
+def test_a_malformed_record_is_told(tmp_path: Path, name: str, content: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    data_format = path.suffix[1:]
+    options = {"header": "true"} if data_format == "csv" else {}
+    with pytest.raises(DataError, match=said) as caught:
+        ENGINE.open_table([str(path)], data_format, options, key="DATA").count()
+    assert "files cannot be read" not in str(caught.value)
+
+
 def test_quotes_inside_of_values_are_told_with_what_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     path.write_text('id,note\n1,two "inches" high\n')

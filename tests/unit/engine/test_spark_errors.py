@@ -112,6 +112,19 @@ def test_a_changed_byte_in_a_dictionary() -> None:
 
 
 @pytest.mark.parametrize(
+    ("data_format", "said"),
+    [("csv", "has too few or too many values"), ("json", "is not valid JSON")],
+)
+def test_a_malformed_record(data_format: str, said: str) -> None:
+    text = f"{FAILED}MALFORMED_RECORD: a record does not fit the columns of the file"
+    with (
+        pytest.raises(DataError, match=f"DATA: table: a record {said}.*--engine spark --option"),
+        reading_input(("table",), "DATA: "),
+    ):
+        raise Py4JError(f"{text} ({data_format}).")
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         "org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport.write(X.scala:1)",
