@@ -23,8 +23,19 @@ def option_of(where: str, name: str, value: str) -> str:
     """
     if where.startswith(_OF_A_COMMAND):
         return f"--option {name}={value}"
+    return f"{_section_of(where)}.options.{name}: {value}"
+
+
+def _section_of(where: str) -> str:
     section = _OF_A_SECTION.match(where)
-    return f"{'input' if section is None else section[1]}.options.{name}: {value}"
+    return "input" if section is None else section[1]
+
+
+def format_of(where: str, name: str) -> str:
+    """Return how a format is said by whoever named the paths; see :func:`option_of`."""
+    if where.startswith(_OF_A_COMMAND):
+        return f"--format {name}"
+    return f"{_section_of(where)}.format: {name}"
 
 
 def on_spark(where: str) -> str:
@@ -145,6 +156,36 @@ def irregular_quotes(where: str, escape: str, quote: str) -> DataError:
         f"{where}: a line has quotes that are neither around a value nor escaped by {escape!r}; "
         f"{doubled}correct the line, or say {on_spark(where)}, which takes such lines in its own "
         "way"
+    )
+
+
+def nothing_in_files(where: str) -> DataError:
+    """Return the error of a table of CSV files without a byte."""
+    return DataError(f"{where}: the file is empty; expected records; write it anew")
+
+
+def no_record_below_header(where: str) -> DataError:
+    """Return the error of a CSV file of one line that may name the columns."""
+    return DataError(
+        f"{where}: the file has no records, unless its only line is one; write it anew, or say "
+        f"{option_of(where, 'header', 'false')}"
+    )
+
+
+def another_format(where: str, found: str) -> DataError:
+    """Return the error of a file that is no CSV.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the file.
+    found : str
+        The format that its first bytes tell.
+    """
+    name = "Parquet" if found == "parquet" else found.upper()
+    return DataError(
+        f"{where}: the file is {name} by its first bytes, not CSV; say {format_of(where, found)}, "
+        "or give the file a name that tells it"
     )
 
 

@@ -24,11 +24,17 @@ from anonspark.engine.csv_beginning import (
 )
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
+from anonspark.engine.reading_errors import (
+    another_format,
+    no_record_below_header,
+    nothing_in_files,
+)
 from anonspark.errors import ConfigurationError
 
 _LOGGER = logging.getLogger("anonspark")
 
 _NAMES_OF_SEPARATORS = {"\t": "tab"}
+_MARKS = {b"PAR1": "parquet", b"ORC": "orc"}
 _ALIASES = {"delimiter": "sep", "charset": "encoding"}
 
 
@@ -49,6 +55,12 @@ class Recognized:
         None in other formats, and where no file could be looked into.
     columns : tuple of str
         Fields of the first line of a CSV file.
+    is_empty : bool
+        Whether none of several CSV files has a byte.
+    has_no_record : bool
+        Whether the only CSV file has one line, which may be a header.
+    other_format : str or None
+        What a file is by its first bytes that is read as CSV.
     """
 
     data_format: str
@@ -57,6 +69,9 @@ class Recognized:
     separator: str | None = None
     encoding: str | None = None
     columns: tuple[str, ...] = ()
+    is_empty: bool = False
+    has_no_record: bool = False
+    other_format: str | None = None
 
     @property
     def options(self) -> dict[str, str]:
@@ -117,12 +132,15 @@ def recognize(
         kind = format_of_files([file for file, _ in listed], key) or "parquet"
     if kind.lower() != "csv":
         return Recognized(kind)
-    file, size = next(((file, size) for file, size in listed if size), (None, 0))
-    if file is None:
-        return Recognized(kind)
+    filled = [(file, size) for file, size in listed if size]
+    if not filled:
+        return Recognized(kind, is_empty=bool(listed))
+    file, size = filled[0]
     content = _beginning(files, file, size)
     if content is None:
         return Recognized(kind, file)
+    if (other := _binary_format(content)) is not None:
+        return Recognized(kind, file, other_format=other)
     encoding = _encoding_of(given) or sniff_encoding(content, file, key)
     quotes = given.get("quote", '"'), given.get("escape", '"')
     lines = records_of(lines_of(content, encoding, given.get("comment", "")), quotes)
@@ -135,7 +153,34 @@ def recognize(
     in_files = [name for name in names if f"/{name}=" not in file]
     header = told if told is not None else sniff_header(rows, in_files)
     columns = tuple(rows[0]) if rows else ()
-    return Recognized(kind, file, header, separator, encoding, columns)
+    alone = len(rows) == 1 and len(filled) == 1 and len(content) >= size
+    return Recognized(kind, file, header, separator, encoding, columns, has_no_record=alone)
+
+
+def require_csv(found: Recognized, key: str, paths: Sequence[str], *, asks: bool) -> None:
+    """Check that there is something to be read in files that are read as CSV.
+
+    Parameters
+    ----------
+    found : Recognized
+    key : str
+        What named the paths.
+    paths : sequence of str
+    asks : bool
+        Whether nobody says, nor the values, that the first line names the columns.
+
+    Raises
+    ------
+    DataError
+        If the files are empty, are of another format, or have one line that may be a header.
+    """
+    where = f"{key}: {', '.join(paths) if found.file is None else found.file}"
+    if found.is_empty:
+        raise nothing_in_files(where)
+    if found.other_format is not None:
+        raise another_format(where, found.other_format)
+    if asks and found.has_no_record:
+        raise no_record_below_header(where)
 
 
 def told_besides(found: Recognized, options: Mapping[str, str]) -> dict[str, str]:
@@ -190,6 +235,8 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     ------
     ConfigurationError
         If a CSV file may have a header, and may have none.
+    DataError
+        If it is empty, or no CSV; see :func:`require_csv`.
 
     Notes
     -----
@@ -203,8 +250,10 @@ def found_in_files(files: Files, configuration: Configuration) -> dict[str, str]
     data_format = own.format if own.says_format else None
     found = recognize(files, own.paths, data_format, own.options, names)
     told = told_besides(found, own.options)
-    asks = found.file is not None and "header" not in given and found.header is None
-    if asks and not all(map(POSITIONAL.fullmatch, names)):
+    asks = "header" not in given and found.header is None
+    asks = asks and not all(map(POSITIONAL.fullmatch, names))
+    require_csv(found, "input.path", own.paths, asks=asks)
+    if asks and found.file is not None:
         raise ConfigurationError(_ask_for_header(str(found.file)))
     if not own.says_format:
         if found.data_format == "csv" and "inferschema" not in given:
@@ -233,6 +282,13 @@ def _ask_for_header(file: str) -> str:
         "to true, and write the attributes as that line does, or to false, which calls the columns "
         "_c0, _c1 and so on"
     )
+
+
+def _binary_format(content: bytes) -> str | None:
+    """Return the format of a file that begins so, if it is one whose files are no texts."""
+    if b"\0" not in content:
+        return None
+    return next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
 
 
 def _plain_name(path: str) -> str:

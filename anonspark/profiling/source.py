@@ -12,7 +12,7 @@ from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.engine.local.files import LocalFiles
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.recognition import Recognized, format_of_files, recognize
+from anonspark.engine.recognition import Recognized, format_of_files, recognize, require_csv
 from anonspark.errors import ConfigurationError, DataError
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
@@ -55,13 +55,18 @@ class Source:
         ConfigurationError
             If nobody can tell whether a CSV file has a header: column names are shown, and values
             must not be. If it is written in UTF-16.
+        DataError
+            If the files are empty, or no CSV; see
+            :func:`anonspark.engine.recognition.require_csv`.
         """
         if self.is_recognized or self.format != "csv":
             return self
         found = recognize(files, [self.path], self.format, self.options, key="DATA")
         names = {name.lower() for name in self.options}
         header = found.header
-        if header is None and "header" not in names:
+        asks = header is None and "header" not in names
+        require_csv(found, "DATA", [self.path], asks=asks)
+        if asks:
             raise ConfigurationError(
                 f"DATA: it cannot be told whether the first line of {self.path} "
                 "names the columns; say it: --option header=true, or header=false, which calls "

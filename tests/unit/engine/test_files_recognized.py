@@ -42,6 +42,20 @@ def found(path: Path | str, *names: str, **own: object) -> dict[str, str]:
     return found_in_files(ENGINE.files, configured(path, *names, **own))
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "input.path: .*a.csv: the file is empty"),
+        (b"id,born\n", "the file has no records, unless .*input.options.header: false"),
+        (b"PAR1\x15\x00", "the file is Parquet by its first bytes.*input.format: parquet"),
+    ],
+)
+def test_what_is_no_csv_or_has_no_records(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=said):
+        found(tmp_path / "a.csv")
+
+
 def test_a_quoted_value_may_go_on_in_the_next_line(tmp_path: Path) -> None:
     path = tmp_path / "notes.csv"
     path.write_text('id;age;note\n1;21;"one\n\ntwo, ""three"" and"\n2;22;"a, b\nc, d"\n')

@@ -220,6 +220,26 @@ def test_a_file_without_header_and_one_of_old(tmp_path: Path) -> None:
     assert found == {"sep": ";", "escape": '"', "header": "true"}
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty; expected records"),
+        (b"id,age\n", "the file has no records, unless .*--option header=false"),
+        (b"PAR1\x15\x04\x15\x00\x4c", "the file is Parquet by its first bytes.*--format parquet"),
+        (b"ORC\x0a\x00\x00", "the file is ORC by its first bytes.*--format orc"),
+    ],
+)
+def test_what_is_no_csv_or_has_no_records(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match=f"DATA: .*a.csv: {said}"):
+        find_source(str(tmp_path / "a.csv"))
+
+
+def test_a_column_may_be_called_as_a_parquet_file_begins(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "a.csv", [["PAR1", "x"], ["1", "2"], ["3", "4"]])
+    assert find_source(str(path)).options == {"header": "true"}
+
+
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="DATA: no file is at"):
         find_source(str(tmp_path / "nowhere.csv"))
