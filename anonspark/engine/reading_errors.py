@@ -82,6 +82,32 @@ def not_of_the_format(
     )
 
 
+def type_not_read(where: str, found: str, *, column: str | None = None) -> DataError:
+    """Return the error of a column of a type that cannot be read.
+
+    Parameters
+    ----------
+    where : str
+        What named the paths, and the paths.
+    found : str
+        The type, as the file says it.
+    column : str or None
+        None where it is not known; then no column can be read because of it.
+    """
+    what = f"a column has the type {found}"
+    remedy = "drop it, or convert it"
+    if column is not None:
+        what = f"the column {column!r} has the type {found}"
+    elif not where.startswith(_OF_A_COMMAND):
+        remedy += (
+            ", or set execution.engine to local, which passes over columns that are not listed"
+        )
+    return DataError(
+        f"{where}: {what}, which cannot be read; expected numbers, texts, truth values, days or "
+        f"points in time; {remedy}"
+    )
+
+
 def no_record(paths: Sequence[str], data_format: str, key: str, section: str | None) -> DataError:
     """Return the error of files of which no record can be read."""
     return DataError(

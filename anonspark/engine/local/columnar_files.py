@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
@@ -56,6 +56,8 @@ class ColumnarFile:
         Takes the number of a part and names of columns, yields batches in the file's own types.
     other_calendar : bool
         Whether old days and times are not those of today's calendar.
+    unread : mapping of str to str
+        Columns of types that Spark reads in no file, which `schema` lacks, and the types.
     """
 
     file: DataFile
@@ -63,6 +65,7 @@ class ColumnarFile:
     parts: int
     read: Callable[[int, Sequence[str]], Iterator[pa.RecordBatch]]
     other_calendar: bool = False
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -97,7 +100,6 @@ def open_columnar(files: Sequence[DataFile], data_format: str, where: str) -> li
     ------
     DataError
         If one cannot be read.
-    TypeNotReadError
     """
     open_one = {"parquet": _open_parquet, "orc": _open_orc}[data_format]
 
@@ -115,7 +117,7 @@ def _open_parquet(file: DataFile) -> ColumnarFile:
             column.path: (column.physical_type, column.logical_type.type)
             for column in map(opened.schema.column, range(len(opened.schema)))
         }
-    schema = pa.schema([_field_of_parquet(one, kinds) for one in found])
+    schema, unread = _as_read(found, partial(_field_of_parquet, kinds=kinds))
     told = metadata.metadata or {}
     version = told.get(b"org.apache.spark.version", b"3").decode()
     return ColumnarFile(
@@ -127,7 +129,21 @@ def _open_parquet(file: DataFile) -> ColumnarFile:
         other_calendar=version.startswith(("1.", "2."))
         or b"org.apache.spark.legacyDateTime" in told
         or b"org.apache.spark.legacyINT96" in told,
+        unread=unread,
     )
+
+
+def _as_read(
+    found: pa.Schema, field_as_read: Callable[[pa.Field], pa.Field]
+) -> tuple[pa.Schema, dict[str, str]]:
+    """Return the columns that can be read, as they are, and the others with their types."""
+    fields, unread = [], {}
+    for one in found:
+        try:
+            fields.append(field_as_read(one))
+        except TypeNotReadError:
+            unread[one.name] = str(one.type)
+    return pa.schema(fields), unread
 
 
 def _parquet_file(path: str, metadata: Any = None) -> parquet.ParquetFile:
@@ -163,7 +179,7 @@ def _open_orc(file: DataFile) -> ColumnarFile:
         # Hive leaves such files for tasks without records.
         return ColumnarFile(file, pa.schema([]), 0, partial(_read_stripe, file.path))
     opened = orc.ORCFile(file.path)
-    schema = pa.schema([pa.field(one.name, _type_in_orc(one)) for one in opened.schema])
+    schema, unread = _as_read(opened.schema, lambda one: pa.field(one.name, _type_in_orc(one)))
     return ColumnarFile(
         file,
         schema,
@@ -171,6 +187,7 @@ def _open_orc(file: DataFile) -> ColumnarFile:
         partial(_read_stripe, file.path),
         # Spark writes and reads the calendar of the time, which Arrow knows nothing of.
         other_calendar=True,
+        unread=unread,
     )
 
 

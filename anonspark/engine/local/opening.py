@@ -8,7 +8,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from anonspark.engine.columns.file_types import TypeNotReadError
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
 from anonspark.engine.files import Files
 from anonspark.engine.local.columnar_files import (
@@ -30,6 +29,7 @@ from anonspark.engine.reading_errors import (
     not_of_the_format,
     on_spark,
     options_not_taken,
+    type_not_read,
 )
 from anonspark.engine.struct_fields import struct_fields, with_struct_fields
 from anonspark.engine.tasks import Batches
@@ -162,10 +162,12 @@ def _open_columnar(
 ) -> Opened:
     for name in options:
         raise asked.unknown_option(name, ())
-    try:
-        opened = open_columnar(found.files, asked.data_format, asked.where)
-    except TypeNotReadError as error:
-        raise asked.not_of_the_format(str(error)) from error
+    opened = open_columnar(found.files, asked.data_format, asked.where)
+    for one in opened:
+        for name, kind in one.unread.items():
+            if wanted is None or _is_wanted(name, wanted):
+                where = f"{asked.key}: {one.file.address}"
+                raise type_not_read(where, kind, column=name)
     with_columns = (one.schema for one in opened if one.schema.names)
     first = next(with_columns, opened[0].schema if opened else None)
     if first is None or (asked.data_format == "orc" and not first.names):
@@ -183,6 +185,12 @@ def _open_columnar(
     columns = [field.name for field in fields]
     reads = [read for one in opened for read in reads_of(one, found, columns, inner, asked.where)]
     return Opened(schema, tuple(reads))
+
+
+def _is_wanted(name: str, wanted: WantedColumns) -> bool:
+    """Return whether a column, or a field of it, is looked for."""
+    own = name.lower()
+    return any(own == one.lower() or one.lower().startswith(f"{own}.") for one in wanted.names)
 
 
 _CSV_OPTIONS = (

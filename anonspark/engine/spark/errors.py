@@ -19,6 +19,7 @@ from anonspark.engine.reading_errors import (
     not_of_the_format,
     options_not_taken,
     remedy,
+    type_not_read,
     unreadable,
     vanished,
 )
@@ -252,6 +253,11 @@ def opening_table(
         yield
     except AnalysisException as error:
         reason = condition_of(error) or "no reason given"
+        if reason == "PARQUET_TYPE_ILLEGAL":
+            # Without a schema to go by Spark asks the file for all columns.
+            found = error.getMessageParameters() or {}
+            where = f"{path_key}: {', '.join(paths)}"
+            raise type_not_read(where, found.get("parquetType", "unknown")) from error
         raise not_of_the_format(paths, data_format, path_key, section, reason) from error
     except Py4JNetworkError:
         raise  # Java has ended

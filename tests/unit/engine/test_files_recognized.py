@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import random
+from datetime import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import found_in_files, recognize
 from anonspark.errors import ConfigurationError, DataError
 
@@ -313,3 +315,17 @@ def test_a_damaged_file_is_told_of(tmp_path: Path, damage: str) -> None:
     path.write_bytes(packed)
     with pytest.raises(DataError, match="cannot be read"):
         ENGINE.open_table([str(path)], "csv", {"header": "true"}, key="DATA").gather()
+
+
+@pytest.mark.parametrize("listed", ["age", "AT", "at.time"])
+def test_a_column_of_an_unknown_type_matters_if_it_is_listed(tmp_path: Path, listed: str) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"age": [30, 31], "at": [time(8), None]}), path)
+    wanted = WantedColumns({listed: True})
+    if listed == "age":
+        table = ENGINE.open_table([str(path)], "parquet", {}, key="input.path", wanted=wanted)
+        assert (table.schema.names, table.count()) == (["age"], 2)
+    for own in (wanted, None):
+        if listed != "age" or own is None:
+            with pytest.raises(DataError, match=r"the column 'at' has the type time64\[us\]"):
+                ENGINE.open_table([str(path)], "parquet", {}, key="DATA", wanted=own)
