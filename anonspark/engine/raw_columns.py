@@ -188,3 +188,41 @@ def require_distinct(columns: Sequence[str], names: Iterable[str], subject: str)
             )
     if problems:
         raise DataError(*problems)
+
+
+def require_distinct_header(
+    header: Sequence[str | None], wanted: WantedColumns | None, subject: str
+) -> None:
+    """Check that no names of a CSV file's first line differ in the case of letters alone.
+
+    Readers would tell such columns apart by numbers behind their names.
+
+    Parameters
+    ----------
+    header : sequence of str or None
+    wanted : WantedColumns or None
+        Columns that are looked for; None for all of them.
+    subject : str
+        What messages call the table.
+
+    Raises
+    ------
+    DataError
+        Naming the columns.
+    """
+    asked = None if wanted is None else {name.lower() for name in wanted.names}
+    alike: dict[str, dict[str, int]] = {}
+    for place, name in enumerate(header):
+        if name:
+            alike.setdefault(name.lower(), {}).setdefault(name, place)
+    names = [
+        next(iter(own))
+        for lower, own in alike.items()
+        if len(own) > 1
+        and (
+            asked is None
+            or lower in asked
+            or any(f"{lower}{place}" in asked for place in own.values())
+        )
+    ]
+    require_distinct([name for name in header if name], names, subject)

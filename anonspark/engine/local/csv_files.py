@@ -171,9 +171,14 @@ class CsvFiles:
                 # Of old Macs' files a line of ours has many of theirs.
                 yield from filter(None, re.split("[\r\n]", cleaned.decode()))
 
+    @property
+    def first_line(self) -> list[str | None]:
+        """The values of the first line there is."""
+        return next(filter(None, map(self.header, self.files.files)), [])
+
     def columns(self) -> list[str]:
         """Return the names of the columns, as Spark makes them of the first line there is."""
-        first = next(filter(None, map(self.header, self.files.files)), [])
+        first = self.first_line
         if not self.dialect.header:
             return [f"_c{place}" for place in range(len(first))]
         lower = [name.lower() for name in first if name]

@@ -22,7 +22,7 @@ from anonspark.engine.local.input_files import DataFiles, find_files
 from anonspark.engine.local.json_files import JsonFiles
 from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS
 from anonspark.engine.local.text_types import Found, UnknownTypeError
-from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
 from anonspark.engine.reading_errors import (
     different_headers,
     no_record,
@@ -276,6 +276,8 @@ def _open_csv(
     dialect, infers, looks = _dialect(asked, options)
     _require_readable(asked, found)
     table = CsvFiles(found, dialect, asked.where)
+    if dialect.header:
+        require_distinct_header(table.first_line, wanted, asked.where)
     columns = table.columns()
     if looks and len(found.files) > 1:
         names = [name.lower() for name in columns]

@@ -10,7 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
-from anonspark.engine.raw_columns import WantedColumns
+from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
 from anonspark.engine.reading_errors import no_record, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema
 from anonspark.engine.spark.errors import opening_table
@@ -102,6 +102,11 @@ def open_table(
         if schema is not None:
             reader = reader.schema(schema)
         table = reader.load(list(paths))
+        if schema is None and _names_columns(data_format, options) and _may_be_renamed(table):
+            lines = spark.read.format(data_format).options(**options).option("header", "false")
+            header = lines.option("inferSchema", "false").load(list(paths)).first()
+            where = f"{path_key}: {', '.join(paths)}"
+            require_distinct_header(list(header or ()), wanted, where)
         found = None
         if schema is None and (wanted is not None or asks_first_listed(table)):
             found = read_file_schemas(table, data_format, options)
@@ -126,12 +131,24 @@ def open_table(
 
 def _has_headers(data_format: str, options: Mapping[str, str]) -> bool:
     """Return whether files say their columns in a first line that nobody told to pass over."""
+    given = {name.lower() for name in options}
+    return _names_columns(data_format, options) and "enforceschema" not in given
+
+
+def _names_columns(data_format: str, options: Mapping[str, str]) -> bool:
+    """Return whether the first line of a file names the columns."""
     given = {name.lower(): value.lower() for name, value in options.items()}
-    return (
-        data_format.lower() == "csv"
-        and given.get("header") == "true"
-        and "enforceschema" not in given
-    )
+    return data_format.lower() == "csv" and given.get("header") == "true"
+
+
+def _may_be_renamed(table: DataFrame) -> bool:
+    """Return whether columns may have numbers because their names differ in letter case alone."""
+    alike: dict[str, set[str]] = {}
+    for place, name in enumerate(table.columns):
+        if name.endswith(str(place)):
+            own = name.removesuffix(str(place))
+            alike.setdefault(own.lower(), set()).add(own)
+    return any(len(names) > 1 for names in alike.values())
 
 
 def _refusing_malformed(

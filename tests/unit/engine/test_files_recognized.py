@@ -329,3 +329,27 @@ def test_a_column_of_an_unknown_type_matters_if_it_is_listed(tmp_path: Path, lis
         if listed != "age" or own is None:
             with pytest.raises(DataError, match=r"the column 'at' has the type time64\[us\]"):
                 ENGINE.open_table([str(path)], "parquet", {}, key="DATA", wanted=own)
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_refused"),
+    [(None, True), ("AGE", True), ("sex", True), ("Sex1", True), ("age", True), ("town", False)],
+)
+def test_names_that_differ_in_case_are_refused(
+    tmp_path: Path, listed: str | None, is_refused: bool
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("town,Sex,sex,Age,age,x5,x6\nWien,f,m,1,2,3,4\n")
+    wanted = None if listed is None else WantedColumns({listed: True})
+
+    def names() -> list[str]:
+        given = ([str(path)], "csv", {"header": "true"})
+        return ENGINE.open_table(*given, key="DATA", wanted=wanted).schema.names
+
+    if not is_refused:
+        assert names()[0] == "town"
+        return
+    with pytest.raises(
+        DataError, match=r"DATA: .*a\.csv: has 2 columns that Spark cannot tell apart"
+    ):
+        names()
