@@ -64,7 +64,9 @@ class OpenedRelease:
             What is read; None for the records.
         """
         own = (self.where,) if paths is None else tuple(paths)
-        with _telling_first(engine, self.claim.failures), engine.reading(own, key=""):
+        looked_at = _looked_at(self.manifest, self.where)
+        told = _telling_first(engine, self.claim.failures, looked_at)
+        with told, engine.reading(own, key=""):
             yield
 
 
@@ -114,7 +116,8 @@ def open_release(
         )
         failures = claim.failures
     where = release if manifest is None else f"{release}/data"
-    with _telling_first(engine, failures), engine.reading((where,), key=""):
+    told = _telling_first(engine, failures, _looked_at(manifest, where))
+    with told, engine.reading((where,), key=""):
         if manifest is None:
             data = open_by_suffix(engine, release, "release")
         else:
@@ -134,9 +137,24 @@ def open_release(
     return OpenedRelease(release, where, data, claim, manifest, configuration)
 
 
+def _looked_at(manifest: Manifest | None, where: str) -> str | None:
+    """Return where the records are, if each of their files was compared with a list."""
+    return None if manifest is None or manifest.files is None else where
+
+
 @contextmanager
-def _telling_first(engine: Engine, failures: Sequence[str]) -> Iterator[None]:
+def _telling_first(
+    engine: Engine, failures: Sequence[str], looked_at: str | None
+) -> Iterator[None]:
     """Say what is wrong with files where records cannot be read because of that.
+
+    Parameters
+    ----------
+    engine : Engine
+    failures : sequence of str
+    looked_at : str or None
+        What is wrong with the files there is among the failures; a reader, who stops at the first
+        one and does not know which are listed, has nothing to add.
 
     Raises
     ------
@@ -149,6 +167,9 @@ def _telling_first(engine: Engine, failures: Sequence[str]) -> Iterator[None]:
         if not failures:
             raise
         told = [str(error)] if isinstance(error, DataError) else []
+        own = (f"{looked_at}: ", f"release: {looked_at}: ", f"release: cannot read {looked_at} as ")
+        if looked_at is not None and told and told[0].startswith(own):
+            told = []
         raise GuaranteeError("\n".join([*failures, *told])) from error
 
 

@@ -125,6 +125,24 @@ def test_overwriting_replaces_the_whole_release(
     assert not {name for name in set(contents(tmp_path)) - before if "/" not in name}
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("extra.txt", b"hi\n"), ("extra.parquet", b""), ("extra.csv", b"a,b\n")]
+)
+def test_a_file_that_is_not_of_the_release_is_told_alone(
+    configuration: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    content: bytes,
+) -> None:
+    assert command(capsys, "run", configuration).code == 0
+    (tmp_path / "release" / "data" / name).write_bytes(content)
+    verified = command(capsys, "verify", tmp_path / "release")
+    assert verified.code == 4
+    (error,) = [line for line in verified.err.splitlines() if line.startswith("error: ")]
+    assert f"holds what does not belong to the release: data/{name};" in error
+
+
 @pytest.mark.parametrize("name", ["check", "plan"])
 def test_looking_ahead_writes_nothing(
     configuration: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
