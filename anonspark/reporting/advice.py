@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from anonspark.core.criterion import Criterion
 from anonspark.core.figure_text import figure_text
 from anonspark.page.blocks import Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
@@ -44,7 +45,7 @@ def advice(evidence: Evidence) -> Section | None:
 
 
 def _broken(evidence: Evidence) -> Iterator[Item]:
-    if not evidence.verification.get("holds", True):
+    if not evidence.holds:
         text = "It does not keep its promise. Publish it again, and find out who changed it."
         yield Item("Do not use this release", text, "bad")
 
@@ -56,6 +57,9 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
         return
     # A threshold of 1 / 3 asks for 3 records, however it is rounded.
     wanted = math.ceil(1 / float(row["threshold"]) - 1e-9)
+    if wanted <= evidence.k:
+        # So much is required already, and the release does not keep it.
+        return
     sizes = evidence.verification.get("sizes") or ()
     small = [(int(size), int(classes)) for size, classes in sizes if int(size) < wanted]
     yield Item(
@@ -68,21 +72,56 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
 
 def _stricter(evidence: Evidence) -> Iterator[Item]:
     """Say which stricter promise about each sensitive attribute is within reach."""
-    names = list(dict.fromkeys(one.criterion.attribute for one in evidence.tried))
+    found = stricter_than_required(evidence)
+    names = list(dict.fromkeys(one.criterion.attribute for one in found))
     if evidence.verification.get("units"):
         # What was tried counts records, and what would be asked for counts people.
         return
     for name in names[:_MOST_ATTRIBUTES]:
-        own = [one for one in evidence.tried if one.criterion.attribute == name]
+        own = [one for one in found if one.criterion.attribute == name]
         by_kind = {
             kinds: [one for one in own if one.criterion.kind in kinds]
             for kinds in (("ordered distance", "equal distance"), ("alpha",))
         }
-        homogeneous = [one for one in own if one.criterion.kind == "distinct"][:1]
+        homogeneous = [
+            one for one in own if one.criterion.kind == "distinct" and one.criterion.bound == 2
+        ]
         for tried in (homogeneous, *by_kind.values()):
             chosen = _within_reach(tried, evidence)
             if chosen is not None:
                 yield _item(chosen, evidence)
+
+
+def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
+    """Return what was tried, without what the requirements ask for already.
+
+    Where a release holds, none of its classes violates that; where it does not, some may.
+    """
+    required = [
+        Criterion(
+            one["attribute"], one["criterion"], float(one["required"]), float(one.get("c") or 0.0)
+        )
+        for one in evidence.verification.get("criteria") or ()
+    ]
+    return [
+        one
+        for one in evidence.tried
+        if not any(_asks_for(other, one.criterion) for other in required)
+    ]
+
+
+def _asks_for(required: Criterion, tried: Criterion) -> bool:
+    """Return whether a criterion that is required asks for one that was tried."""
+    if tried.kind != "distinct" or required.attribute != tried.attribute:
+        return required.is_as_strict_as(tried)
+    match required.kind:
+        case "distinct" | "entropy" | "recursive":
+            values = required.bound
+        case "alpha":
+            values = 1 / required.bound
+        case _:
+            return False
+    return math.ceil(values - 1e-9) >= tried.bound
 
 
 def _within_reach(
@@ -213,7 +252,7 @@ def _table(evidence: Evidence) -> Table | None:
                 )
             ),
         ]
-        for one in evidence.tried
+        for one in stricter_than_required(evidence)
         if one.violating_classes
     ]
     if not rows:

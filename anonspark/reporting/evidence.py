@@ -77,6 +77,11 @@ class Evidence:
         return _as_told(found, self.k)
 
     @property
+    def holds(self) -> bool:
+        """Whether the release keeps everything that was required of it."""
+        return bool(self.verification.get("holds", True))
+
+    @property
     def withholds_values(self) -> bool:
         """Whether nothing may depend on the values of the records that found no class."""
         return withholds_values(self.manifest)

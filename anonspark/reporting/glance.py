@@ -32,7 +32,7 @@ def _verdict(evidence: Evidence) -> Tile:
     criteria = len(evidence.verification.get("criteria") or ())
     if criteria:
         promise += f" and {criteria:,} more requirement{'s' * (criteria > 1)}"
-    if not evidence.verification.get("holds", True):
+    if not evidence.holds:
         return Tile(
             "Verdict", "does not hold", f"{promise}: not kept. The release must not be used.", "bad"
         )

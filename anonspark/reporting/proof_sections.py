@@ -55,8 +55,7 @@ def guarantee(evidence: Evidence) -> Section:
             ]
         )
     rows += _attack_rows(evidence)
-    holds = bool(proof.get("holds", True))
-    if holds:
+    if evidence.holds:
         whom = "records of others" if units else "others"
         verdict = (
             f"The guarantee holds: every published record shares its quasi-identifiers with at "
@@ -68,7 +67,7 @@ def guarantee(evidence: Evidence) -> Section:
             "anonspark verify tells what is wrong with it."
         )
     blocks: list[Block] = [
-        Text(verdict, "good" if holds else "bad"),
+        Text(verdict, "good" if evidence.holds else "bad"),
         Table(
             "What was required, and what was measured in the published files",
             ("requirement", "required", "measured", "verdict"),
@@ -181,7 +180,19 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
                 f"linkage attack with the {name}: people with fewer than {rules.k:,} candidates",
                 "0",
                 rules.count(int(attack.get("fewer_than_k", 0))),
-                Verdict(bool(attack.get("holds", True))),
+                Verdict(not attack.get("fewer_than_k", 0)),
+            ]
+        )
+        if rules.k < 2:
+            # Nobody was promised to be one of several.
+            continue
+        rows.append(
+            [
+                f"linkage attack with the {name}: records alone in their class that match one "
+                "record of it",
+                "0",
+                rules.count(int(attack.get("singled_out", 0))),
+                Verdict(not attack.get("singled_out", 0)),
             ]
         )
     return rows

@@ -21,7 +21,12 @@ def weaknesses(evidence: Evidence) -> Section:
     """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
     found = weakness_items(evidence)
     blocks: list[Block] = [Text("Nothing was found that weakens the promise.", "good")]
-    if any(one.tone for one in found):
+    if not evidence.holds:
+        blocks = [
+            Text("The release does not keep its promise: what is broken stands below, under "
+                 "Guarantee and proof. What stands here was found besides, or comes of it.", "bad")
+        ]  # fmt: skip
+    elif any(one.tone for one in found):
         blocks = [
             Text("None of this breaks the promise. Whoever decides about the release should know "
                  "it; what can be done is below.")
@@ -75,8 +80,9 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
         ]
         yield Item(
             f"{name}: one class is {round_percent(float(share))} one {name}",
-            f"A guess of the {name} of anybody in that class is right with this probability, "
-            f"though every requirement is met. No class has one value only{''.join(told)}.",
+            f"A guess of the {name} of anybody in that class is right with this probability"
+            f"{', though every requirement is met' if evidence.holds else ''}. "
+            f"No class has one value only{''.join(told)}.",
             "mixed",
         )
 

@@ -15,7 +15,7 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.page.blocks import Chart, Items, Table, Text, Tile, Tiles
+from anonspark.page.blocks import Chart, Items, Table, Text, Tile, Tiles, Verdict
 from anonspark.page.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice
@@ -26,9 +26,10 @@ from anonspark.reporting.figures import Associations, Figures
 from anonspark.reporting.glance import glance
 from anonspark.reporting.grades import grade
 from anonspark.reporting.learned import learn, require_many
+from anonspark.reporting.proof_sections import guarantee
 from anonspark.reporting.risk_curve import share_above
 from anonspark.reporting.usefulness import usefulness
-from anonspark.reporting.weaknesses import weakness_items
+from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
 from anonspark.utility.usefulness import describe_usefulness
 from anonspark.verification.criteria import MeasuredCriterion
@@ -365,6 +366,72 @@ def test_nothing_is_advised_where_people_count_or_there_was_no_run() -> None:
     found = [tried("equal distance", 0.3, 9, 200)]
     assert lines(evidence({"units": {"fewest": 10}}, tried=found)) == []
     assert advice(evidence(manifest={"parts": [{"run_id": "a"}]}, tried=found)) is None
+
+
+@pytest.mark.parametrize(
+    ("required", "kind", "bound", "advised"),
+    [
+        ({"criterion": "distinct", "required": 4.0}, "distinct", 2.0, False),
+        ({"criterion": "distinct", "required": 4.0, "attribute": "pay"}, "distinct", 2.0, True),
+        ({"criterion": "entropy", "required": 1.5}, "distinct", 2.0, False),
+        ({"criterion": "recursive", "required": 2.0, "c": 3.0}, "distinct", 2.0, False),
+        ({"criterion": "alpha", "required": 0.6}, "distinct", 2.0, False),
+        ({"criterion": "alpha", "required": 0.5}, "alpha", 0.75, False),
+        ({"criterion": "alpha", "required": 0.8}, "alpha", 0.75, True),
+        ({"criterion": "equal distance", "required": 0.5}, "equal distance", 0.5, False),
+        ({"criterion": "equal distance", "required": 0.5}, "distinct", 2.0, True),
+    ],
+)
+def test_what_is_required_already_is_not_advised(
+    required: dict[str, Any], kind: Any, bound: float, advised: bool
+) -> None:
+    proof = {"holds": False, "criteria": [{"attribute": "job", "measured": 1.0, **required}]}
+    section = advice(evidence(proof, tried=[tried(kind, bound, 1, 1)]))
+    assert section is not None
+    titles = [
+        one.title for block in section.blocks if isinstance(block, Items) for one in block.items
+    ]
+    assert len(titles) == 1 + advised
+    assert any(isinstance(block, Table) for block in section.blocks) == advised
+
+
+def test_no_smaller_classes_than_required_are_advised() -> None:
+    risk = {"highest": 1.0, "threshold": 0.2, "at_risk": 0.001, "high_highest": True}
+    proof = {"holds": False, "smallest": 1, "risk": [risk], "sizes": [[1, 1], [11, 90]]}
+    assert lines(evidence(proof)) == []
+
+
+def test_a_broken_promise_is_not_called_kept_above_its_weaknesses() -> None:
+    def text(found: Evidence) -> str:
+        block = weaknesses(found).blocks[0]
+        assert isinstance(block, Text)
+        return block.text
+
+    weak = {"sensitive": [{"attribute": "job", "largest_share": 0.9, "homogeneous_classes": 0}]}
+    assert text(evidence(weak)).startswith("None of this breaks the promise.")
+    assert text(evidence({**weak, "holds": False})).startswith(
+        "The release does not keep its promise"
+    )
+    assert text(evidence({"holds": False})).startswith("The release does not keep its promise")
+    (broken,) = weakness_items(evidence({**weak, "holds": False}))
+    assert "every requirement is met" not in broken.text
+
+
+def test_the_row_of_the_attack_that_succeeded_is_the_one_that_fails() -> None:
+    attack = {"fewer_than_k": 0, "singled_out": 1, "re_identified": 0, "holds": False}
+    manifest = {"fingerprints": {"output": "f"}}
+    section = guarantee(evidence({"holds": False, "linkage": {"original": attack}}, {}, manifest))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    rows = {str(row[0]): row[1:] for row in table.rows if str(row[0]).startswith("linkage")}
+    assert rows == {
+        "linkage attack with the original: people with fewer than 10 candidates": [
+            "0",
+            "0",
+            Verdict(True),
+        ],
+        "linkage attack with the original: records alone in their class that match one record "
+        "of it": ["0", "fewer than 10", Verdict(False)],
+    }
 
 
 def test_columns_that_identify_are_left_out_and_rare_values_joined() -> None:
