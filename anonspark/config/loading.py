@@ -15,7 +15,7 @@ from anonspark.config.documents import Document
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
-from anonspark.config.short_forms import write_out
+from anonspark.config.short_forms import take_out_of_lists, write_out
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
@@ -140,6 +140,8 @@ def _build(
         {name: one for name, one in mapping.items() if name != SELECTION}, (), problems
     )
     for override, keys, value in assignments:
+        if keys[0] == "attributes" and len(keys) > 1:
+            take_out_of_lists(document, keys[1])
         problem = assign(document, keys, copy_document(value, keys, problems))
         if problem is not None:
             problems.append(f"--set {shown_override(override)}: {problem}")

@@ -50,6 +50,31 @@ def write_out(document: dict[str, Any], problems: list[str]) -> None:
                 privacy[key] = _criterion(key, privacy[key], sensitive, problems)
 
 
+def take_out_of_lists(document: dict[str, Any], name: str) -> None:
+    """Move an attribute from the list of its role to ``attributes``, where an override changes it.
+
+    Parameters
+    ----------
+    document : dict
+        It is changed, if one list alone names the attribute and ``attributes`` does not.
+    name : str
+    """
+    holding = [key for key in ROLE_LISTS if name in _entries(document.get(key))]
+    own = document.get("attributes")
+    own = {} if own is None else own
+    if len(holding) != 1 or not isinstance(own, dict) or name in own:
+        return
+    (key,) = holding
+    document[key] = [one for one in _entries(document[key]) if one != name]
+    document["attributes"] = {**own, name: ROLE_LISTS[key]}
+
+
+def _entries(listed: Any) -> list[Any]:
+    if isinstance(listed, str):
+        return [listed]
+    return listed if isinstance(listed, list) else []
+
+
 def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None:
     given = [key for key in document if key in ROLE_LISTS]
     if not given:

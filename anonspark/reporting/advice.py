@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.core.criterion import Criterion
+from anonspark.core.criterion import CRITERIA, Criterion
 from anonspark.core.figure_text import figure_text
 from anonspark.page.blocks import Item, Items, Section, Table, Text
 from anonspark.reporting.disclosure import round_percent
@@ -33,9 +33,9 @@ def advice(evidence: Evidence) -> Section | None:
         text = "Nothing has to be done. How other settings would do, anonspark compare tells."
         return Section("advice", "What to do next", [Text(text)])
     blocks: list[Any] = [
-        Text("Each line is added to the command that made the release. How many classes would not "
-             "keep a stricter promise was measured in this release; a new run puts their records "
-             "together with others, which costs usefulness."),
+        Text("Lines are added to the command that made the release, one of them or all. How many "
+             "classes would not keep a stricter promise was measured in this release; a new run "
+             "puts their records together with others, which costs usefulness."),
         Items(items),
     ]  # fmt: skip
     table = _table(evidence)
@@ -71,12 +71,19 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
 
 
 def _stricter(evidence: Evidence) -> Iterator[Item]:
-    """Say which stricter promise about each sensitive attribute is within reach."""
-    found = stricter_than_required(evidence)
+    """Say which stricter promise about each sensitive attribute is within reach.
+
+    A later ``--set`` of a key replaces an earlier one, so all attributes of a key have one line.
+    """
+    hidden = _not_to_publish(evidence)
+    found = [
+        one for one in stricter_than_required(evidence) if one.criterion.attribute not in hidden
+    ]
     names = list(dict.fromkeys(one.criterion.attribute for one in found))
     if evidence.verification.get("units"):
         # What was tried counts records, and what would be asked for counts people.
         return
+    by_key: dict[str, list[MeasuredCriterion]] = {}
     for name in names[:_MOST_ATTRIBUTES]:
         own = [one for one in found if one.criterion.attribute == name]
         by_kind = {
@@ -89,7 +96,9 @@ def _stricter(evidence: Evidence) -> Iterator[Item]:
         for tried in (homogeneous, *by_kind.values()):
             chosen = _within_reach(tried, evidence)
             if chosen is not None:
-                yield _item(chosen, evidence)
+                by_key.setdefault(chosen.criterion.type.key, []).append(chosen)
+    for key, asked in by_key.items():
+        yield _item(key, asked, evidence)
 
 
 def stricter_than_required(evidence: Evidence) -> list[MeasuredCriterion]:
@@ -136,22 +145,42 @@ def _within_reach(
     return max(some, key=lambda one: one.criterion.bound, default=None)
 
 
-def _item(one: MeasuredCriterion, evidence: Evidence) -> Item:
-    name, bound = one.criterion.attribute, one.criterion.bound
-    if one.criterion.kind == "distinct":
-        title = f"Ask for {bound:g} different values of {name} in every class"
-        what = "No class would tell it for sure. "
-    elif one.criterion.kind == "alpha":
-        title = f"Bound the largest share of one {name} at {round_percent(bound)}"
-        what = "No guess of it would be right more often in any class. "
-    else:
-        title = f"Keep {name} in every class near to its distribution in the whole table"
-        what = (
-            f"This is t-closeness with t = {figure_text(bound)}; the farthest class of the release "
-            f"has {figure_text(one.measured, 3)}. "
-        )
-    failing = _failing(one.violating_classes, one.violating_records, evidence)
-    return Item(title, what + failing, code=_set_line(one, evidence))
+def _item(key: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> Item:
+    """Return what is advised of one key, with the line that asks for all of it."""
+    texts = [_text(one, evidence) for one in asked]
+    if len(asked) > 1:
+        texts = [
+            f"{one.criterion.attribute}: {text}" for one, text in zip(asked, texts, strict=True)
+        ]
+    return Item(_title(asked), " ".join(texts), code=_set_line(key, asked, evidence))
+
+
+def _title(asked: Sequence[MeasuredCriterion]) -> str:
+    first, several = asked[0].criterion, len(asked) > 1
+    names = [one.criterion.attribute for one in asked]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    if first.kind == "distinct":
+        return f"Ask for {first.bound:g} different values of {listed} in every class"
+    if first.kind == "alpha" and several:
+        return f"Bound the largest share of one value of {listed}"
+    if first.kind == "alpha":
+        return f"Bound the largest share of one {listed} at {round_percent(first.bound)}"
+    whose = "their" if several else "its"
+    return f"Keep {listed} in every class near to {whose} distribution in the whole table"
+
+
+def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
+    share = round_percent(one.criterion.bound)
+    bound = figure_text(one.criterion.bound)
+    farthest = figure_text(one.measured, 3)
+    what = {
+        "distinct": "No class would tell it for sure.",
+        "alpha": f"No guess of it would be right more often than {share} in any class.",
+    }.get(
+        one.criterion.kind,
+        f"This is t-closeness with t = {bound}; the farthest class of the release has {farthest}.",
+    )
+    return f"{what} {_failing(one.violating_classes, one.violating_records, evidence)}"
 
 
 def _failing(classes: int, records: int, evidence: Evidence) -> str:
@@ -173,32 +202,42 @@ def _failing(classes: int, records: int, evidence: Evidence) -> str:
 _KEYS = {"alpha": "alpha", "distinct": "l"}
 
 
-def _set_line(one: MeasuredCriterion, evidence: Evidence) -> str:
-    """Return the option that asks for a criterion, beside those that are asked for already."""
-    criterion = one.criterion
-    section = criterion.type.key
-    bound: float | int = criterion.bound
-    added: dict[str, Any] = {"attribute": criterion.attribute}
-    if section == "l_diversity":
-        bound = int(bound)
-    added[_KEYS.get(criterion.kind, "t")] = bound
-    if criterion.kind == "ordered distance":
-        added["distance"] = "ordered"
-    others = evidence.manifest.configuration["privacy"].get(section) or []
-    replaced = {"attribute", *({"kind"} if section == "l_diversity" else {"distance"})}
-    like = {"attribute": criterion.attribute, "kind": "distinct", "distance": _distance(added)}
+def _set_line(section: str, asked: Sequence[MeasuredCriterion], evidence: Evidence) -> str:
+    """Return the option that asks for criteria of a key, beside those that are asked for."""
+    added = [_section_of(one.criterion) for one in asked]
+    replaced = [_what_is_asked(one) for one in added]
     kept = [
         {key: value for key, value in other.items() if value is not None}
-        for other in others
-        if any(other.get(key, like.get(key)) != like.get(key) for key in replaced)
+        for other in evidence.manifest.configuration["privacy"].get(section) or []
+        if _what_is_asked(other) not in replaced
     ]
-    value = [*kept, added] if kept else added
+    value: Any = [*kept, *added]
+    if len(value) == 1:
+        (value,) = value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10_000).strip()
     return f"--set {shlex.quote(f'privacy.{section}={text}')}"
 
 
-def _distance(added: Mapping[str, Any]) -> str:
-    return str(added.get("distance", "equal"))
+def _section_of(criterion: Criterion) -> dict[str, Any]:
+    """Return a criterion as the configuration asks for it."""
+    # A number of different values is a whole one.
+    bound = int(criterion.bound) if criterion.kind == "distinct" else criterion.bound
+    added = {"attribute": criterion.attribute, _KEYS.get(criterion.kind, "t"): bound}
+    if criterion.kind == "ordered distance":
+        added["distance"] = "ordered"
+    return added
+
+
+def _what_is_asked(section: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what one section asks for, whatever its bound: a stricter one replaces it."""
+    kind, distance = section.get("kind", "distinct"), section.get("distance", "equal")
+    return section["attribute"], kind, distance
+
+
+def _not_to_publish(evidence: Evidence) -> set[str]:
+    """Return the columns that are advised to be left out: nothing else is asked of them."""
+    warnings = evidence.manifest.document.get("warnings") or ()
+    return {str(one.get("attribute")) for one in warnings if one.get("code") == "column_identifies"}
 
 
 def _columns(evidence: Evidence) -> Iterator[Item]:
@@ -209,7 +248,7 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
             yield Item(
                 f"Do not publish {name}",
                 "It tells most people apart by itself. If it is needed, make it coarser before.",
-                code=_role_line(str(name), "identifier"),
+                code=_role_line(str(name), "identifier", evidence),
             )
         elif one.get("code") == "rare_values":
             role = evidence.manifest.attributes.get(str(name), {}).get("role")
@@ -218,7 +257,9 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
                 "generalized like the others; or join its rare values in the input."
             )
             # A sensitive attribute that is generalized is not protected as one any more.
-            line = "" if role == "sensitive" else _role_line(str(name), "quasi_identifier")
+            line = (
+                "" if role == "sensitive" else _role_line(str(name), "quasi_identifier", evidence)
+            )
             if role == "sensitive":
                 text = (
                     "Who knows a rare value of somebody finds the record, and with it the class. "
@@ -227,9 +268,19 @@ def _columns(evidence: Evidence) -> Iterator[Item]:
             yield Item(f"Join the rare values of {name}", text, code=line)
 
 
-def _role_line(name: str, role: str) -> str:
-    """Return the option that gives an attribute a role; none where its name looks like a path."""
-    return "" if "." in name else f"--set {shlex.quote(f'attributes.{name}={role}')}"
+def _role_line(name: str, role: str, evidence: Evidence) -> str:
+    """Return the option that gives an attribute a role.
+
+    None where its name looks like a path, or something else of the configuration needs the role
+    that it has.
+    """
+    configuration = evidence.manifest.configuration
+    association = (configuration.get("evaluate") or {}).get("association") or {}
+    sections = [configuration["privacy"].get(one.key) or () for one in CRITERIA.values()]
+    needed = {section["attribute"] for own in sections for section in own}
+    if name in {*needed, association.get("target")} or "." in name:
+        return ""
+    return f"--set {shlex.quote(f'attributes.{name}={role}')}"
 
 
 def _table(evidence: Evidence) -> Table | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -160,6 +161,47 @@ def test_a_stricter_promise_is_measured_with_its_line(
     options.append(f"output.path={tmp_path / 'stricter'}")
     outcome = command(capsys, "check", adult / "adult.yaml", *(f"--set={one}" for one in options))
     assert outcome.code == 0, outcome.err
+
+
+def test_a_run_with_all_lines_keeps_all_that_they_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = 600
+    columns = {
+        "age": [one * 7 % 61 for one in range(records)],
+        "town": [f"town {one * 11 % 13}" for one in range(records)],
+        "job": [("cook", "nurse", "smith")[(one % 61) * (one % 5) % 3] for one in range(records)],
+        "ill": [("flu", "cold")[one * one % 7 < 3] for one in range(records)],
+        "tool": ["hammer" if one > 2 else "saw" for one in range(records)],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "people.parquet")
+    document = {
+        "input": {"path": str(tmp_path / "people.parquet")},
+        "quasi_identifiers": ["age", "town"],
+        "sensitive": ["job", "ill"],
+        "insensitive": ["tool"],
+        "privacy": {"k": 4, "l_diversity": {"job": 2}},
+        "output": {"path": str(tmp_path / "release")},
+    }
+    (tmp_path / "people.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    assert main(["run", str(tmp_path / "people.yaml"), "--report", "--quiet"]) == 0
+    page = unescape((tmp_path / "release" / "report.html").read_text())
+    lines = re.findall(r"<pre [^>]*>(--set [^<]*)</pre>", page)
+    settings = [shlex.split(line)[1] for line in lines]
+    assert len({one.partition("=")[0] for one in settings}) == len(settings)
+    out = tmp_path / "stricter"
+    options = [f"--set={one}" for one in (*settings, f"output.path={out}")]
+    outcome = command(capsys, "run", tmp_path / "people.yaml", *options)
+    assert outcome.code == 0, outcome.err
+    kept = read_manifest(LocalEngine().files, str(out)).configuration
+    privacy = kept["privacy"]
+    asked = {
+        key: {one["attribute"] for one in privacy[key]}
+        for key in ("l_diversity", "t_closeness", "alpha_k_anonymity")
+    }
+    assert asked == {key: {"job", "ill"} for key in asked}
+    assert privacy["k"] == 5
+    assert kept["attributes"]["tool"]["role"] == "quasi_identifier"
 
 
 def test_the_example_is_a_class_of_the_release_and_not_the_worst(adult: Path) -> None:

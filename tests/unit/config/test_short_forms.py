@@ -73,6 +73,20 @@ def test_an_attribute_stands_in_one_place() -> None:
     assert problem.startswith("insensitive: found a mapping; expected a list of names of columns")
 
 
+def test_an_override_changes_an_attribute_that_a_list_names() -> None:
+    found = parse_configuration(short(), ["attributes.n=quasi_identifier"]).attributes
+    assert found["n"].role == "quasi_identifier"
+    found = parse_configuration(short(), ["attributes.zip.weight=2"]).attributes
+    assert (found["zip"].role, found["zip"].weight) == ("quasi_identifier", 2)
+    by_name = short(insensitive="n")
+    assert parse_configuration(by_name, ["attributes.n=identifier"]).attributes["n"].role == (
+        "identifier"
+    )
+    twice = short(insensitive=["n", "zip"])
+    with pytest.raises(ConfigurationError, match=r"insensitive\[1\]: found the text 'zip'"):
+        parse_configuration(twice, ["attributes.zip.weight=2"])
+
+
 @pytest.mark.parametrize(
     ("key", "value", "long"),
     [

@@ -344,6 +344,42 @@ def test_other_criteria_of_the_configuration_stay() -> None:
     ]
 
 
+def test_all_attributes_of_a_key_are_asked_for_in_one_line() -> None:
+    found = [
+        MeasuredCriterion(Criterion(name, kind, bound), 0.9, classes, 100)
+        for name in ("job", "pay")
+        for kind, bound, classes in (("equal distance", 0.3, 9), ("distinct", 2.0, 4))
+    ]
+    required = {"l_diversity": [{"attribute": "job", "kind": "entropy", "l": 1.5, "c": None}]}
+    shown = evidence(privacy=required, tried=found)
+    assert lines(shown) == [
+        "--set 'privacy.l_diversity=[{attribute: job, kind: entropy, l: 1.5}, "
+        "{attribute: job, l: 2}, {attribute: pay, l: 2}]'",
+        "--set 'privacy.t_closeness=[{attribute: job, t: 0.3}, {attribute: pay, t: 0.3}]'",
+    ]
+    section = advice(shown)
+    assert section is not None
+    (items,) = (block for block in section.blocks if isinstance(block, Items))
+    assert items.items[0].title == "Ask for 2 different values of job and pay in every class"
+    assert "pay: No class would tell it for sure. 4 of 50 classes" in items.items[0].text
+
+
+def test_no_line_takes_away_what_another_one_or_the_configuration_needs() -> None:
+    warnings = [
+        {"code": "column_identifies", "attribute": name, "text": "t"} for name in ("job", "pay")
+    ] + [{"code": "rare_values", "attribute": "target", "text": "t"}]
+    configuration = {
+        "attributes": {"job": {"role": "sensitive"}, "target": {"role": "insensitive"}},
+        "privacy": {"k": 10, "l_diversity": [{"attribute": "pay", "l": 2}]},
+        "evaluate": {"association": {"target": "target"}},
+    }
+    found = evidence(
+        manifest={"warnings": warnings, "configuration": configuration},
+        tried=[tried("equal distance", 0.3, 9, 100)],
+    )
+    assert lines(found) == ["--set attributes.job=identifier"]
+
+
 def test_classes_of_one_value_and_high_risk_have_their_lines() -> None:
     risk = {"highest": 0.5, "threshold": 0.2, "at_risk": 0.03, "high_highest": True}
     found = evidence(
