@@ -60,12 +60,13 @@ def _larger_classes(evidence: Evidence) -> Iterator[Item]:
     if wanted <= evidence.k:
         # So much is required already, and the release does not keep it.
         return
-    sizes = evidence.verification.get("sizes") or ()
-    small = [(int(size), int(classes)) for size, classes in sizes if int(size) < wanted]
+    small = {size: own for size, own in evidence.hidden_among.items() if size < wanted}
+    records = sum(size * classes for size, classes in small.items())
+    _, what = evidence.at_risk
     yield Item(
-        f"Ask for classes of {wanted:,} records",
+        f"Ask for classes of {wanted:,} {what}",
         f"The highest risk is then at most {round_percent(1 / wanted)}. "
-        f"{_failing(sum(one for _, one in small), sum(a * b for a, b in small), evidence)}",
+        f"{_failing(sum(small.values()), None if evidence.people else records, evidence)}",
         code=f"--set privacy.k={wanted}",
     )
 
@@ -183,12 +184,15 @@ def _text(one: MeasuredCriterion, evidence: Evidence) -> str:
     return f"{what} {_failing(one.violating_classes, one.violating_records, evidence)}"
 
 
-def _failing(classes: int, records: int, evidence: Evidence) -> str:
+def _failing(classes: int, records: int | None, evidence: Evidence) -> str:
+    """Say how many classes do not keep a promise, and their records where those are known."""
     total = int(evidence.verification.get("classes", 0))
     if not classes:
         return f"All {total:,} classes of this release keep it already."
     if classes == 1:
         return f"One of {total:,} classes does not keep it now."
+    if records is None:
+        return f"{classes:,} of {total:,} classes do not keep it now."
     share = evidence.rules.share(
         records / max(int(evidence.verification.get("rows", 0)), 1),
         int(evidence.verification.get("rows", 0)),
@@ -309,4 +313,7 @@ def _table(evidence: Evidence) -> Table | None:
     if not rows:
         return None
     columns = ("attribute", "promise", "classes", "records", "share")
-    return Table("Stricter promises, and the classes that do not keep them now", columns, rows)
+    title = "Stricter promises, and the classes that do not keep them now"
+    if evidence.people:
+        title = "Stricter promises, if records counted, and the classes that do not keep them now"
+    return Table(title, columns, rows)

@@ -56,7 +56,7 @@ class Disclosure:
         total = sum(rounded)
         return [count / total if total else 0.0 for count in rounded]
 
-    def share(self, share: float, people: int) -> str:
+    def share(self, share: float, people: int, what: str = "records") -> str:
         """Return a share of some people as text.
 
         Parameters
@@ -65,13 +65,15 @@ class Disclosure:
             In [0, 1].
         people : int
             How many all of them are.
+        what : str
+            What they are called.
         """
         some = share * people
         # A share is a quotient of counts: half a person is rounding.
         if 0.5 <= some < self.k - 0.5:
-            return f"{self.few} records"
+            return f"{self.few} {what}"
         if 0.5 <= people - some < self.k - 0.5:
-            return f"all but {self.few} records"
+            return f"all but {self.few} {what}"
         return percent(share)
 
     def rounded_share(self, share: float, people: int) -> float:

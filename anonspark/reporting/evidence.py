@@ -82,6 +82,25 @@ class Evidence:
         return bool(self.verification.get("holds", True))
 
     @property
+    def people(self) -> Mapping[int, int]:
+        """Classes of each number of people; empty where every record counts as a person."""
+        units = self.verification.get("units") or {}
+        return {int(people): int(classes) for people, classes in units.get("classes") or ()}
+
+    @property
+    def hidden_among(self) -> Mapping[int, int]:
+        """Classes of each number of what a risk is one of: people, where they are told apart."""
+        sizes = self.verification.get("sizes") or ()
+        return self.people or {int(size): int(classes) for size, classes in sizes}
+
+    @property
+    def at_risk(self) -> tuple[int, str]:
+        """How many a risk is about, a person once in each class, and what they are."""
+        if self.people:
+            return sum(size * classes for size, classes in self.people.items()), "people"
+        return int(self.verification.get("rows", 0)), "records"
+
+    @property
     def withholds_values(self) -> bool:
         """Whether nothing may depend on the values of the records that found no class."""
         return withholds_values(self.manifest)

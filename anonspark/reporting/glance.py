@@ -54,7 +54,8 @@ def _risk(evidence: Evidence) -> Tile:
     if after is None:
         return Tile("Risk of re-identification", "not measured", "The proof found no class.", "bad")
     value = round_percent(float(after["highest"]))
-    text = f"At most {value} for any record, {round_percent(float(after['average']))} on average"
+    whom = "person" if evidence.people else "record"
+    text = f"At most {value} for any {whom}, {round_percent(float(after['average']))} on average"
     if before is not None:
         value = f"{round_percent(float(before['highest']))} → {value}"
         text += f"; before, {round_percent(float(before['average']))} on average"
@@ -132,6 +133,16 @@ def _weakest(evidence: Evidence) -> Tile:
         text = "The smallest class has so many records. Nothing sensitive is published."
         return Tile("Weakest class", f"{smallest} records", text)
     share, attribute = max(measured)
+    if evidence.people and share < 1:
+        # What is measured of every sensitive attribute counts records.
+        which = "So many records of one class" if share >= 0.75 else "In no class more records"
+        return Tile(
+            "Weakest class",
+            f"{round_percent(share)} one {attribute}",
+            f"{which} have the same value of {attribute}. Of the people whom they are about a "
+            "larger share, even all, may have a record with it.",
+            "mixed" if share >= 0.5 else "good",
+        )
     return Tile(
         "Weakest class",
         f"{round_percent(share)} one {attribute}",

@@ -123,7 +123,9 @@ def make_report(
             worst=inside,
         )
     before = []
-    if figures.original is not None and figures.original.sizes:
+    # Of the original only records are counted, and nothing compares them with people.
+    of_records = verification.units is None
+    if of_records and figures.original is not None and figures.original.sizes:
         found = attacks(figures.original.sizes, claim.risk.threshold)
         before = [risk_row(attack, claim.risk) for attack in found]
     evidence = Evidence(

@@ -174,10 +174,12 @@ def _attack_rows(evidence: Evidence) -> list[list[str | Verdict]]:
                 Verdict(bool(truth.get("holds", True))),
             ]
         )
+    # Who has several records is looked for by each of them.
+    whom = "records" if evidence.people else "people"
     for name, attack in (evidence.verification.get("linkage") or {}).items():
         rows.append(
             [
-                f"linkage attack with the {name}: people with fewer than {rules.k:,} candidates",
+                f"linkage attack with the {name}: {whom} with fewer than {rules.k:,} candidates",
                 "0",
                 rules.count(int(attack.get("fewer_than_k", 0))),
                 Verdict(not attack.get("fewer_than_k", 0)),

@@ -15,12 +15,12 @@ THRESHOLDS = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75)
 
 
 def share_above(sizes: Mapping[int, int], threshold: float) -> float:
-    """Return the share of the records whose probability to be found exceeds a threshold.
+    """Return the share of the records, or people, whose probability exceeds a threshold.
 
     Parameters
     ----------
     sizes : mapping of int to int
-        Groups of records that look alike, of each size; at least one.
+        Groups of records that look alike, or of their people, of each size; at least one.
     threshold : float
     """
     total = sum(size * groups for size, groups in sizes.items())
@@ -29,15 +29,17 @@ def share_above(sizes: Mapping[int, int], threshold: float) -> float:
 
 
 def risk_curve(evidence: Evidence) -> Section | None:
-    """Show the share of records above each threshold, before and after."""
-    counted = evidence.verification.get("sizes") or ()
-    if not counted:
+    """Show the share of records, or people, above each threshold, before and after."""
+    if not evidence.hidden_among:
         return None
-    tables = {"release": {int(size): int(classes) for size, classes in counted}}
+    tables = {"release": evidence.hidden_among}
+    _, what = evidence.at_risk
     original = evidence.figures.original
-    if original is not None and original.sizes:
+    # Its records are not compared with people.
+    if original is not None and original.sizes and not evidence.people:
         tables = {"original": dict(original.sizes), **tables}
     rules = evidence.rules
+    title = f"{what.capitalize()} above each threshold of risk"
     lines, cells = [], []
     for name, sizes in tables.items():
         people = sum(size * groups for size, groups in sizes.items())
@@ -53,31 +55,34 @@ def risk_curve(evidence: Evidence) -> Section | None:
     chart = Chart(
         draw_lines(
             Lines(
-                "Records above each threshold of risk",
+                title,
                 lines,
                 "probability to be found (%)",
-                "share of the records above it (%)",
+                f"share of the {what} above it (%)",
                 logarithmic=True,
                 words={
                     100 * at: words_of(
                         f"probability above {threshold}",
                         {
-                            name: f"{cell} of the records"
+                            name: f"{cell} of the {what}"
                             for name, cell in zip(tables, row, strict=True)
                         },
                     )
                     for at, (threshold, *row) in zip(THRESHOLDS, rows, strict=True)
                 },
             ),
-            "Line chart: share of the records whose probability to be found exceeds a threshold, "
+            f"Line chart: share of the {what} whose probability to be found exceeds a threshold, "
             f"at {len(THRESHOLDS)} thresholds, in the {' and in the '.join(tables)}.",
         ),
-        Table("Records above each threshold of risk", ("threshold", *tables), rows),
+        Table(title, ("threshold", *tables), rows),
     )
+    found = "people whose records look alike" if evidence.people else "records that look alike"
     text = (
-        "Who knows all quasi-identifiers of a person finds the records that look alike, and takes "
+        f"Who knows all quasi-identifiers of a person finds the {found}, and takes "
         "one of them: the fewer they are, the higher the risk. The curve has the share of the "
-        f"records above each probability; shares are rounded to multiples of k = {rules.k:,} "
-        "records."
+        f"{what} above each probability; shares are rounded to multiples of k = {rules.k:,} "
+        f"{what}."
     )
+    if evidence.people:
+        text += " Who has records in several classes counts in each of them."
     return Section("risk-curve", "Risk curve", [Text(text), chart])

@@ -26,9 +26,9 @@ def risk(evidence: Evidence) -> Section | None:
     if not after:
         return None
     rules, figures = evidence.rules, evidence.figures
-    published = int(evidence.verification.get("rows", 0))
-    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, published)]
-    if figures.original is not None:
+    counted, what = evidence.at_risk
+    sides: list[tuple[str, Sequence[Row], int]] = [("release", after, counted)]
+    if figures.original is not None and evidence.risk_before:
         sides.insert(0, ("original", evidence.risk_before, figures.original.rows))
     rows = []
     for name, found, people in sides:
@@ -40,14 +40,14 @@ def risk(evidence: Evidence) -> Section | None:
                     percent_or_nothing(row.get("highest")),
                     percent_or_nothing(row.get("average")),
                     *(
-                        "" if row.get(figure) is None else rules.share(row[figure], people)
+                        "" if row.get(figure) is None else rules.share(row[figure], people, what)
                         for figure in ("at_risk", "unique")
                     ),
                 ]
             )
     threshold = after[0].get("threshold")
-    columns = ("attacker", "who", "highest", "average", "records at risk", "unique records")
-    labels = ["highest", "average", "records at risk"]
+    columns = ("attacker", "who", "highest", "average", f"{what} at risk", f"unique {what}")
+    labels = ["highest", "average", f"{what} at risk"]
     series, texts = [], {}
     for name, found, people in sides:
         prosecutor = next((row for row in found if row["attacker"] == "prosecutor"), None)
@@ -56,19 +56,17 @@ def risk(evidence: Evidence) -> Section | None:
         at_risk = rules.rounded_share(float(prosecutor.get("at_risk") or 0.0), people)
         values = [float(prosecutor["highest"]), float(prosecutor["average"]), at_risk]
         series.append(Series(name, [100 * value for value in values]))
-        at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people)
+        at_risk_text = rules.share(float(prosecutor.get("at_risk") or 0.0), people, what)
         texts[name] = [percent(values[0]), percent(values[1]), at_risk_text]
     blocks: list[Block] = [
-        Text("The probability that somebody who knows all quasi-identifiers of a person finds the "
-             "person's record. At risk is a record whose probability exceeds "
-             f"{percent_or_nothing(threshold)}."),
+        Text(_what_is_at_risk(evidence, percent_or_nothing(threshold))),
         bar_chart(
             "risk",
             Bars(
                 "Risk of re-identification",
                 labels,
                 series,
-                "probability, or share of the records (%)",
+                f"probability, or share of the {what} (%)",
                 "prosecutor",
                 limit=100.0,
                 marks=[] if threshold is None else [(100 * threshold, "limit")],
@@ -78,7 +76,7 @@ def risk(evidence: Evidence) -> Section | None:
                 ],
             ),
             "Bar chart: highest and average probability of re-identification, and the share of the "
-            "records at risk, in percent.",
+            f"{what} at risk, in percent.",
             Table("Risk of re-identification", columns, rows),
         ),
     ]  # fmt: skip
@@ -86,6 +84,22 @@ def risk(evidence: Evidence) -> Section | None:
     if alike is not None:
         blocks.append(alike)
     return Section("risk", "Risk before and after", blocks)
+
+
+def _what_is_at_risk(evidence: Evidence, threshold: str) -> str:
+    if not evidence.people:
+        return (
+            "The probability that somebody who knows all quasi-identifiers of a person finds the "
+            f"person's record. At risk is a record whose probability exceeds {threshold}."
+        )
+    text = (
+        "The probability that somebody who knows all quasi-identifiers of a person takes the right "
+        "one of the people whose records are in the class. At risk is a person whose probability "
+        f"exceeds {threshold}; who has records in several classes counts in each of them."
+    )
+    if evidence.figures.original is not None:
+        text += " The people of the original were not counted: no risk before is told."
+    return text
 
 
 def _alike(evidence: Evidence) -> Chart | None:

@@ -17,6 +17,10 @@ _TOO_MANY_VALUES = (
 )
 
 
+# What is measured of every sensitive attribute counts records.
+_MORE = "Of the people whom they are about a larger share, even all, may have one with that value."
+
+
 def weaknesses(evidence: Evidence) -> Section:
     """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
     found = weakness_items(evidence)
@@ -69,15 +73,27 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
             continue
         if float(share) < _ALMOST_SURE:
             text = f"In no class one value of {name} has a larger share."
-            yield Item(f"{name}: {round_percent(float(share))} at most", text)
+            title = f"{name}: {round_percent(float(share))} at most"
+            if evidence.people:
+                text = f"In no class one value of {name} has a larger share of the records. {_MORE}"
+                title += " of the records"
+            yield Item(title, text)
             continue
         # Of a single class it would tell by its records which one it is.
         told = [
             f"; in {_classes(classes)} with {rules.count(records)} records one value has more than "
-            f"{round_percent(bound)}"
+            f"{round_percent(bound)}{' of the records' if evidence.people else ''}"
             for bound, (classes, records) in sorted(shares_tried(evidence, name).items())
             if classes > 1
         ]
+        if evidence.people:
+            yield Item(
+                f"{name}: one class is {round_percent(float(share))} one {name}, by records",
+                f"So many of its records have the same value of {name}. {_MORE} No class has "
+                f"records of one value only{''.join(told)}.",
+                "mixed",
+            )
+            continue
         yield Item(
             f"{name}: one class is {round_percent(float(share))} one {name}",
             f"A guess of the {name} of anybody in that class is right with this probability"
@@ -95,12 +111,12 @@ def _risky(evidence: Evidence) -> Iterator[Item]:
     row: Mapping[str, Any] = next(iter(evidence.verification.get("risk") or ()), {})
     if row.get("high_highest"):
         highest, threshold = (round_percent(float(row[name])) for name in ("highest", "threshold"))
-        records = int(evidence.verification.get("rows", 0))
-        at_risk = evidence.rules.share(float(row.get("at_risk") or 0.0), records)
+        counted, what = evidence.at_risk
+        at_risk = evidence.rules.share(float(row.get("at_risk") or 0.0), counted, what)
         yield Item(
             "The highest risk is above the threshold",
             f"It is {highest}; more than {threshold} counts as high. So high is the risk of "
-            f"{at_risk}{' of the records' if at_risk.endswith('%') else ''}.",
+            f"{at_risk}{f' of the {what}' if at_risk.endswith('%') else ''}.",
             "mixed",
         )
 

@@ -15,11 +15,12 @@ from anonspark.core.criterion import Criterion
 from anonspark.core.model_scores import Difference
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
-from anonspark.page.blocks import Chart, Items, Table, Text, Tile, Tiles, Verdict
+from anonspark.page.blocks import Chart, Items, Section, Table, Text, Tile, Tiles, Verdict
 from anonspark.page.glossary import Glossary, Term
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.advice import advice
-from anonspark.reporting.classes import show_classes
+from anonspark.reporting.class_sections import example
+from anonspark.reporting.classes import ShownClass, ShownClasses, show_classes
 from anonspark.reporting.disclosure import Disclosure
 from anonspark.reporting.evidence import Evidence
 from anonspark.reporting.figures import Associations, Figures
@@ -27,7 +28,8 @@ from anonspark.reporting.glance import glance
 from anonspark.reporting.grades import grade
 from anonspark.reporting.learned import learn, require_many
 from anonspark.reporting.proof_sections import guarantee
-from anonspark.reporting.risk_curve import share_above
+from anonspark.reporting.risk_curve import risk_curve, share_above
+from anonspark.reporting.risk_sections import risk
 from anonspark.reporting.usefulness import usefulness
 from anonspark.reporting.weaknesses import weakness_items, weaknesses
 from anonspark.utility.models import Learning, Measure, ModelDifference, ModelLoss, Score
@@ -277,6 +279,73 @@ def test_columns_that_single_out_and_other_warnings_are_told_once() -> None:
         ("job", "Its values are equal."),
         ("The proof", "K counts people."),
     ]
+
+
+# Where people count
+
+
+def of_people(share: float = 0.9, **proof: Any) -> Evidence:
+    """Return a release of 60 records, in classes of 10 and 20 people."""
+    risk = {"attacker": "prosecutor", "highest": 0.1, "average": 2 / 30, "at_risk": 1 / 3}
+    found: dict[str, Any] = {
+        "rows": 60,
+        "classes": 2,
+        "sizes": [[30, 2]],
+        "risk": [{**risk, "threshold": 0.07, "high_highest": True}],
+        "units": {"unit": ["pid"], "fewest": 10, "classes": [[10, 1], [20, 1]], "proven": True},
+        "sensitive": [{"attribute": "job", "largest_share": share, "homogeneous_classes": 0}],
+        **proof,
+    }
+    shown = ShownClasses(ShownClass({"age": "30"}, 30, "job", 3, 0.9))
+    return evidence(found, shown=shown, tried=[tried("alpha", 0.5, 2, 60)])
+
+
+def texts(section: Section | None) -> str:
+    assert section is not None
+    told = []
+    for block in section.blocks:
+        if isinstance(block, Text):
+            told.append(block.text)
+        if isinstance(block, Tiles):
+            told += [f"{one.label} {one.value} {one.text}" for one in block.tiles]
+        if isinstance(block, Items):
+            told += [f"{one.title} {one.text}" for one in block.items]
+        if isinstance(block, Chart):
+            told += [block.table.caption, *block.table.columns]
+            told += [" ".join(map(str, row)) for row in block.table.rows]
+    return " ".join(told)
+
+
+def test_risks_of_people_are_called_those_of_people() -> None:
+    found = of_people()
+    curve = texts(risk_curve(found))
+    assert "share of the people above each probability" in curve
+    assert "7 % 33.3 %" in curve
+    assert "records above" not in curve.casefold()
+    assert "At most 10 % for any person, 6.7 % on average." in texts(glance(found))
+    assert "So high is the risk of 33.3 % of the people" in texts(weaknesses(found))
+    section = texts(risk(found))
+    assert "people at risk unique people" in section
+    assert "33.3 %" in section
+    assert "Ask for classes of 15 people" in texts(advice(found))
+    assert "One of 2 classes does not keep it now." in texts(advice(found))
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.3])
+def test_what_counts_records_says_nothing_of_people(share: float) -> None:
+    found = of_people(share)
+    weak, tiles = texts(weaknesses(found)), texts(glance(found))
+    for text in (weak, tiles):
+        assert "records" in text
+        assert "Of the people whom they are about a larger share, even all, may have" in text
+        assert "learns that" not in text
+        assert "with this probability" not in text
+    assert ("one value has more than 50 % of the records" in weak) == (share > 0.5)
+    typical = texts(example(found))
+    assert "finds 30 records of 10 people or more" in typical
+    assert "with a probability of 10 % at most" in typical
+    assert "3.3 %" not in typical
+    assert "90 % of the records" in typical
 
 
 def test_a_verdict_is_mixed_where_something_weakens_it() -> None:
