@@ -45,7 +45,13 @@ def advice(evidence: Evidence) -> Section | None:
 
 
 def _broken(evidence: Evidence) -> Iterator[Item]:
-    if not evidence.holds:
+    if evidence.only_untrue:
+        text = (
+            "Its records are not those of the original that was given. Give the table that it was "
+            "made of; if it was that one, publish it again, and find out who changed it."
+        )
+        yield Item("Do not use this release before it is shown to be true", text, "bad")
+    elif not evidence.holds:
         text = "It does not keep its promise. Publish it again, and find out who changed it."
         yield Item("Do not use this release", text, "bad")
 

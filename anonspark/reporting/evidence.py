@@ -44,6 +44,8 @@ class Evidence:
     learning : Learning or None
         What models learn from the release and from its original, with a loss; None where none were
         trained.
+    only_untrue : bool
+        Whether nothing failed but the match with the original, which may be another table.
     inside : bool
         Whether the report may name the worst classes.
     """
@@ -61,6 +63,7 @@ class Evidence:
     shown: ShownClasses = field(default_factory=ShownClasses)
     proven_by_run: bool = False
     learning: Learning | None = None
+    only_untrue: bool = False
     inside: bool = False
     rules: Disclosure = field(init=False)
 

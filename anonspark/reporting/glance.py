@@ -32,6 +32,12 @@ def _verdict(evidence: Evidence) -> Tile:
     criteria = len(evidence.verification.get("criteria") or ())
     if criteria:
         promise += f" and {criteria:,} more requirement{'s' * (criteria > 1)}"
+    if evidence.only_untrue:
+        text = (
+            f"{promise}: every class keeps this. Truthfulness was not shown: perhaps the original "
+            "that was given is another table. If it is not, the release must not be used."
+        )
+        return Tile("Verdict", "does not hold", text, "bad")
     if not evidence.holds:
         return Tile(
             "Verdict", "does not hold", f"{promise}: not kept. The release must not be used.", "bad"
@@ -89,7 +95,10 @@ def _lost(evidence: Evidence) -> Tile:
         text = f"{missing} lacked a value, {classless} found no class"
         text += "." if total is None else f", of {total:,}."
     share = lost / total if total else 0.0
-    return Tile("Records lost", value, text, "good" if share <= 0.02 else "mixed")
+    tone = "good" if share <= 0.02 else "mixed"
+    if evidence.only_untrue:
+        text, tone = f"{text} So says the run, of the table that it read.", "mixed"
+    return Tile("Records lost", value, text, tone)
 
 
 def _usefulness(evidence: Evidence) -> Tile:

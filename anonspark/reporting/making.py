@@ -142,6 +142,7 @@ def make_report(
         shown=classes,
         proven_by_run=verified is not None,
         learning=learning,
+        only_untrue=verification.only_untrue,
         inside=inside,
     )
     return _page(evidence)

@@ -61,6 +61,12 @@ def guarantee(evidence: Evidence) -> Section:
             f"The guarantee holds: every published record shares its quasi-identifiers with at "
             f"least {required - 1:,} {whom}, and every other requirement is met."
         )
+    elif evidence.only_untrue:
+        verdict = (
+            "Every class keeps what was required of it, but that its records are those of the "
+            "original was not shown. The original that was given may be another table than the one "
+            "that the release was made of; if it is that one, the release must not be used."
+        )
     else:
         verdict = (
             "The guarantee does not hold. The release must not be used; "
@@ -205,11 +211,12 @@ def _untruthful(truth: Row, evidence: Evidence) -> str:
     if evidence.withholds_values:
         # They include those that were left out.
         return "0" if truth.get("holds", True) else _WITHHELD
-    lost = max(int(truth.get(name, 0)) for name in ("missing", "without_counterpart", "unmatched"))
-    beyond = max(0, lost - int(truth.get("left_out", 0)))
-    for name in ("surplus", "without_original", "unmatched_published"):
-        beyond += int(truth.get(name, 0))
-    text = evidence.rules.count(beyond)
+    counts = {
+        "originals": int(truth.get("unpaired_originals", 0)),
+        "published records": int(truth.get("unpaired_published", 0)),
+    }
+    told = [f"{evidence.rules.count(count)} {what}" for what, count in counts.items() if count]
+    text = ", ".join(told) or "0"
     unknown = int(truth.get("not_proven", 0))
     return f"{text}; {evidence.rules.count(unknown)} not proven" if unknown else text
 

@@ -25,7 +25,12 @@ def weaknesses(evidence: Evidence) -> Section:
     """Show what can be inferred of every sensitive attribute, what singles out, and warnings."""
     found = weakness_items(evidence)
     blocks: list[Block] = [Text("Nothing was found that weakens the promise.", "good")]
-    if not evidence.holds:
+    if evidence.only_untrue:
+        blocks = [
+            Text("That the release tells the truth was not shown: see below, under Guarantee and "
+                 "proof. What stands here was found besides.", "bad")
+        ]  # fmt: skip
+    elif not evidence.holds:
         blocks = [
             Text("The release does not keep its promise: what is broken stands below, under "
                  "Guarantee and proof. What stands here was found besides, or comes of it.", "bad")

@@ -80,6 +80,12 @@ class Verification(Redacted):
         """Whether nothing failed."""
         return not self.failures
 
+    @property
+    def only_untrue(self) -> bool:
+        """Whether nothing failed but truthfulness: the original may be another table."""
+        truth = self.truthfulness
+        return truth is not None and bool(self.failures) and self.failures == truth.describe()
+
     def require(self) -> Verification:
         """Return this verification where everything holds.
 
@@ -143,7 +149,12 @@ class Verification(Redacted):
             "presence": presence,
             "truthfulness": None
             if self.truthfulness is None
-            else {**asdict(self.truthfulness), "holds": self.truthfulness.holds},
+            else {
+                **asdict(self.truthfulness),
+                "unpaired_originals": self.truthfulness.unpaired_originals,
+                "unpaired_published": self.truthfulness.unpaired_published,
+                "holds": self.truthfulness.holds,
+            },
             "loss": None if self.loss is None else asdict(self.loss),
             "linkage": {
                 name: {**asdict(one), "unmatched": one.unmatched, "holds": one.holds}

@@ -97,9 +97,21 @@ class Truthfulness:
     @property
     def holds(self) -> bool:
         """Whether no violation was found; a proof where ``not_proven`` is 0."""
-        published = self.surplus + self.without_original + self.unmatched_published
-        originals = max(self.missing, self.without_counterpart, self.unmatched)
-        return not published and originals <= self.left_out
+        return not self.unpaired_originals and not self.unpaired_published
+
+    @property
+    def unpaired_originals(self) -> int:
+        """Originals that have no counterpart of their own, beyond those left out, as far as known.
+
+        One record may be counted by several figures, so the largest of them is what is sure.
+        """
+        unpaired = max(self.missing, self.without_counterpart, self.unmatched)
+        return max(0, unpaired - self.left_out)
+
+    @property
+    def unpaired_published(self) -> int:
+        """Published records that have no counterpart of their own, as far as known, likewise."""
+        return max(self.surplus, self.without_original, self.unmatched_published)
 
     def describe(self) -> list[str]:
         """Return one sentence a kind of violation, none for a release that holds."""
@@ -145,7 +157,8 @@ class Truthfulness:
             ),
         ]
         return [
-            f"truthfulness: {count:,} {found}; the release must not be used"
+            f"truthfulness: {count:,} {found}; check that the original is the table that the "
+            "release was made of: if it is, the release must not be used"
             for count, allowed_count, found in told
             if count > allowed_count
         ]

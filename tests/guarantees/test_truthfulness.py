@@ -78,6 +78,9 @@ def judge_people(originals: list[Row], release: list[Row]) -> Truthfulness:
         ["sickness"],
     )
     assert found.holds == (not found.describe())
+    assert found.unpaired_originals == found.unmatched
+    assert found.unpaired_published == found.unmatched_published
+    assert all("the original is the table" in one for one in found.describe())
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -380,6 +381,17 @@ def test_a_manifest_knows_its_records(tmp_path: Path, capsys: pytest.CaptureFixt
     assert outcome.code == 0, outcome.err
     assert "All criteria hold" in outcome.out
     assert "truthfulness: matched" in outcome.out
+    # Of another table it is not known that the release was changed.
+    write_table(tmp_path / "other.parquet", {name: raw[name].tolist()[:60] for name in raw})
+    outcome = command(capsys, "verify", release, "--original", tmp_path / "other.parquet")
+    assert outcome.code == 4
+    assert "check that the original is the table that the release was made of" in outcome.err
+    page = tmp_path / "other.html"
+    options = ("--original", tmp_path / "other.parquet", "--out", page)
+    outcome = command(capsys, "report", release, *options)
+    assert outcome.code == 0, outcome.err
+    assert "That the release tells the truth was not shown" in page.read_text()
+    assert re.search(r"[\d,]+ published records</td>", page.read_text())
     # Outside of a gate nothing is published, and all that is wrong is said.
     gates = ("gates.gcp.max=0.001", "gates.classes.min=1000", 'gates."risk.marketer.average".max=0')
     changes = [part for gate in gates for part in ("--set", gate)]

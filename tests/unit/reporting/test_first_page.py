@@ -281,6 +281,34 @@ def test_columns_that_single_out_and_other_warnings_are_told_once() -> None:
     ]
 
 
+# An original that is another table
+
+
+def test_an_original_that_does_not_match_may_be_another_table() -> None:
+    truth = {"unpaired_originals": 808, "unpaired_published": 5808, "not_proven": 0}
+    counted = {"missing": 91, "surplus": 5091, "without_original": 5608, "unmatched": 808}
+    proof = {"holds": False, "truthfulness": {**truth, **counted, "holds": False}}
+    manifest = {
+        "fingerprints": {"output": "f"},
+        "published": {},
+        "summary": {
+            **{"rows_in": 1000, "rows_dropped_missing": 0, "rows_suppressed": 0},
+            **{"rows_left_out": 0, "rows_published": 1000},
+        },
+    }
+    found = evidence(proof, manifest=manifest, only_untrue=True)
+    tiles = texts(glance(found))
+    assert "not kept" not in tiles
+    assert "Truthfulness was not shown: perhaps the original that was given is another" in tiles
+    assert "No record was left out. So says the run, of the table that it read." in tiles
+    proven = guarantee(found)
+    assert "may be another table than the one that the release was made of" in texts(proven)
+    (table,) = (block for block in proven.blocks if isinstance(block, Table))
+    (row,) = (row for row in table.rows if str(row[0]).startswith("truthfulness"))
+    assert row[2] == "808 originals, 5,808 published records"
+    assert "Give the table that it was made of" in texts(advice(found))
+
+
 # Where people count
 
 

@@ -38,6 +38,7 @@ from anonspark.reporting.groups import beginnings, levels_of, plan_groups
 from anonspark.reporting.marginals import Marginal
 from anonspark.reporting.original import OriginalFigures
 from anonspark.reporting.usefulness import usefulness
+from anonspark.verification.truthfulness import Truthfulness
 
 
 def days(text: str) -> float:
@@ -592,16 +593,22 @@ def test_missing_values_are_rounded_where_they_overlap() -> None:
 
 
 def test_records_that_were_left_out_are_no_falsehood() -> None:
-    truth = {"holds": True, "left_out": 20, "without_counterpart": 20, "unmatched": 20}
+    measured = Truthfulness(100, 80, 20, 0, 0, 20, 0, 80, 20, 0, 0)
+    truth = {"holds": True, "unpaired_originals": measured.unpaired_originals}
     section = proof_sections.guarantee(
         evidence(verification={"smallest": 10, "truthfulness": truth})
     )
     assert cells(section)[1][1:] == ["0", "0", "True"]
-    truth |= {"holds": False, "without_counterpart": 23, "not_proven": 40}
+    measured = replace(measured, without_counterpart=23, not_proven=40)
+    truth = {
+        "holds": False,
+        "unpaired_originals": measured.unpaired_originals,
+        "not_proven": measured.not_proven,
+    }
     section = proof_sections.guarantee(
         evidence(verification={"smallest": 10, "truthfulness": truth})
     )
-    assert cells(section)[1][1:] == ["0", "fewer than 10; 40 not proven", "False"]
+    assert cells(section)[1][1:] == ["0", "fewer than 10 originals; 40 not proven", "False"]
     summary = {"rows_in": 1003, "rows_dropped_missing": 0, "rows_suppressed": 3, "rows_left_out": 3}
     truth |= {"holds": True}
     section = proof_sections.guarantee(
