@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from anonspark.config import Configuration
@@ -97,6 +98,31 @@ def make_report(
     :func:`anonspark.reporting.learned.learn`. A release whose guarantee fails has a report,
     too, which says so.
     """
+    gathered = gather_evidence(
+        engine,
+        release,
+        original,
+        original_path,
+        target=target,
+        holdout=holdout,
+        verified=verified,
+        inside=inside,
+    )
+    return _page(gathered)
+
+
+def gather_evidence(
+    engine: Engine,
+    release: str,
+    original: Table | None = None,
+    original_path: str | None = None,
+    *,
+    target: str | None = None,
+    holdout: Table | str | None = None,
+    verified: Verification | None = None,
+    inside: bool = False,
+) -> Evidence:
+    """Measure what a report is made of; parameters, costs and errors as :func:`make_report`."""
     release = release.rstrip("/")
     manifest = read_manifest(engine.files, release)
     if manifest.parts and original is not None:
@@ -128,7 +154,7 @@ def make_report(
     if of_records and figures.original is not None and figures.original.sizes:
         found = attacks(figures.original.sizes, claim.risk.threshold)
         before = [risk_row(attack, claim.risk) for attack in found]
-    evidence = Evidence(
+    return Evidence(
         release,
         manifest,
         verification.as_dict(),
@@ -145,7 +171,6 @@ def make_report(
         only_untrue=verification.only_untrue,
         inside=inside,
     )
-    return _page(evidence)
 
 
 def _proof(
@@ -247,6 +272,22 @@ def _sections(
     return [section for make in makers if (section := make(evidence)) is not None]
 
 
+@dataclass(frozen=True)
+class WrittenReport:
+    """A report that was written.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    holds : bool
+        Whether the release keeps everything that was required of it.
+    """
+
+    path: str
+    holds: bool
+
+
 def report_release(
     engine: Engine,
     release: str,
@@ -256,7 +297,7 @@ def report_release(
     target: str | None = None,
     holdout: str | None = None,
     inside: bool = False,
-) -> str:
+) -> WrittenReport:
     """Write the report of a release; costs and errors as :func:`make_report`.
 
     Parameters
@@ -276,8 +317,7 @@ def report_release(
 
     Returns
     -------
-    str
-        Where it is.
+    WrittenReport
 
     Raises
     ------
@@ -290,11 +330,11 @@ def report_release(
     path = report_place(files, release, out, inside=inside)
     if original is not None:
         table = open_original(engine, original, manifest)
-    report = make_report(
+    gathered = gather_evidence(
         engine, release, table, original, target=target, holdout=holdout, inside=inside
     )
-    place_report(files, release, path, report)
-    return path
+    place_report(files, release, path, _page(gathered))
+    return WrittenReport(path, gathered.holds)
 
 
 def report_run(

@@ -499,7 +499,9 @@ def test_attributes_of_which_nothing_is_told(label: str) -> None:
         assert sum(one.after) == pytest.approx(5), one
 
 
-def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path) -> None:
+def test_a_release_that_does_not_hold_says_so(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     release = tmp_path / "release"
     shutil.copytree(made.release, release)
     table = pq.read_table(release / "data")
@@ -512,6 +514,13 @@ def test_a_release_that_does_not_hold_says_so(made: Made, tmp_path: Path) -> Non
     assert f"<td>fewer than {K}</td>" in report
     assert "another one" in report
     assert not re.search(rf"<td>{K - 2}</td>", report)
+    outcome = command(capsys, "report", release, "--out", tmp_path / "bad.html", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out) == {"report": str(tmp_path / "bad.html"), "holds": False}
+    assert f"{release}: the guarantee does not hold" in outcome.err
+    outcome = command(capsys, "report", made.release, "--out", tmp_path / "good.html", "--json")
+    assert json.loads(outcome.out)["holds"] is True
+    assert "does not hold" not in outcome.err
 
 
 def test_an_original_without_the_columns_is_refused(made: Made) -> None:

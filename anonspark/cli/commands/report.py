@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ from anonspark.cli.working import of_paths, work_with_engine
 
 if TYPE_CHECKING:
     from anonspark.engine.protocol import Engine
+    from anonspark.reporting.making import WrittenReport
 
 
 def report_release(  # noqa: PLR0913 - each parameter is an option of the command
@@ -51,7 +53,7 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
     """Show a release in one HTML file: its proof, its figures, before and after."""
     progress = LOG.get().follow(quiet=quiet)
 
-    def make(engine: Engine) -> str:
+    def make(engine: Engine) -> WrittenReport:
         from anonspark.reporting.making import report_release as write
 
         with progress.stage("report"):
@@ -61,6 +63,13 @@ def report_release(  # noqa: PLR0913 - each parameter is an option of the comman
 
     made = work_with_engine(*of_paths(engine_name, output, original, holdout), master, make)
     if as_json:
-        print_json({"report": made})
+        print_json({"report": made.path, "holds": made.holds})
     else:
-        OUT.print(f"Report: {made}", markup=False, highlight=False)
+        OUT.print(f"Report: {made.path}", markup=False, highlight=False)
+    if not made.holds:
+        logging.getLogger("anonspark").warning(
+            "%s: the guarantee does not hold, expected a release that keeps what was required; the "
+            "report says what failed, and anonspark verify all of it; do not use the release "
+            "before that is settled",
+            output,
+        )
