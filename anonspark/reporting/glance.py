@@ -133,7 +133,12 @@ def _of_figures(evidence: Evidence) -> Tile:
 
 def _weakest(evidence: Evidence) -> Tile:
     measured = [
-        (float(one["largest_share"]), str(one["attribute"]))
+        # Of several attributes that a class tells for sure, the one that most records are told of.
+        (
+            float(one["largest_share"]),
+            int(one.get("homogeneous_records") or 0),
+            str(one["attribute"]),
+        )
         for one in evidence.verification.get("sensitive") or ()
         if one.get("largest_share") is not None
     ]
@@ -141,8 +146,14 @@ def _weakest(evidence: Evidence) -> Tile:
     if not measured:
         text = "The smallest class has so many records. Nothing sensitive is published."
         return Tile("Weakest class", f"{smallest} records", text)
-    share, attribute = max(measured)
-    if evidence.people and share < 1:
+    share, _, attribute = max(measured)
+    if share == 1:
+        text = (
+            f"All records of a class have the same value of {attribute}: whoever knows that "
+            "somebody is in it learns that for sure."
+        )
+        return Tile("Weakest class", f"100 % one {attribute}", text, "bad")
+    if evidence.people:
         # What is measured of every sensitive attribute counts records.
         which = "So many records of one class" if share >= 0.75 else "In no class more records"
         return Tile(
@@ -159,5 +170,5 @@ def _weakest(evidence: Evidence) -> Tile:
         "somebody is in it learns that almost surely."
         if share >= 0.75
         else f"In no class more records have the same value of {attribute}.",
-        "bad" if share == 1 else "mixed" if share >= 0.5 else "good",
+        "mixed" if share >= 0.5 else "good",
     )

@@ -281,6 +281,24 @@ def test_columns_that_single_out_and_other_warnings_are_told_once() -> None:
     ]
 
 
+def test_the_weakest_class_is_of_the_attribute_that_most_records_are_told_of() -> None:
+    def tile(*sensitive: tuple[str, float, int]) -> Tile:
+        measured = [
+            {"attribute": name, "largest_share": share, "homogeneous_records": records}
+            for name, share, records in sensitive
+        ]
+        (tiles,) = glance(evidence({"sensitive": measured})).blocks
+        assert isinstance(tiles, Tiles)
+        return tiles.tiles[4]
+
+    sure = tile(("pay", 1.0, 12), ("job", 1.0, 40), ("town", 0.99, 0))
+    assert (sure.value, sure.tone) == ("100 % one job", "bad")
+    assert sure.text.endswith("learns that for sure.")
+    almost = tile(("pay", 0.9, 0), ("job", 0.8, 0))
+    assert (almost.value, almost.tone) == ("90 % one pay", "mixed")
+    assert almost.text.endswith("learns that almost surely.")
+
+
 # An original that is another table
 
 
