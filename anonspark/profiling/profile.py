@@ -22,7 +22,14 @@ from anonspark.errors import DataError
 from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
 from anonspark.profiling.dependencies import Dependency, find_dependencies
 from anonspark.profiling.presidio import recognize_with_presidio
-from anonspark.profiling.roles import Described, Proposal, Role, propose_roles, unit_of
+from anonspark.profiling.roles import (
+    Described,
+    Proposal,
+    Role,
+    may_number_people,
+    propose_roles,
+    unit_of,
+)
 from anonspark.profiling.sampling import all_records, draw_sample
 from anonspark.profiling.source import Source
 from anonspark.profiling.uniqueness import Uniqueness, measure_sets
@@ -310,8 +317,12 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     ]
     first = propose_roles(described)
     codes = {name: own.codes for name, own in sampled.items()}
-    proposed = [name for name, one in first.items() if one.role == "quasi_identifier"]
-    found = find_dependencies(list(codes), list(codes.values()), proposed)
+    asked = [
+        one.name
+        for one in described
+        if first[one.name].role == "quasi_identifier" or may_number_people(one)
+    ]
+    found = find_dependencies(list(codes), list(codes.values()), asked)
     roles = propose_roles(described, found)
     final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
     telling = _most_telling(described, roles)
@@ -363,6 +374,7 @@ def _described(
         missing=own.missing,
         distinct=own.distinct,
         unique=own.unique,
+        few=own.few,
         largest=own.largest,
         infinite=own.infinite,
         separation=sampled[name].separation if name in sampled else 0.0,

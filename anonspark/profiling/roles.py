@@ -26,6 +26,13 @@ _MOST_CATEGORIES = 100_000
 # Of criteria; see anonspark.core.criteria.
 _MOST_SENSITIVE_VALUES = 50_000
 _SURE = 0.99
+# Of a key of people: a value for so many records at least, on the average; fewer are a group.
+_RECORDS_OF_ONE = 20
+_FEWEST_GIVEN = 2
+_NAMED_IN_REASON = 3
+
+# What is measured or counted in time numbers nobody.
+_MEASURES = ("number", "date", "timestamp", "boolean")
 
 _PERSONAL = {
     "e-mail address", "IBAN", "payment card", "UUID", "hash", "phone number", "street address",
@@ -54,11 +61,14 @@ class Proposal:
         For a person; no value of the data.
     is_name : bool
         Whether its values are names or addresses of people.
+    is_person : bool
+        Whether other columns say that its values number people.
     """
 
     role: Role | None
     reason: str
     is_name: bool = False
+    is_person: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class Described:
         What the name says.
     form : str or None
         What the values look like.
-    rows, missing, distinct, unique, largest, infinite : int
+    rows, missing, distinct, unique, few, largest, infinite : int
         See :class:`anonspark.profiling.counting.ColumnCounts`.
     separation : float
         Share of all pairs of records of the sample that differ in it.
@@ -88,6 +98,7 @@ class Described:
     missing: int
     distinct: int
     unique: int
+    few: int
     largest: int
     infinite: int
     separation: float
@@ -112,7 +123,8 @@ def propose_roles(
     ----------
     columns : sequence of Described
     dependencies : sequence of Dependency
-        A quasi-identifier that another one gives away is not published.
+        A quasi-identifier that another one gives away is not published. What gives most of the
+        others away is a key of people.
 
     Returns
     -------
@@ -120,6 +132,7 @@ def propose_roles(
         In the order of the columns.
     """
     found = {one.name: _alone(one) for one in columns}
+    found |= _keys_of_people(columns, found, dependencies)
     by_name = {one.name: one for one in columns}
     named = sorted(
         (one for one in columns if found[one.name].role == "quasi_identifier"),
@@ -138,16 +151,69 @@ def propose_roles(
 
 def unit_of(columns: Sequence[Described], roles: Mapping[str, Proposal]) -> str | None:
     """Return the column that tells people apart who have several records, if there is one."""
-    for one in columns:
-        repeats = 0 < one.distinct < _NEARLY_ALL * one.present
-        if (
-            roles[one.name].role == "identifier"
-            and repeats
-            and not one.missing
-            and is_key_name(one.name)
-        ):
+    repeated = [
+        one
+        for one in columns
+        if roles[one.name].role == "identifier"
+        and 0 < one.distinct < _NEARLY_ALL * one.present
+        and not one.missing
+    ]
+    for one in repeated:
+        if is_key_name(one.name):
             return one.name
-    return None
+    # A number of cases gives as much away as that of a person, who may have several.
+    told = [one for one in repeated if roles[one.name].is_person]
+    return min(told, key=lambda one: one.distinct).name if told else None
+
+
+def may_number_people(one: Described) -> bool:
+    """Return whether a column may be a key of people, of which neither name nor values tell it."""
+    return (
+        one.meaning is None
+        and one.form is None
+        and one.kind not in ("nested", *_MEASURES, *_TO_CONVERT)
+        and one.separation >= _SURE
+        and _RECORDS_OF_ONE * one.distinct >= one.present > 0
+    )
+
+
+def _keys_of_people(
+    columns: Sequence[Described],
+    found: Mapping[str, Proposal],
+    dependencies: Sequence[Dependency],
+) -> dict[str, Proposal]:
+    """Propose as identifiers what repeats and gives most of what is personal away."""
+    keys = {}
+    for one in columns:
+        if found[one.name].role is not None or not may_number_people(one):
+            continue
+        others = [
+            other
+            for other in columns
+            if other.name != one.name
+            and other.kind != "nested"
+            and other.distinct > 1
+            and found[other.name].role not in ("identifier", "sensitive")
+            and not may_number_people(other)
+        ]
+        # What names do not tell may be of a visit, but where they tell nothing all counts.
+        named = [other for other in others if other.meaning is not None]
+        personal = named if len(named) >= _FEWEST_GIVEN else others
+        given = [
+            other.name
+            for other in personal
+            if any(own.column == one.name and own.determines == other.name for own in dependencies)
+        ]
+        if len(given) >= _FEWEST_GIVEN and 2 * len(given) > len(personal):
+            told = given[:_NAMED_IN_REASON]
+            if len(given) > len(told):
+                told.append(f"{len(given) - len(told)} more")
+            keys[one.name] = Proposal(
+                "identifier",
+                f"gives {', '.join(told[:-1])} and {told[-1]} away, as a number of people does",
+                is_person=True,
+            )
+    return keys
 
 
 def _alone(one: Described) -> Proposal:
@@ -162,7 +228,17 @@ def _alone(one: Described) -> Proposal:
     unknown = "nothing tells what it is"
     if one.kind in _TO_CONVERT:
         return Proposal(None, f"{unknown}, and {_TO_CONVERT[one.kind]}")
+    if _is_shared_by_few(one):
+        return Proposal(None, f"{unknown}, and hardly a value of it is shared by k records")
     return Proposal(None, unknown)
+
+
+def _is_shared_by_few(one: Described) -> bool:
+    """Return whether nearly all values are of so few records as those of a key are.
+
+    Of numbers a range says little; of texts it names who is in it.
+    """
+    return one.kind in ("text", "code", "mixed") and one.few >= _NEARLY_ALL * one.present > 0
 
 
 def _unusable(one: Described) -> Proposal | None:
@@ -176,7 +252,7 @@ def _unusable(one: Described) -> Proposal | None:
 
 
 def _identifier(one: Described) -> Proposal | None:
-    is_measure = one.kind in ("number", "date", "timestamp", "boolean", *_TO_CONVERT)
+    is_measure = one.kind in (*_MEASURES, *_TO_CONVERT)
     meaning = one.meaning
     if one.form == "free text":
         return Proposal(None, "free text, which may name people")
@@ -284,6 +360,7 @@ def _fill_up(
         and one.kind not in ("nested", "mixed", *_TO_CONVERT)
         and one.distinct > 1
         and one.missing <= (1 - _NEARLY_ALL) * one.rows
+        and not _is_shared_by_few(one)
         and _obstacle(one) is None
     ]
     for one in sorted(others, key=lambda one: -one.separation):

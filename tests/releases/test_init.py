@@ -180,6 +180,27 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert command(capsys, "check", "odd.yaml").code == 0
 
 
+def test_people_who_have_no_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = [
+        [f"P{n // 3:04}", f"{n // 3 * 7 % 28 + 1}.{n // 3 % 12 + 1}.1950", "mwd"[n // 3 % 3],
+         f"{n // 3 * 11 % 90:05}", f"x{n % 9}"]
+        for n in range(1200)
+    ]  # fmt: skip
+    with (tmp_path / "bare.csv").open("w", newline="") as opened:
+        csv.writer(opened, delimiter=";").writerows(rows)
+    told = command(capsys, "init", "bare.csv", "--quiet", "--option", "header=false")
+    assert told.code == 0, told.err
+    bare = folder / "bare.yaml"
+    assert names_of(bare, "identifier") == ["_c0"]
+    assert "_c0" not in names_of(bare, "quasi_identifier")
+    assert written(bare)["privacy"]["unit"] == "_c0"
+    assert "_c0: identifier  # gives _c1, _c2 and _c3 away, as" in bare.read_text()
+    assert command(capsys, "check", "bare.yaml").code == 0
+    assert command(capsys, "run", "bare.yaml", "--quiet").code == 0
+
+
 def test_a_program_is_told_what_was_written(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,7 +16,7 @@ from anonspark.profiling.roles import Described, propose_roles, unit_of
 def column(name: str, **facts: Any) -> Described:
     usual: dict[str, Any] = {
         "kind": "text", "form": None, "rows": 1000, "missing": 0, "distinct": 10, "unique": 0,
-        "largest": 300, "infinite": 0, "separation": 0.8,
+        "few": 0, "largest": 300, "infinite": 0, "separation": 0.8,
     }  # fmt: skip
     return Described(name=name, meaning=meaning_of(name), **usual | facts)
 
@@ -30,6 +30,7 @@ def role(name: str, **facts: Any) -> str | None:
     ("name", "facts", "expected"),
     [
         ("x", {}, None),
+        ("x", {"few": 960}, None),
         ("x", {"kind": "nested"}, None),
         ("city", {"missing": 1000, "distinct": 0}, None),
         ("city", {"distinct": 1, "largest": 1000}, None),
@@ -106,6 +107,41 @@ def test_units() -> None:
     assert unit_of([single], propose_roles([single])) is None
     lacking = column("patient_id", kind="whole number", distinct=500, unique=100, missing=1)
     assert unit_of([lacking], propose_roles([lacking])) is None
+
+
+def test_no_key_where_names_tell_nothing() -> None:
+    # Its values are shared, but by too few; of numbers ranges are published.
+    columns = [
+        column("x", distinct=400, few=960, separation=0.999),
+        column("y", kind="whole number", distinct=400, few=960, separation=0.998),
+        column("z", separation=0.6),
+    ]
+    found = propose_roles(columns)
+    assert [one.role for one in found.values()] == [None, "quasi_identifier", "quasi_identifier"]
+    assert "shared by k records" in found["x"].reason
+
+
+def test_what_gives_most_others_away_is_a_person() -> None:
+    person = column("_c0", distinct=400, few=990, separation=0.999)
+    case = column("_c1", kind="whole number", distinct=700, separation=0.9999)
+    others = [column(f"_c{number}", separation=0.6) for number in (2, 3, 4)]
+    columns = [case, person, *others]
+    given = [
+        Dependency(key, other, 0.97, 900) for key in ("_c0", "_c1") for other in ("_c2", "_c3")
+    ]
+    found = propose_roles(columns, given)
+    assert [one.role for one in found.values()] == ["identifier"] * 2 + ["quasi_identifier"] * 3
+    assert found["_c0"].reason == "gives _c2 and _c3 away, as a number of people does"
+    # People have several cases.
+    assert unit_of(columns, found) == "_c0"
+    # One of three is too few, and so are many records of each value.
+    assert propose_roles(columns, given[::2])["_c0"].role is None
+    code = column("_c0", distinct=40, separation=0.995)
+    assert propose_roles([code, *others], given)["_c0"].role == "quasi_identifier"
+    # What names do not tell may differ from visit to visit.
+    named = [column("sex"), column("zip"), *others]
+    given = [Dependency("_c0", other, 1.0, 900) for other in ("sex", "zip")]
+    assert propose_roles([person, *named], given)["_c0"].role == "identifier"
 
 
 def test_rare_values_become_one_group() -> None:
