@@ -270,12 +270,24 @@ def _identifier(one: Described) -> Proposal | None:
         return None
     if is_key_name(one.name) and 5 * one.distinct >= one.present and one.kind != "number":
         return Proposal("identifier", "name and number of values are those of a key")
+    if _is_diagnosis(one):
+        return None
     enough = _SURE if one.kind == "whole number" else _NEARLY_ALL
     if not is_measure and one.unique >= enough * one.present:
         return Proposal(
             "identifier", f"{one.unique / one.present:.0%} of its records have a value of their own"
         )
     return None
+
+
+def _is_diagnosis(one: Described) -> bool:
+    """Return whether a column holds codes or names of diseases, which no number of people is."""
+    return (
+        one.meaning is not None
+        and one.meaning.kind == "diagnosis"
+        and one.kind in ("text", "code")
+        and not is_key_name(one.name)
+    )
 
 
 def _named(one: Described) -> Proposal | None:

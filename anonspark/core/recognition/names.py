@@ -138,9 +138,15 @@ def _is_of_person(words: list[str]) -> bool:
 
 
 def is_key_name(name: str) -> bool:
-    """Return whether a name says that values number something: ends with id, number, code or so."""
+    """Return whether a name says that values number something: ends with id, number, code or so.
+
+    The code of a diagnosis, and of what else is sensitive, is a value that people share.
+    """
     words = words_of(name)
-    return bool(words) and words[-1] in _KEY_WORDS
+    if not words or words[-1] not in _KEY_WORDS:
+        return False
+    meaning = meaning_of(name)
+    return words[-1] != "code" or meaning is None or meaning.role != "sensitive"
 
 
 def may_tell_people_apart(name: str) -> bool:

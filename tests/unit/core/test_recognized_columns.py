@@ -194,7 +194,10 @@ def test_words_and_keys() -> None:
     assert words_of("patientBirthDate_2") == ["patient", "birth", "date"]
     assert is_key_name("patient_nbr")
     assert is_key_name("customerId")
+    assert is_key_name("payer_code")
+    assert is_key_name("treatment_id")
     assert not is_key_name("idle")
+    assert not is_key_name("ICD-Code")
 
 
 @pytest.mark.parametrize(
