@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
+from anonspark.core.recognition.values import DISEASE
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
@@ -206,7 +207,7 @@ def _quasi_identifier(
     hint = None
     is_text = one.type == "string"
     type_needed = is_text and (not inferred or one.counts.missing > 0 or one.kind == "mixed")
-    is_code = one.looks_like in ("postal code", "ICD code") and one.length is not None
+    is_code = one.looks_like in ("postal code", DISEASE) and one.length is not None
     if (is_code or one.kind == "code") and one.length is not None and 2 <= one.length <= 10:
         if is_text:
             options["type"] = "text"

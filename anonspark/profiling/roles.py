@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anonspark.core.recognition.names import Meaning, is_key_name
+from anonspark.core.recognition.names import Meaning, is_key_name, may_tell_people_apart
+from anonspark.core.recognition.values import DISEASE
 from anonspark.profiling.dependencies import Dependency
 
 Role = Literal["identifier", "quasi_identifier", "sensitive"]
@@ -268,10 +269,10 @@ def _identifier(one: Described) -> Proposal | None:
         return Proposal("identifier", f"the name says: {meaning.kind}")
     if meaning is not None and meaning.role == "quasi_identifier":
         return None
-    if is_key_name(one.name) and 5 * one.distinct >= one.present and one.kind != "number":
-        return Proposal("identifier", "name and number of values are those of a key")
     if _is_diagnosis(one):
         return None
+    if is_key_name(one.name) and 5 * one.distinct >= one.present and one.kind != "number":
+        return Proposal("identifier", "name and number of values are those of a key")
     enough = _SURE if one.kind == "whole number" else _NEARLY_ALL
     if not is_measure and one.unique >= enough * one.present:
         return Proposal(
@@ -282,21 +283,23 @@ def _identifier(one: Described) -> Proposal | None:
 
 def _is_diagnosis(one: Described) -> bool:
     """Return whether a column holds codes or names of diseases, which no number of people is."""
-    return (
-        one.meaning is not None
-        and one.meaning.kind == "diagnosis"
-        and one.kind in ("text", "code")
-        and not is_key_name(one.name)
-    )
+    if one.kind not in ("text", "code") or may_tell_people_apart(one.name):
+        return False
+    if one.meaning is not None:
+        return one.meaning.kind == "diagnosis"
+    return one.form == DISEASE
 
 
 def _named(one: Described) -> Proposal | None:
-    if one.meaning is None:
+    if one.meaning is not None:
+        said, role = f"the name says: {one.meaning.kind}", one.meaning.role
+    elif _is_diagnosis(one):
+        said, role = f"values look like: {one.form}", "sensitive"
+    else:
         return None
-    said = f"the name says: {one.meaning.kind}"
     if one.kind in _TO_CONVERT:
         return Proposal(None, f"{said}, but {_TO_CONVERT[one.kind]}")
-    if one.meaning.role == "sensitive":
+    if role == "sensitive":
         if one.distinct > _MOST_SENSITIVE_VALUES and one.kind not in ("number", "whole number"):
             return Proposal(None, f"{said}, but has more values than criteria take")
         if one.largest > _NEARLY_ALL * one.rows:

@@ -15,6 +15,9 @@ ENOUGH = 0.8
 FEWEST = 5
 """Different values below which nothing is told by them."""
 
+DISEASE = "ICD code"
+"""Kind of the codes of diseases."""
+
 _SEPARATORS = str.maketrans("", "", " -./")
 _E_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]{2,}")
 _UUID = re.compile(r"\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?", re.IGNORECASE)
@@ -122,7 +125,7 @@ _FORMS: dict[str, Callable[[str], bool]] = {
     "phone number": _is_phone,
     "street address": _is_address,
     "free text": is_free_text,
-    "ICD code": partial(_matches, _DISEASE),
+    DISEASE: partial(_matches, _DISEASE),
     "name of a person": _is_person,
 }
 
@@ -155,8 +158,15 @@ def recognize_values(texts: Sequence[str]) -> Form | None:
             if others > most:
                 break
         else:
+            if kind == DISEASE and _are_numbered(values):
+                continue
             return Form(kind, 1 - others / len(values))
     return None
+
+
+def _are_numbered(values: Sequence[str]) -> bool:
+    """Return whether all values are one letter and whole numbers, as P01 and P02 are."""
+    return len({text[:1] for text in values}) == 1 and not any("." in text for text in values)
 
 
 def is_other_date(text: str) -> bool:

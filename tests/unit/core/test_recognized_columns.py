@@ -128,6 +128,8 @@ def test_values_are_recognized(kind: str) -> None:
         ["<=50K", ">50K", "a", "b", "c", "d"],
         ["[0-10)", "[10-20)", "[20-30)", "[30-40)", "[40-50)", "[50-60)"],
         ["10.5.2", "1.2.3", "4.5.6", "7.8.9", "2.3.4"],
+        # Numbers of people, of which ICD has one letter, too.
+        [f"P{n:02}" for n in range(100)],
         # Too few to tell.
         ["ada@example.org", "grace@example.org"],
     ],
