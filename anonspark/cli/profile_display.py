@@ -12,6 +12,7 @@ from rich.table import Table
 from anonspark.profiling.wording import (
     SHOWN,
     dependency_texts,
+    markers_text,
     measured_text,
     roles_texts,
     set_cells,
@@ -35,6 +36,9 @@ def show_profile(console: Console, profile: Profile) -> None:
     for note in profile.source.notes:
         say(f"{profile.source.format}: {note}")
     console.print(_columns(profile))
+    markers = markers_text(profile)
+    if markers is not None:
+        say(markers)
     say(measured_text(profile))
     for text in unique_text(profile):
         say(text)

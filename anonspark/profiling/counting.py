@@ -78,6 +78,8 @@ class ColumnCounts:
         Rows with a text that is a day, a point in time, a day in another form than 2026-01-31.
     infinite : int
         Rows with a number that is infinite.
+    markers : tuple of str
+        Of the texts that mean missing, those that occur.
     """
 
     distinct: int = 0
@@ -93,6 +95,7 @@ class ColumnCounts:
     moments: int = 0
     other_days: int = 0
     infinite: int = 0
+    markers: tuple[str, ...] = ()
 
 
 def readings_of(schema: pa.Schema, markers: Sequence[str]) -> list[Reading]:
@@ -169,16 +172,27 @@ def counted_columns(
             found[place, fact] = int(number), int(largest)
         rows = found.get((_ROWS, 0), (0, 0))[0]
         records = counted.map_batches(_Records(), _RECORDS)
-        yield Counted(rows, [_counts_of(found, place) for place in range(len(readings))], records)
+        yield Counted(
+            rows,
+            [_counts_of(found, place, one.markers) for place, one in enumerate(readings)],
+            records,
+        )
     finally:
         counted.release()
 
 
-def _counts_of(found: Mapping[tuple[int, int], tuple[int, int]], place: int) -> ColumnCounts:
+def _counts_of(
+    found: Mapping[tuple[int, int], tuple[int, int]], place: int, markers: Sequence[str]
+) -> ColumnCounts:
     of_values = {name: found.get((place, fact), (0, 0))[0] for fact, name in enumerate(_OF_VALUES)}
     facts = {name: found.get((place + _FACT, fact), (0, 0))[0] for fact, name in enumerate(_FACTS)}
     largest = found.get((place, 0), (0, 0))[1]
-    return ColumnCounts(**of_values, **facts, largest=largest)
+    present = tuple(
+        marker
+        for number, marker in enumerate(markers, start=len(_FACTS))
+        if (place + _FACT, number) in found
+    )
+    return ColumnCounts(**of_values, **facts, largest=largest, markers=present)
 
 
 @dataclass(frozen=True)
@@ -213,6 +227,17 @@ def _count_column(
     facts = [int(of_values[absent].sum()) + of_nulls]
     facts += [int(of_values[flags & ~absent].sum()) for flags in _facts_of(values)]
     yield _counts([place + _FACT] * len(facts), range(len(facts)), facts)
+    if is_text(coded.dictionary.type) and absent.any():
+        markers = pa.array(reading.markers, pa.string())
+        numbers = pc.index_in(pc.ascii_trim(coded.dictionary, " "), markers)
+        counts = np.bincount(
+            pc.fill_null(numbers, len(markers)).to_numpy(zero_copy_only=False),
+            weights=of_values,
+            minlength=len(markers),
+        )[: len(markers)]
+        found = np.flatnonzero(counts)
+        own = counts[found].astype(np.int64)
+        yield _counts(np.full(len(found), place + _FACT), found + len(_FACTS), own)
     hashes = xxhash64([values.filter(pa.array(present))])
     yield _counts(np.full(len(hashes), place), hashes, of_values[present])
 

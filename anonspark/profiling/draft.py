@@ -9,7 +9,7 @@ from typing import Literal
 
 from anonspark.core.recognition.values import DISEASE
 from anonspark.profiling.long_tails import tail_hierarchy
-from anonspark.profiling.profile import ColumnProfile, Profile
+from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
 from anonspark.profiling.roles import NAMES_AND_PLACES
 from anonspark.profiling.source import Source
 
@@ -90,6 +90,8 @@ class Draft:
     output : str
     target : str or None
         Sensitive attribute that orders of categories can be learned from.
+    missing_markers : tuple of str
+        Texts that mean missing; none, if they are those of any table.
     hierarchies : dict of str to str
         Name of each file beside the configuration, and its text.
     """
@@ -103,6 +105,7 @@ class Draft:
     unit: str | None
     output: str
     target: str | None
+    missing_markers: tuple[str, ...]
     hierarchies: dict[str, str]
 
 
@@ -158,6 +161,7 @@ def draft_configuration(
         attributes.append(_quasi_identifier(one, reason, file, inferred=inferred))
     quasi = [one for one in used if roles[one.name][0] == "quasi_identifier"]
     sensitive = [one for one in profile.columns if roles[one.name][0] == "sensitive"]
+    markers = profile.missing_markers
     lacking = sum(one.counts.missing for one in quasi)
     return Draft(
         source=source,
@@ -169,6 +173,7 @@ def draft_configuration(
         unit=profile.unit if profile.unit and roles[profile.unit][0] == "identifier" else None,
         output=answers.output,
         target=_target(sensitive, quasi),
+        missing_markers=markers if markers != MISSING_MARKERS else (),
         hierarchies=hierarchies,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from anonspark.engine.raw_columns import Reading
 from anonspark.engine.tasks import Batches
 from anonspark.errors import ConfigurationError
 from anonspark.profiling.counting import PART_BYTES
-from anonspark.profiling.profile import MISSING_MARKERS, Profile
+from anonspark.profiling.profile import Profile
 from anonspark.staged.records import together
 
 FEWEST_VALUES, MOST_VALUES = 12, 1_000
@@ -39,14 +39,18 @@ def may_have_tail(profile: Profile) -> list[str]:
     ]
 
 
-def count_categories(table: Table, names: list[str]) -> dict[str, dict[str, int]]:
+def count_categories(
+    table: Table, names: Sequence[str], markers: Sequence[str]
+) -> dict[str, dict[str, int]]:
     """Count the records of each value of some columns of text.
 
     Parameters
     ----------
     table : Table
-    names : list of str
+    names : sequence of str
         Columns of few different values, which are collected.
+    markers : sequence of str
+        Texts that mean missing.
 
     Returns
     -------
@@ -59,7 +63,7 @@ def count_categories(table: Table, names: list[str]) -> dict[str, dict[str, int]
     """
     if not names:
         return {}
-    readings = tuple(Reading(name, name, pa.string(), MISSING_MARKERS, " ") for name in names)
+    readings = tuple(Reading(name, name, pa.string(), tuple(markers), " ") for name in names)
     found = (
         table.select(names)
         .map_batches(_CountValues(readings), _COUNTS)

@@ -13,6 +13,7 @@ from anonspark.profiling.wording import (
     ROLES,
     SHOWN,
     dependency_texts,
+    markers_text,
     measured_text,
     set_cells,
     set_columns,
@@ -51,7 +52,11 @@ def profile_page(profile: Profile) -> str:
         HTML that loads nothing and runs no script; with values only if the profile has them.
     """
     sections = [
-        Section("columns", "Columns", [_columns(profile), _chart(profile), *_examples(profile)]),
+        Section(
+            "columns",
+            "Columns",
+            [_columns(profile), *_markers(profile), _chart(profile), *_examples(profile)],
+        ),
         Section("roles", "Proposed roles", [_roles(profile), *_unit(profile)]),
         Section("sets", "Columns together", _sets(profile)),
         Section("dependencies", "What gives other columns away", _dependencies(profile)),
@@ -85,6 +90,11 @@ def _columns(profile: Profile) -> Table:
             for one in profile.columns
         ],
     )  # fmt: skip
+
+
+def _markers(profile: Profile) -> list[Block]:
+    said = markers_text(profile)
+    return [Text(said)] if said else []
 
 
 def _chart(profile: Profile) -> Block:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.core.recognition.names import Meaning, meaning_of
 from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.columns.values import read_values
@@ -113,6 +114,7 @@ class ColumnProfile:
             "role": self.role,
             "reason": self.reason,
             "length": self.length,
+            "missing_markers": list(self.counts.markers),
         }
         return told | ({"examples": list(self.examples)} if self.examples else {})
 
@@ -160,6 +162,12 @@ class Profile(Redacted):
         """Whether the sample is a part of the table only."""
         return self.sample_rows < self.rows
 
+    @property
+    def missing_markers(self) -> tuple[str, ...]:
+        """Texts that mean missing: those of any table, and words that occur in this one."""
+        present = {marker for one in self.columns for marker in one.counts.markers}
+        return MISSING_MARKERS + tuple(word for word in MISSING_WORDS if word in present)
+
     def with_role(self, role: str | None) -> list[ColumnProfile]:
         """Return the columns for which a role is proposed."""
         return [one for one in self.columns if one.role == role]
@@ -183,6 +191,7 @@ class Profile(Redacted):
                 "unique_by_size": list(sets.unique_by_size),
             },
             "minimal_unique_sets": [one.as_dict() for one in sets.causing(_SHOWN)],
+            "missing_markers": list(self.missing_markers),
             "dependencies": [one.as_dict() for one in self.dependencies],
             "unit": self.unit,
         }
@@ -237,7 +246,7 @@ def profile_table(
         with progress.stage("open"):
             source = source.recognized(engine.files)
             table = source.open(engine)
-        readings = readings_of(table.schema, MISSING_MARKERS)
+        readings = readings_of(table.schema, MISSING_MARKERS + MISSING_WORDS)
         names = [reading.name for reading in readings]
         with ExitStack() as stack:
             with progress.stage("count values of each column"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anonspark.core.recognition.missing import MISSING_WORDS
 from anonspark.profiling.profile import Profile
 from anonspark.profiling.uniqueness import ColumnSet
 
@@ -96,6 +97,18 @@ def roles_texts(profile: Profile) -> list[str]:
         for role, said in ROLES.items()
     }
     return [f"Proposed, {said}: {names}" for said, names in named.items() if names]
+
+
+def markers_text(profile: Profile) -> str | None:
+    """Say which words count as missing, beside those that do in any table."""
+    told = [
+        f"{one.name}: {' '.join(words)}"
+        for one in profile.columns
+        if (words := [word for word in one.counts.markers if word in MISSING_WORDS])
+    ]
+    if not told:
+        return None
+    return f"Counted as missing, name them in input.missing_markers: {'; '.join(told)}"
 
 
 def unit_text(profile: Profile) -> str | None:

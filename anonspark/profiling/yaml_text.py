@@ -45,6 +45,11 @@ def yaml_text(draft: Draft, path: str, seed_file: str, schema: str) -> str:
         lines.append(
             "  # Without inferSchema, for numbers would lose leading zeros, or other texts."
         )
+    if draft.missing_markers:
+        lines.append(
+            f"  missing_markers: {_flow(list(draft.missing_markers))}"
+            "  # stand for missing as a rule; take out what is a value here"
+        )
     lines += ["", *_attributes(draft), "", *_rest(draft, path, seed_file)]
     return "\n".join(lines) + "\n"
 

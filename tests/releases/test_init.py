@@ -180,6 +180,21 @@ def test_awkward_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert command(capsys, "check", "odd.yaml").code == 0
 
 
+@pytest.mark.usefixtures("folder")
+def test_words_that_mean_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["mw"[n % 2], f"{10001 + n % 90}", str(20 + n % 50)] for n in range(600)]
+    for place, word in enumerate(["-", "k.A.", "unbekannt"]):
+        rows[place][1] = rows[place][2] = word
+    with (tmp_path / "dash.csv").open("w", newline="") as opened:
+        csv.writer(opened, delimiter=";").writerows([["Geschlecht", "PLZ", "Alter"], *rows])
+    assert command(capsys, "init", "dash.csv", "--quiet").code == 0
+    document = written(tmp_path / "dash.yaml")
+    assert document["input"]["missing_markers"] == ["", "?", "-", "k.A.", "unbekannt"]
+    assert document["attributes"]["Alter"] == {"role": "quasi_identifier", "type": "number"}
+    checked = command(capsys, "check", "dash.yaml")
+    assert checked.code == 0, checked.err
+
+
 def test_people_who_have_no_name(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

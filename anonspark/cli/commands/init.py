@@ -76,7 +76,7 @@ def init(  # noqa: PLR0913 - each parameter is an option of the command
         found = profile_table(engine, source, progress, k=k, sample=sample, seed=seed)
         with progress.stage("count categories"), engine.reading((source.path,), "DATA: "):
             table = found.source.open(engine)
-            return found, count_categories(table, may_have_tail(found))
+            return found, count_categories(table, may_have_tail(found), found.missing_markers)
 
     profile, tails = work_with_engine(named(engine_name), source.work, master, look)
     answers = Answers(None, k, default_output(path))

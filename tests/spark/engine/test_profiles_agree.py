@@ -36,7 +36,7 @@ def test_profiles_are_equal(engine: SparkEngine, tmp_path: Path) -> None:
     cases: list[tuple[Source, int]] = [(people, 200_000), (find_source(str(typed)), 1000)]
     for source, sample in cases:
         tables = [source.open(LocalEngine()), source.open(engine)]
-        categories = [count_categories(one, ["city", "education"]) for one in tables]
+        categories = [count_categories(one, ["city", "education"], ("", "?")) for one in tables]
         assert categories[0] == categories[1]
         assert len(categories[0]["education"]) == 8
         found = [

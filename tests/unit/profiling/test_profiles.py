@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.profiling.counting import counted_columns, readings_of
+from anonspark.profiling.page import profile_page
 from anonspark.profiling.profile import MISSING_MARKERS, Profile, profile_table
 from anonspark.profiling.source import find_source
+from anonspark.profiling.wording import markers_text
 from anonspark.progress import Progress
 
 K = 3
@@ -179,6 +181,24 @@ def test_numbers_with_a_comma_are_to_be_converted(tmp_path: Path) -> None:
     assert [one.role for one in found.columns] == [None, None, "quasi_identifier", None, None]
     assert "1234.5" in found.columns[0].reason
     assert "1234.5" in found.columns[3].reason
+
+
+def test_words_that_mean_missing(tmp_path: Path) -> None:
+    words = ["-", " k.A. ", "NULL", "?"]
+    lines = [[str(20 + n % 40), f"{n % 90:05}", "none"] for n in range(200)]
+    for place, word in enumerate(words):
+        lines[place][0] = word
+    path = write_csv(tmp_path / "marked.csv", [["age", "zip", "test"], *lines], ";")
+    found = profile_of(path)
+    age, zip_code, test = found.columns
+    assert (age.kind, age.counts.missing, age.counts.distinct) == ("whole number", 4, 40)
+    assert set(age.counts.markers) == {"-", "k.A.", "NULL", "?"}
+    assert zip_code.counts.markers == test.counts.markers == ()
+    assert test.counts.missing == 0
+    assert found.missing_markers == ("", "?", "-", "NULL", "k.A.")
+    assert found.as_dict()["missing_markers"] == ["", "?", "-", "NULL", "k.A."]
+    assert "input.missing_markers: age: " in (markers_text(found) or "")
+    assert "input.missing_markers: age: " in profile_page(found)
 
 
 def test_what_is_nested_is_said_and_passed_over(tmp_path: Path) -> None:
