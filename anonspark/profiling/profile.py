@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -321,7 +321,10 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         if _kind(fields[name], counts[name], rows) in _WRITTEN
     }
     described = [
-        _described(name, own, counts, rows, sampled, forms, _meaning(name, structs))
+        replace(
+            _described(name, own, counts, rows, sampled, forms, _meaning(name, structs)),
+            remedy_for_days=source.remedy_for_days,
+        )
         for name, own in fields.items()
     ]
     first = propose_roles(described)

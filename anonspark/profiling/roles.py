@@ -44,10 +44,7 @@ NAMES_AND_PLACES = ("name of a person", "street address")
 """They say who somebody is, and are no keys: people share them, and have several records. So they
 are not published, and no identifiers."""
 
-_TO_CONVERT = {
-    "other date": "days are not written as 2026-01-31: convert them, or set dateFormat",
-    "other number": "numbers are not written as 1234.5: convert them",
-}
+_TO_CONVERT = ("other date", "other number")
 
 
 @dataclass(frozen=True)
@@ -89,6 +86,8 @@ class Described:
         See :class:`anonspark.profiling.counting.ColumnCounts`.
     separation : float
         Share of all pairs of records of the sample that differ in it.
+    remedy_for_days : str
+        What makes days of texts that are not written as 2026-01-31.
     """
 
     name: str
@@ -103,6 +102,7 @@ class Described:
     largest: int
     infinite: int
     separation: float
+    remedy_for_days: str = "convert them"
 
     @property
     def looks_like(self) -> str | None:
@@ -228,10 +228,17 @@ def _alone(one: Described) -> Proposal:
         return proposal
     unknown = "nothing tells what it is"
     if one.kind in _TO_CONVERT:
-        return Proposal(None, f"{unknown}, and {_TO_CONVERT[one.kind]}")
+        return Proposal(None, f"{unknown}, and {_conversion(one)}")
     if _is_shared_by_few(one):
         return Proposal(None, f"{unknown}, and hardly a value of it is shared by k records")
     return Proposal(None, unknown)
+
+
+def _conversion(one: Described) -> str:
+    """Say what is to be done with values of a form that is not read."""
+    if one.kind == "other date":
+        return f"days are not written as 2026-01-31: {one.remedy_for_days}"
+    return "numbers are not written as 1234.5: convert them"
 
 
 def _is_shared_by_few(one: Described) -> bool:
@@ -298,7 +305,7 @@ def _named(one: Described) -> Proposal | None:
     else:
         return None
     if one.kind in _TO_CONVERT:
-        return Proposal(None, f"{said}, but {_TO_CONVERT[one.kind]}")
+        return Proposal(None, f"{said}, but {_conversion(one)}")
     if role == "sensitive":
         if one.distinct > _MOST_SENSITIVE_VALUES and one.kind not in ("number", "whole number"):
             return Proposal(None, f"{said}, but has more values than criteria take")

@@ -76,6 +76,21 @@ class Source:
         options = {name: value for name, value in told.items() if name not in names} | self.options
         return replace(self, options=options, notes=_notes(found), is_recognized=True)
 
+    @property
+    def remedy_for_days(self) -> str:
+        """What makes days of texts that are not written as 2026-01-31."""
+        if self.format != "csv":
+            return "convert them"
+        options = {name.lower(): value for name, value in self.options.items()}
+        if "dateformat" not in options:
+            return "convert them, or set dateFormat"
+        if options.get("inferschema", "").lower() != "true":
+            return "convert them, or set inferSchema beside dateFormat"
+        return (
+            "convert them, for some are no days as dateFormat says; if that is one word for "
+            "missing, set it as nullValue in input.options"
+        )
+
     def open(self, engine: Engine) -> Table:
         """Open the table; lazy.
 

@@ -195,6 +195,40 @@ def test_words_that_mean_missing(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert checked.code == 0, checked.err
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_word_among_days_of_a_form_that_was_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [["mw"[n % 2], f"{n % 28 + 1:02}.{n % 12 + 1:02}.1950"] for n in range(600)]
+    rows[7][1] = "k.A."
+    with (tmp_path / "days.csv").open("w", newline="") as opened:
+        csv.writer(opened, delimiter=";").writerows([["sex", "born"], *rows])
+    given: list[str] = []
+    for option, told in (
+        ("dateFormat=dd.MM.yyyy", "convert them, or set dateFormat"),
+        ("inferSchema=true", "convert them, or set inferSchema beside dateFormat"),
+        ("nullValue=k.A.", "as dateFormat says; if that is one word for missing, set it as nullV"),
+    ):
+        assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
+        text = (tmp_path / "days.yaml").read_text()
+        assert told in text
+        for name in ("days.yaml", "days.seed"):
+            (tmp_path / name).unlink()
+        given += ["--option", option]
+    # As text with a type it is refused, with a message that names what helps.
+    attribute = "  born: {role: quasi_identifier, type: date}"
+    (tmp_path / "text.yaml").write_text(text.replace("attributes:", f"attributes:\n{attribute}"))
+    (tmp_path / "days.seed").write_text("1\n")
+    refused = command(capsys, "check", "text.yaml")
+    assert refused.code == 3
+    assert "599 of 600 values are not of the declared type date, for a day among te" in refused.err
+    assert "nullValue in input.options" in refused.err
+    (tmp_path / "days.seed").unlink()
+    assert command(capsys, "init", "days.csv", "--quiet", *given).code == 0
+    assert roles(tmp_path / "days.yaml")["born"] == "quasi_identifier"
+    assert command(capsys, "check", "days.yaml").code == 0
+
+
 def test_people_who_have_no_name(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -87,8 +87,7 @@ def require_sound_values(
         if found[f"invalid_{index}"]:
             problems.append(
                 f"{where}: {found[f'invalid_{index}']:,} of {rows:,} values are not of the "
-                f"declared type {column.declared}; correct them, list what means missing in "
-                "input.missing_markers, or change the type"
+                f"declared type {column.declared}{_remedy(column, configuration)}"
             )
         if found[f"infinite_{index}"]:
             problems.append(
@@ -124,6 +123,19 @@ def require_sound_values(
     if problems:
         raise DataError(*problems)
     require_enough_rows(rows, kept, k)
+
+
+def _remedy(column: InputColumn, configuration: Configuration) -> str:
+    """Say what helps where values of a text column are not of the declared type."""
+    options = {name.lower() for name in configuration.input.options}
+    if column.declared in ("date", "timestamp") and "dateformat" in options:
+        return (
+            ", for a day among texts is read as 2026-01-31, whatever dateFormat says, which holds "
+            "with inferSchema where all values of the column are such days; convert the column, "
+            "correct what is no day, or set the one text that means missing as nullValue in "
+            "input.options"
+        )
+    return "; correct them, list what means missing in input.missing_markers, or change the type"
 
 
 def require_enough_rows(rows: int, kept: int, k: int) -> None:
