@@ -54,6 +54,7 @@ def find_dependencies(
     names: Sequence[str],
     codes: Sequence[Integers],
     determinants: Sequence[str],
+    determined: Sequence[str] | None = None,
 ) -> list[Dependency]:
     """Find which columns give which away.
 
@@ -64,6 +65,8 @@ def find_dependencies(
         Of each column, from 0 up to below n; missing is a value like others.
     determinants : sequence of str
         The columns to begin with.
+    determined : sequence of str or None
+        Those that they may give away; None are all.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def find_dependencies(
         if 2 * records < len(repeated) or not records:
             continue
         groups = by_name[first][repeated]
-        for second in names:
+        for second in names if determined is None else determined:
             if second == first:
                 continue
             values = by_name[second][repeated]

@@ -151,6 +151,8 @@ def draft_configuration(
             attributes.append(_left_out(one, reason, inferred=inferred))
             continue
         if role != "quasi_identifier":
+            if role != "identifier":
+                reason += _giving(one.name, profile, roles)
             attributes.append(DraftedAttribute(one.name, role, reason))
             continue
         tail = tail_hierarchy(tails.get(one.name, {}), profile.rows, answers.k)
@@ -187,6 +189,18 @@ def _roles(profile: Profile, answers: Answers) -> dict[str, tuple[Role | None, s
         else:
             found[one.name] = answers.roles.get(one.name), "you said so"
     return found
+
+
+def _giving(name: str, profile: Profile, roles: Mapping[str, tuple[Role | None, str]]) -> str:
+    """Say which quasi-identifiers a column gives away that is published as it is."""
+    given = [
+        one.determines
+        for one in profile.dependencies
+        if one.column == name and roles[one.determines][0] == "quasi_identifier"
+    ]
+    if not given:
+        return ""
+    return f"; gives {', '.join(given)} away: more is told than by ranges"
 
 
 def _typed(source: Source, used: list[ColumnProfile]) -> tuple[Source, bool]:

@@ -156,5 +156,5 @@ def _sets(profile: Profile) -> list[Block]:
 def _dependencies(profile: Profile) -> list[Block]:
     texts = dependency_texts(profile)
     return [Text(one) for one in texts] or [
-        Text("No proposed quasi-identifier gives another column away.")
+        Text("No proposed quasi-identifier gives another column away, and none gives it away.")
     ]

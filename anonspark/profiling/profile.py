@@ -141,7 +141,8 @@ class Profile(Redacted):
     uniqueness : Uniqueness
         Of the sample.
     dependencies : list of Dependency
-        Of the sample: what proposed quasi-identifiers give away.
+        Of the sample: what proposed quasi-identifiers give away, and which other columns give
+        them away; identifiers and names of people aside.
     unit : str or None
         Column that tells people apart who have several records.
     """
@@ -337,6 +338,15 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
     found = find_dependencies(list(codes), list(codes.values()), asked)
     roles = propose_roles(described, found)
     final = [name for name, one in roles.items() if one.role == "quasi_identifier"]
+    others = [
+        one.name
+        for one in described
+        if one.name in codes
+        and roles[one.name].role in (None, "sensitive")
+        and not roles[one.name].is_name
+    ]
+    given = [one for one in found if one.column in final]
+    given += find_dependencies(list(codes), list(codes.values()), others, final)
     telling = _most_telling(described, roles)
     return Profile(
         source=source,
@@ -349,7 +359,7 @@ def _profile(  # noqa: PLR0913 - what was found meanwhile
         ],
         measured=telling,
         uniqueness=measure_sets(telling, [codes[name] for name in telling], k),
-        dependencies=[one for one in found if one.column in final],
+        dependencies=given,
         unit=unit_of(described, roles),
     )
 

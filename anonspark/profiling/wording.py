@@ -78,12 +78,23 @@ def set_cells(one: ColumnSet, profile: Profile) -> list[str]:
 
 
 def dependency_texts(profile: Profile) -> list[str]:
-    """Say which proposed quasi-identifiers give other columns away."""
+    """Say which proposed quasi-identifiers give other columns away, and what gives them away."""
+    roles = {one.name: one.role for one in profile.columns}
     return [
         f"{one.column} gives {one.determines} away"
         + (" in all records" if one.exact else f" in {_percent(one.holds)} of the records")
+        + _publishing(roles[one.column], one.determines)
         for one in profile.dependencies
     ]
+
+
+def _publishing(role: str | None, given: str) -> str:
+    """Say what comes of publishing a column that gives a quasi-identifier away."""
+    if role == "quasi_identifier":
+        return ""
+    if role is None:
+        return f"; published as it is, it would tell more of {given} than its ranges do"
+    return f"; published as it is, it tells more of {given} than its ranges do"
 
 
 def _percent(share: float) -> str:

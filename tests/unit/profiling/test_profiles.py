@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.profiling.counting import counted_columns, readings_of
+from anonspark.profiling.draft import Answers, draft_configuration
 from anonspark.profiling.page import profile_page
 from anonspark.profiling.profile import MISSING_MARKERS, Profile, profile_table
 from anonspark.profiling.source import find_source
-from anonspark.profiling.wording import markers_text
+from anonspark.profiling.wording import dependency_texts, markers_text
 from anonspark.progress import Progress
 
 K = 3
@@ -181,6 +182,28 @@ def test_numbers_with_a_comma_are_to_be_converted(tmp_path: Path) -> None:
     assert [one.role for one in found.columns] == [None, None, "quasi_identifier", None, None]
     assert "1234.5" in found.columns[0].reason
     assert "1234.5" in found.columns[3].reason
+
+
+def test_what_gives_a_quasi_identifier_away_is_told(tmp_path: Path) -> None:
+    lines = [[str(20 + n % 40), f"w{n % 12}", f"d{n % 12}", f"{n % 12 % 6 * 1000 + 10001}"]
+             for n in range(600)]  # fmt: skip
+    path = write_csv(tmp_path / "wards.csv", [["age", "ward", "disease", "zip"], *lines], ";")
+    found = profile_of(path)
+    pairs = {(one.column, one.determines) for one in found.dependencies}
+    assert pairs == {("ward", "zip"), ("disease", "zip")}
+    told = dependency_texts(found)
+    assert "ward gives zip away in all records; published as it is, it would tell more" in told[0]
+    assert "disease gives zip away in all records; published as it is, it tells more" in told[1]
+    assert "disease gives zip away in all records" in profile_page(found)
+    draft = draft_configuration(found, Answers(None, 5, "out"), {}, "wards.yaml")
+    reasons = {one.name: one.reason for one in draft.attributes}
+    assert reasons["disease"].endswith("; gives zip away: more is told than by ranges")
+    assert "away" not in reasons["ward"]
+    # It is said of what a person has published, too.
+    roles: dict[str, Any] = {"zip": "quasi_identifier", "ward": "insensitive"}
+    draft = draft_configuration(found, Answers(roles, 5, "out"), {}, "wards.yaml")
+    reasons = {one.name: one.reason for one in draft.attributes}
+    assert reasons["ward"] == "you said so; gives zip away: more is told than by ranges"
 
 
 def test_words_that_mean_missing(tmp_path: Path) -> None:

@@ -111,3 +111,6 @@ def test_an_approximate_dependency() -> None:
     found = find_dependencies(["code", "city"], [code, city], ["code"])
     assert [(one.determines, one.holds, one.exact) for one in found] == [("city", 0.975, False)]
     assert most_frequent(code, city) == 195
+    names, codes = ["code", "city", "same"], [code, city, code]
+    asked = find_dependencies(names, codes, ["code"], ["same"])
+    assert [(one.column, one.determines) for one in asked] == [("code", "same")]
