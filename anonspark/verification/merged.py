@@ -251,23 +251,36 @@ def describe_merged(figures: MergedFigures) -> tuple[str, str] | None:
         return None
     if written_alike:
         text = "values are missing, and missing counts as one more value"
+        remedy = "complete them, or ask for a larger l"
     else:
         text = (
             f"its {figures.values:,} different values are {figures.merged:,} but for case, blanks, "
             "Unicode form and markers of missing values"
         )
-    text += (
-        f": were those that say the same one, distinct l would be {figures.distinct:,} instead of "
-        f"{figures.distinct_published:,}, and {figures.distinct_present:,} where missing does not "
-        "count"
-    )
+        remedy = "write equal values alike, or ask for a larger l"
+    text += f": {_what_l_would_be(figures)}"
     others = [
         f"{one.type.short} would be {_shown(measured)} (required {one.limit:g})"
         for one, measured in figures.criteria.items()
         if one.kind != "distinct"
     ]
-    text = "; ".join([text, *others, "write equal values alike, or ask for a larger l"])
+    text = "; ".join([text, *others, remedy])
     return "missing_values" if written_alike else "equal_values", text
+
+
+def _what_l_would_be(figures: MergedFigures) -> str:
+    """Say it of distinct l: the smallest figure first, and none that changes nothing."""
+    published, merged = figures.distinct_published, figures.distinct
+    least = figures.distinct_present
+    same = [] if figures.merged == figures.values else ["those that say the same were one"]
+    if least == published:
+        return f"were they one, distinct l would still be {published:,}"
+    missing = ["missing did not count"] if least < merged else []
+    text = (
+        f"if {' and '.join([*same, *missing])}, distinct l would be {least:,} instead of "
+        f"{published:,}"
+    )
+    return text if merged in (least, published) else f"{text}, and {merged:,} if missing counts"
 
 
 def _shown(measured: float) -> str:

@@ -577,9 +577,25 @@ def test_the_number_is_not_published(folder: Path) -> None:
     assert verified.units.not_published == ("patient",)
     assert verified.units.fewest == summary(release)["smallest_units"]
     assert any("'patient' is not published" in one for one in verified.warnings)
-    # The warning that k counts records is for those who have not said that it counts people.
     manifest = json.loads((release / "manifest.json").read_text())
     assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
+
+
+def test_no_identifier_makes_k_count_fewer_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The warning that k counts records is for those who have not said that it counts people.
+    write_table(tmp_path / "input.parquet", visits() | {"mail": visits()["patient"]})
+    path = configured(
+        tmp_path,
+        attributes={"patient": "identifier", "mail": "identifier"}
+        | dict.fromkeys(QUASI_IDENTIFIERS, "quasi_identifier"),
+    )
+    manifest = json.loads((run(path) / "manifest.json").read_text())
+    assert not [one for one in manifest["warnings"] if one["code"].startswith("identifier")]
+    outcome = command(capsys, "check", path, f"--set=output.path={tmp_path / 'other'}")
+    assert outcome.code == 0, outcome.err
+    assert "of another record" not in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,8 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]
     for warning in verified["warnings"]:
         assert warning in outcome.err
-    assert "distinct l would be 2" in verified["warnings"][0]
+    assert "distinct l would be 1 instead of" in verified["warnings"][0]
+    assert "and 2 if missing counts" in verified["warnings"][0]
 
     # No value anywhere, nor a word of identifiers in what is published.
     logged += outcome.err

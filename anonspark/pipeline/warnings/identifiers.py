@@ -55,6 +55,7 @@ def count_identifiers(
     identified : Table or None
         The identifiers of the records that are kept; None where there are none.
     configuration : Configuration
+        Where it says what tells people apart, nothing is counted: k counts people.
     records : int
         Number of the records.
 
@@ -63,12 +64,9 @@ def count_identifiers(
     The job of :func:`anonspark.pipeline.warnings.value_sizes.count_value_sizes`. Nothing of an
     identifier is written anywhere but, hashed, in the files of the shuffle.
     """
-    if identified is None:
+    if identified is None or configuration.privacy.unit:
         return {}
     table, columns = read_identifiers(identified, configuration)
-    # Whoever counts people knows that they have several records.
-    for name in configuration.privacy.unit:
-        columns.pop(name, None)
     return count_value_sizes(table, columns, records) if columns else {}
 
 

@@ -54,8 +54,8 @@ def warn_of_input(
     carried = [one.name for one in columns.values()]
     table, identifiers = read_identifiers(kept, configuration, carried)
     sizes = count_value_sizes(table, {**columns, **identifiers}, records)
-    # Whoever counts people knows that they have several records.
-    counted = {name: sizes[name] for name in identifiers if name not in configuration.privacy.unit}
+    # Where k counts people, no identifier makes it count fewer.
+    counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),
         *identifier_warnings(counted, configuration.privacy.k),

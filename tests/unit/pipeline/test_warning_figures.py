@@ -124,10 +124,24 @@ def test_words_of_what_l_would_be() -> None:
     told = describe_merged(figures(5, 2, 5, 2, 1, required=5.0))
     assert told is not None
     assert told[0] == "equal_values"
-    assert "distinct l would be 2 instead of 5, and 1 where missing does not count" in told[1]
+    assert (
+        "if those that say the same were one and missing did not count, distinct l would be 1 "
+        "instead of 5, and 2 if missing counts; write equal values alike" in told[1]
+    )
+    told = describe_merged(figures(5, 4, 5, 2, 2))
+    assert told is not None
+    assert "if those that say the same were one, distinct l would be 2 instead of 5;" in told[1]
+    told = describe_merged(figures(5, 4, 2, 2, 2))
+    assert told is not None
+    assert "were they one, distinct l would still be 2;" in told[1]
     told = describe_merged(figures(3, 3, 3, 3, 2, required=3.0))
     assert told is not None
     assert told[0] == "missing_values"
+    # What would be as it is goes without saying.
+    assert told[1].endswith(
+        ": if missing did not count, distinct l would be 2 instead of 3; complete them, or ask for "
+        "a larger l"
+    )
     # Missing values that no criterion needs.
     assert describe_merged(figures(3, 3, 3, 3, 2, required=2.0)) is None
     assert describe_merged(figures(3, 3, 3, 3, 2)) is None
