@@ -40,7 +40,7 @@ from anonspark.cli.commands.union import union
 from anonspark.cli.commands.verify import verify
 from anonspark.cli.logs import LOG, LOG_FORMATS, CommandLog, LogFormat
 from anonspark.cli.terminal import ERR
-from anonspark.cli.usage import usage_problem
+from anonspark.cli.usage import help_without_command, usage_problem
 from anonspark.cli.working import EndedError, ended_by_signals
 from anonspark.core.run_dates import RUN_DATE_VARIABLE
 from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProblem
@@ -48,7 +48,8 @@ from anonspark.errors import AnonsparkError, ConfigurationError, EnvironmentProb
 application = typer.Typer(
     name="anonspark",
     help="Anonymize big tables about people: exact, deterministic, verifiable k-anonymity.",
-    no_args_is_help=True,
+    # Commands below it have the same.
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -87,6 +88,7 @@ application.add_typer(ledger)
 
 @application.callback(invoke_without_command=True)
 def _version(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     _debug: Annotated[
         bool,
@@ -116,6 +118,7 @@ def _version(
     if version:
         typer.echo(__version__)
         raise typer.Exit
+    help_without_command(context)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,8 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import typer
+
+from anonspark.errors import ConfigurationError
+
 _PROGRAM = "anonspark"
 _UNKNOWN_COMMAND = re.compile(r"No such command '(.*?)'\.")
+
+
+def help_without_command(context: typer.Context) -> None:
+    """Print the help where a command should stand and none does; the exit code is 2.
+
+    The parser has an option for it, which takes the help for the message of an error.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the program or of a group of commands.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(ConfigurationError.exit_code)
 
 
 def usage_problem(error: Exception, given: Sequence[str], commands: Sequence[str]) -> str:

@@ -484,6 +484,23 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         assert name in outcome.out
 
 
+@pytest.mark.parametrize("group", [[], ["ledger"]])
+def test_without_a_command_there_is_the_help(
+    capsys: pytest.CaptureFixture[str], group: list[str]
+) -> None:
+    asked = command(capsys, *group, "--help")
+    outcome = command(capsys, *group)
+    assert (outcome.code, outcome.out, outcome.err) == (2, asked.out, "")
+
+
+@pytest.mark.parametrize("given", [[], ["run"], ["ledger"], ["ledger", "init"]])
+def test_the_short_option_of_the_help(capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
+    asked, short = command(capsys, *given, "--help"), command(capsys, *given, "-h")
+    assert asked.code == short.code == 0
+    assert asked.out == short.out
+    assert "--help, -h" in asked.out or "-h, --help" in asked.out
+
+
 def test_a_bug_of_ours_shows_no_data(
     configuration: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from anonspark.cli.printing import print_json
 from anonspark.cli.terminal import OUT
+from anonspark.cli.usage import help_without_command
 from anonspark.cli.working import work_with_engine
 from anonspark.errors import ConfigurationError, GuaranteeError
 
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 ledger = typer.Typer(
     name="ledger",
     help="What was published, to whom or at what price: make a ledger, show it, check it.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
 )
+ledger.callback()(help_without_command)
 
 
 Result = TypeVar("Result")
