@@ -11,12 +11,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from rich.console import Console
 
+from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import Progress
 from anonspark.redaction import redact, redact_values
+
+if TYPE_CHECKING:
+    from anonspark.config.places import Places
 
 LogFormat = Literal["plain", "json"]
 
@@ -45,6 +49,9 @@ class CommandLog:
 
     progress: Progress = field(default_factory=Progress)
     """What the command tells its progress to."""
+
+    places: Places | None = None
+    """Of the configuration that the command has read."""
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -92,6 +99,15 @@ class CommandLog:
             handler.setFormatter(_PlainFormatter(self))
             _LOGGER.handlers = [handler]
         return self.progress
+
+    def told(self, error: BaseException) -> str:
+        """Return what an error says, with the places of the configuration's keys.
+
+        Those of an error of loading have them already.
+        """
+        if self.places is None or not isinstance(error, ConfigurationError | DataError):
+            return str(error)
+        return "\n".join(map(self.places.placed, error.problems))
 
     def fail(self, code: int, message: str, *, debug: bool) -> int:
         """Tell why the command ends, and return its exit code.

@@ -208,6 +208,7 @@ def load_then_work(
     ----------
     path : str
     load : callable
+        If what it returns has ``places``, messages say where in the file their keys stand.
     describe : callable
         Returns the engine that was asked for, and what is to be done.
     master : str or None
@@ -216,9 +217,16 @@ def load_then_work(
     """
     from anonspark.config.reading import is_address, read_local_text
 
+    log = LOG.get()
+
+    def loaded_with(reader: TextReader) -> Loaded:
+        loaded = load(reader)
+        log.places = getattr(loaded, "places", None)
+        return loaded
+
     if not is_address(path):
         try:
-            loaded = load(read_local_text)
+            loaded = loaded_with(read_local_text)
         except SparkNeededError:
             pass  # everything but the file of the seed was found to be right
         else:
@@ -232,7 +240,7 @@ def load_then_work(
                 return engine.files.read_document(place)
             return read_local_text(place)
 
-        return function(engine, load(read))
+        return function(engine, loaded_with(read))
 
     return work_with_spark(master, read_then_work, at_end)
 

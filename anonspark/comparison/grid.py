@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -23,6 +23,7 @@ from anonspark.config import Configuration, parse_configuration
 from anonspark.config.documents import Document
 from anonspark.config.gates import unmeasured
 from anonspark.config.overrides import written_overrides
+from anonspark.config.places import Places
 from anonspark.config.problems import explain, found, key_path, nearest, one_of
 from anonspark.config.reading import TextReader, beside, read_local_text
 from anonspark.config.section import Section
@@ -129,12 +130,15 @@ class Trial(Redacted):
         Of the configuration.
     refused : mapping of str to str
         Models that are no cells, and why.
+    places : Places
+        Where the configuration's keys stand in its file.
     """
 
     model: str | None
     has_options: bool
     k: int
     refused: Mapping[str, str]
+    places: Places = field(default_factory=Places)
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,6 +170,11 @@ class Grid(Redacted):
     output: str
     evaluation: EvaluationOptions | None = None
     trial: Trial | None = None
+
+    @property
+    def places(self) -> Places | None:
+        """Of a configuration, where its keys stand in its file; messages of a grid name cells."""
+        return None if self.trial is None else self.trial.places
 
 
 def public_setting(key: str, value: Any) -> Any:

@@ -108,6 +108,7 @@ def trial_grid(
             ),
             k=configuration.privacy.k,
             refused=refused,
+            places=configuration.places,
         ),
     )
 

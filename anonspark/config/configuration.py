@@ -34,6 +34,7 @@ from anonspark.config.input import InputOptions, MissingPolicy
 from anonspark.config.metrics import MetricsOptions, unusable_drift
 from anonspark.config.models import ModelOptions, default_model, model_options
 from anonspark.config.output import OutputOptions
+from anonspark.config.places import Places
 from anonspark.config.privacy import PrivacyOptions
 from anonspark.config.problems import impossible
 from anonspark.config.report import ReportOptions
@@ -174,6 +175,7 @@ class Configuration(Section):
 
     _coding: Coding | None = PrivateAttr(default=None)
     _variables: Variables = PrivateAttr(default=Variables())
+    _places: Places = PrivateAttr(default=Places())
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -258,6 +260,17 @@ class Configuration(Section):
         """Return it with what was made of variables."""
         copied = self.model_copy()
         copied._variables = variables
+        return copied
+
+    @property
+    def places(self) -> Places:
+        """Where its keys stand in its file; nowhere if it was in memory."""
+        return self._places
+
+    def with_places(self, places: Places) -> Configuration:
+        """Return it with the places of its keys."""
+        copied = self.model_copy()
+        copied._places = places
         return copied
 
     def with_input(self, options: Mapping[str, str]) -> Configuration:

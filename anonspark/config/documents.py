@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from anonspark.config.places import Places, Positions, is_within
 from anonspark.config.problems import Location, found, key_path
 from anonspark.errors import ConfigurationError
 
-_KEY_PATH = re.compile(r"[a-z][^ /]*\Z|[a-z].*\"")
-_LAST_STEP = re.compile(r"""(?:\.?"[^"]*"|\.?'[^']*'|\[\d+\]|\.?[^."'\[\]]+)\Z""")
 # Shorter values of variables are words that stand in messages anyway.
 _SHORTEST = 4
-
-Positions = Mapping[str, tuple[int, int]]
-"""Key path to line and column, both from 1 on."""
 
 
 class FromVariable(NamedTuple):
@@ -69,6 +64,11 @@ class Document(dict[str, Any]):
         """Return another mapping that was made of it, which stands nowhere in the file."""
         return Document(content, variables=self.variables, concealed=self.concealed)
 
+    def places(self, overridden: Sequence[Location] = ()) -> Places:
+        """Return where its keys stand, but of what was replaced."""
+        replaced = tuple(key_path(location) for location in overridden)
+        return Places(self.path, self.positions, replaced)
+
     @contextmanager
     def telling(
         self, overridden: Sequence[Location] = (), *, is_whole: bool = True
@@ -98,17 +98,14 @@ class Document(dict[str, Any]):
         is_whole: bool = True,
     ) -> list[str]:
         """Return problems with file, line and column, without the values of variables."""
-        replaced = [key_path(location) for location in overridden]
+        places = self.places(overridden)
         told = []
         for problem in problems:
-            head = self._key_path_of(problem)
-            is_of_file = not any(_is_within(head, path) for path in replaced)
-            if is_of_file and problem not in self.unset.get(head, [problem]):
+            head = places.key_path_of(problem)
+            if places.is_of_file(head) and problem not in self.unset.get(head, [problem]):
                 continue  # what it would hold is not known
-            position = self._position_of(head, is_whole=is_whole) if is_of_file else None
-            shown = self._concealed(problem, head)
-            where = "" if position is None else f"{self.path}:{position[0]}:{position[1]}: "
-            told.append(f"{where}{shown}")
+            where = places.before(head, is_whole=is_whole)
+            told.append(f"{where}{self._concealed(problem, head)}")
         return list(dict.fromkeys(told))
 
     def still_wrong(self, problems: Sequence[str], overridden: Sequence[Location]) -> list[str]:
@@ -118,28 +115,9 @@ class Document(dict[str, Any]):
             problem
             for place, said in self.unset.items()
             for problem in said
-            if any(_is_within(place, path) for path in replaced)
+            if any(is_within(place, path) for path in replaced)
         }
         return [problem for problem in problems if problem not in unneeded]
-
-    def _key_path_of(self, problem: str) -> str:
-        """Return the key path that a problem begins with, as long as there is one."""
-        known = (path for path in self.positions if problem.startswith(f"{path}: "))
-        longest = max(known, key=len, default=None)
-        return problem.partition(": ")[0] if longest is None else longest
-
-    def _position_of(self, head: str, *, is_whole: bool) -> tuple[int, int] | None:
-        """Return where a key stands, or what should hold it."""
-        if head not in self.positions and not _KEY_PATH.match(head):
-            return None
-        while head:
-            if head in self.positions:
-                return self.positions[head]
-            shorter = _LAST_STEP.sub("", head)
-            if shorter == head:
-                return None
-            head = shorter
-        return self.positions.get("") if is_whole else None
 
     def _concealed(self, text: str, head: str) -> str:
         # The variable of the place itself first: others may have the same value.
@@ -162,7 +140,3 @@ def without_values(text: str, names: Mapping[str, str]) -> str:
         if len(value) >= _SHORTEST:
             text = text.replace(value, names[value])
     return text
-
-
-def _is_within(head: str, path: str) -> bool:
-    return head == path or head.startswith((f"{path}.", f"{path}["))

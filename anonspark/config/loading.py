@@ -15,12 +15,36 @@ from anonspark.config.documents import Document
 from anonspark.config.overrides import Assignment, assign, parse_overrides, shown_override
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.seed import fill_in_seed
-from anonspark.config.short_forms import take_out_of_lists, write_out
+from anonspark.config.short_forms import positions_of_listed, take_out_of_lists, write_out
 from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError
 
 SELECTION = "selection"
 """The section that ``anonspark select`` alone reads (:mod:`anonspark.selection.settings`)."""
+
+
+def read_configuration(
+    path: str | Path, expected: str, read: TextReader = read_local_text
+) -> tuple[Document, list[str]]:
+    """Read the file of a configuration, unchecked.
+
+    Parameters
+    ----------
+    path : str or Path
+    expected : str
+        What should be in it, for messages.
+    read : callable
+
+    Returns
+    -------
+    document : Document
+        It knows the places of attributes in short forms, too.
+    problems : list of str
+    """
+    document, problems = read_document(path, "a configuration", expected, read, variables=True)
+    listed = positions_of_listed(document, document.positions)
+    document.positions = {**listed, **document.positions}
+    return document, problems
 
 
 def load_configuration(
@@ -60,14 +84,15 @@ def load_configuration(
     assignments = parse_overrides(overrides, problems)
     expected = "a mapping with 'input', 'attributes', 'privacy' and 'output'"
     try:
-        document, wrong = read_document(path, "a configuration", expected, read, variables=True)
+        document, wrong = read_configuration(path, expected, read)
     except ConfigurationError as error:
         raise ConfigurationError(*error.problems, *problems) from None
     overridden = [one.keys for one in assignments]
     with document.telling(overridden):
         wrong = [*document.still_wrong(wrong, overridden), *problems]
         built = _build(document, assignments, wrong, read, needs_seed=needs_seed)
-    return built.with_variables(Variables(tuple(document.variables), document.concealed))
+    built = built.with_variables(Variables(tuple(document.variables), document.concealed))
+    return built.with_places(document.places(overridden))
 
 
 def parse_configuration(

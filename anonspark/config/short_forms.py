@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonspark.config.attributes import Role
+from anonspark.config.places import Positions
 from anonspark.config.problems import found, key_path
 from anonspark.core.criterion import CRITERIA
 
@@ -73,6 +74,24 @@ def _entries(listed: Any) -> list[Any]:
     if isinstance(listed, str):
         return [listed]
     return listed if isinstance(listed, list) else []
+
+
+def positions_of_listed(document: Mapping[str, Any], positions: Positions) -> Positions:
+    """Return where attributes stand whose names are listed under a role.
+
+    Parameters
+    ----------
+    document : mapping
+        As it was read.
+    positions : mapping
+        Of its keys and entries.
+    """
+    found_at: dict[str, tuple[int, int]] = {}
+    for key in ROLE_LISTS:
+        for place, name in _names(key, document.get(key), []):
+            if place in positions:
+                found_at.setdefault(key_path(("attributes", name)), positions[place])
+    return found_at
 
 
 def _write_out_attributes(document: dict[str, Any], problems: list[str]) -> None:

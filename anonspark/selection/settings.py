@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -20,12 +20,12 @@ from pydantic import (
 
 from anonspark.config import Configuration, parse_configuration
 from anonspark.config.budget import BudgetOptions, Number, as_fraction
-from anonspark.config.loading import SELECTION
+from anonspark.config.loading import SELECTION, read_configuration
 from anonspark.config.overrides import assign, parse_overrides, shown_override
+from anonspark.config.places import Places
 from anonspark.config.problems import Finding, explain, found, impossible
 from anonspark.config.reading import TextReader, read_local_text
 from anonspark.config.section import NonEmptyText, Section
-from anonspark.config.yaml_reading import read_document
 from anonspark.errors import ConfigurationError, SparkNeededError
 from anonspark.ledger.budget import RECORD, Unit
 from anonspark.selection.domains import MOST_ROWS
@@ -204,6 +204,11 @@ class SelectionSettings:
     ledger: BudgetOptions
     candidates: tuple[str, ...]
 
+    @property
+    def places(self) -> Places:
+        """Where the keys stand in their file."""
+        return self.configuration.places
+
 
 def load_selection(
     path: str | Path, overrides: Sequence[str] = (), read: TextReader = read_local_text
@@ -223,9 +228,12 @@ def load_selection(
         With all problems.
     """
     expected = "a mapping with 'input', 'attributes', 'selection' and 'ledger'"
-    document, problems = read_document(path, "a configuration", expected, read, variables=True)
-    with document.telling():
-        return parse_selection(document, overrides, read, problems)
+    document, problems = read_configuration(path, expected, read)
+    overridden = [one.keys for one in parse_overrides(overrides, [])]
+    with document.telling(overridden):
+        settings = parse_selection(document, overrides, read, problems)
+    configuration = settings.configuration.with_places(document.places(overridden))
+    return replace(settings, configuration=configuration)
 
 
 def parse_selection(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -281,8 +282,9 @@ def test_values_outside_are_refused(
         outcome = command(capsys, done, path)
         assert outcome.code == 3
         (line,) = [one for one in outcome.err.splitlines() if one.startswith("error: ")]
-        expected = f"error: attributes.{name}.range: the column has values outside of it; expected"
-        assert line.startswith(expected)
+        place, _, line = line.partition(f"attributes.{name}.range: ")
+        assert re.fullmatch(rf"error: {re.escape(str(path))}:\d+:\d+: ", place)
+        assert line.startswith("the column has values outside of it; expected")
         # Neither a value nor a count, not even how many.
         assert not any(sign.isdigit() for sign in line)
         assert contents(tmp_path) == before

@@ -824,6 +824,13 @@ def test_an_override_with_an_unknown_key() -> None:
     assert problems(MINIMAL, "privcy.k=5") == ("privcy: unknown key; did you mean 'privacy'?",)
 
 
+def test_a_section_that_an_override_alone_has_is_at_no_place_of_the_file(file: Path) -> None:
+    file.write_text(json.dumps(MINIMAL), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(file, ["privcy.k=5"])
+    assert caught.value.problems == ("privcy: unknown key; did you mean 'privacy'?",)
+
+
 # Files
 
 
