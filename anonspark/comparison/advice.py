@@ -60,14 +60,20 @@ def advise(trial: Trial, results: Sequence[CellResult]) -> Advice:
             "what is required, or name fewer quasi-identifiers"
         )
     best = min(at_k, key=lambda name: float(at_k[name]["gcp"]))
+    least = float(at_k[best]["gcp"])
     own = trial.model if trial.model in at_k else None
-    if own is not None and float(at_k[best]["gcp"]) > _WORTH * float(at_k[own]["gcp"]):
+    if own is not None and least > _WORTH * float(at_k[own]["gcp"]):
         best = own
     lost = float(at_k[best]["gcp"])
     named = f"at k = {trial.k:,} {best}"
     if best == own:
-        named += ", which the configuration has,"
-    sentence = f"{named} loses least (gcp {lost:.4f}"
+        named += (
+            ", which the configuration has," if trial.names_model else ", which is the default,"
+        )
+    is_least = lost == least
+    sentence = f"{named} loses {'least' if is_least else 'about as little as any'} (gcp {lost:.4f}"
+    if not is_least:
+        sentence += f", the least is {least:.4f}"
     if own is not None and best != own:
         before = float(at_k[own]["gcp"])
         sentence += f", {lost / before:.2f} of {own}'s {before:.4f}"

@@ -130,6 +130,8 @@ class Trial(Redacted):
         Of the configuration.
     refused : mapping of str to str
         Models that are no cells, and why.
+    names_model : bool
+        Whether the configuration names its model, which is the default otherwise.
     places : Places
         Where the configuration's keys stand in its file.
     """
@@ -138,6 +140,7 @@ class Trial(Redacted):
     has_options: bool
     k: int
     refused: Mapping[str, str]
+    names_model: bool = True
     places: Places = field(default_factory=Places)
 
 

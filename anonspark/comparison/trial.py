@@ -108,6 +108,8 @@ def trial_grid(
             ),
             k=configuration.privacy.k,
             refused=refused,
+            names_model="model" in configuration.model_fields_set
+            and "name" in configuration.model.model_fields_set,
             places=configuration.places,
         ),
     )

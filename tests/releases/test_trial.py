@@ -13,6 +13,7 @@ from helpers import command, configuration_file, write_table
 from anonspark.comparison.advice import advise
 from anonspark.comparison.cells import CellResult
 from anonspark.comparison.grid import Trial
+from anonspark.comparison.trial import load_comparison
 
 MODELS = ["su-mondrian", "smondrian", "u-canon", "microaggregation"]
 
@@ -49,7 +50,10 @@ def test_models_at_three_k(
     best = advice["sentence"].split()[4].removesuffix(",")
     # The configuration's own model stays where the best is hardly better.
     assert losses[best] <= min(losses.values()) / 0.98
-    assert f"loses least (gcp {losses[best]:.4f}" in advice["sentence"]
+    is_least = losses[best] == min(losses.values())
+    assert ("loses least" in advice["sentence"]) == is_least
+    assert is_least or f"the least is {min(losses.values()):.4f})" in advice["sentence"]
+    assert f"(gcp {losses[best]:.4f}" in advice["sentence"]
     assert f"{cells[best, 40]['gcp']:.4f} at k = 40" in advice["sentence"]
     assert told["path"] == f"{tmp_path}/release-comparison"
 
@@ -111,7 +115,12 @@ def test_another_model_has_to_be_worth_it() -> None:
     advice = advise(trial, cells)
     assert advice.overrides == ()
     assert advice.sentence == (
-        "at k = 5 su-mondrian, which the configuration has, loses least (gcp 0.1000)"
+        "at k = 5 su-mondrian, which the configuration has, loses about as little as any "
+        "(gcp 0.1000, the least is 0.0990)"
+    )
+    unnamed = Trial("su-mondrian", has_options=False, k=5, refused={}, names_model=False)
+    assert advise(unnamed, cells[:1]).sentence == (
+        "at k = 5 su-mondrian, which is the default, loses least (gcp 0.1000)"
     )
     cells = [result("su-mondrian", 5, 0.1), result("microaggregation", 5, 0.06, None)]
     advice = advise(trial, [*cells, result("microaggregation", 10, 0.09)])
@@ -123,6 +132,13 @@ def test_another_model_has_to_be_worth_it() -> None:
     # Options of the configuration's model are not those of another.
     advice = advise(Trial("su-mondrian", has_options=True, k=5, refused={}), cells)
     assert advice.command_line == "--set 'model={name: microaggregation}'"
+
+
+def test_a_configuration_that_names_no_model_has_the_default(configuration: Path) -> None:
+    for overrides, is_named in (([], False), (["model.name=u-canon"], True)):
+        trial = load_comparison(configuration, overrides).trial
+        assert trial is not None
+        assert trial.names_model == is_named
 
 
 def test_where_nothing_can_be_had() -> None:
