@@ -17,6 +17,10 @@ from anonspark.errors import ConfigurationError
 from anonspark.redaction import hide, is_secret_option
 
 _QUOTES = " (inside of { } and [ ] a text with ${...} has to be in quotes)"
+_USUAL_CAUSES = (
+    ". Usual causes: a line that is indented differently from its neighbours, a missing blank "
+    "after a colon, a tab, a text that needs quotes"
+)
 _COUNTS = {2: "two", 3: "three", 4: "four"}
 
 
@@ -198,6 +202,8 @@ def read_yaml(
         reason = " ".join(filter(None, (error.context, error.problem)))
         if mark is not None and "${" in "".join(text.split("\n")[mark.line : mark.line + 1]):
             reason += _QUOTES
+        elif not isinstance(error, yaml.constructor.ConstructorError):
+            reason += _USUAL_CAUSES
     except yaml.reader.ReaderError as error:
         where = (text.count(chr(10), 0, error.position) + 1,)
         reason = "a character that YAML does not allow"

@@ -880,6 +880,15 @@ def test_files_without_a_configuration(file: Path, text: str, expected: str) -> 
     assert problem.startswith(f"{file}{expected if expected[0] == ':' else f': {expected}'}")
 
 
+@pytest.mark.parametrize("text", ["a:\n  b: 1\n   c: 2", "a:\n  b: 1\n  c:2\n", "a:\n\tb: 1"])
+def test_a_file_that_is_no_yaml_names_the_usual_causes(file: Path, text: str) -> None:
+    (problem,) = file_problems(file, text)
+    assert problem.endswith(
+        ". Usual causes: a line that is indented differently from its neighbours, a missing blank "
+        "after a colon, a tab, a text that needs quotes; correct it"
+    )
+
+
 @pytest.mark.parametrize("tag", ["seq", "map", "set", "omap", "pairs"])
 @pytest.mark.parametrize(
     "text",
