@@ -298,9 +298,11 @@ class Release(Shown, Generic[Frame]):
             f"{one['attribute']}: {one['text']}" if one.get("attribute") else str(one["text"])
             for one in self.manifest.get("warnings", [])
         ]
-        if summary.get("utility_score") is not None:
-            notes.insert(0, f"Usefulness: {describe_utility(summary)}.")
-        return Card("Release", verdict, True, figures, notes=notes, charts=self._charts)
+        scored = summary.get("utility_score") is not None
+        remarks = [f"Usefulness: {describe_utility(summary)}."] if scored else []
+        return Card(
+            "Release", verdict, True, figures, remarks=remarks, notes=notes, charts=self._charts
+        )
 
     def _charts(self) -> list[Any]:
         usable = not self._closed or self._sizes is not None

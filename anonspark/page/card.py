@@ -42,9 +42,11 @@ class Card:
     table : Table or None
         Of texts.
     notes : sequence of str
-        Sentences that should be read, too.
+        What is warned of.
     charts : callable
         Draws the charts.
+    remarks : sequence of str
+        Sentences about the figures, which warn of nothing.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Card:
     table: Table | None = None
     notes: Sequence[str] = ()
     charts: Callable[[], Sequence[Chart]] = tuple
+    remarks: Sequence[str] = ()
 
 
 def card_text(card: Card) -> str:
@@ -69,6 +72,8 @@ def card_text(card: Card) -> str:
         lines += [f"  {card.table.caption}:", *_aligned([heads, *cells])]
         if len(rows) > _MOST_ROWS:
             lines.append(f"  ... and {len(rows) - _MOST_ROWS:,} more")
+    for remark in card.remarks:
+        lines += _wrapped(remark, "  ", 2)
     for note in card.notes[:_MOST_NOTES]:
         lines += _wrapped(note, "  ! ", 2)
     if len(card.notes) > _MOST_NOTES:

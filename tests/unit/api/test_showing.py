@@ -63,6 +63,9 @@ def test_text_is_short_and_begins_with_the_verdict(found: dict[str, Any]) -> Non
         assert len(lines) <= MOST_LINES, name
         assert max(map(len, lines)) <= 160, name
         assert SECRET not in repr(one)
+    (useful,) = [line for line in repr(found["release"]).splitlines() if "Usefulness: " in line]
+    assert useful.startswith("  Usefulness: "), "it is no warning"
+    assert "<p>Usefulness: " in found["release"]._repr_html_()
     first = {name: repr(one).partition("\n")[0] for name, one in found.items()}
     assert first["release"] == "Release: ✓ every class has at least 5 records; the smallest has 5"
     assert first["proof"] == "Verification: ✓ everything that was promised holds, with k = 5"
