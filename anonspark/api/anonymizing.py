@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonspark.api.choosing import functions_for
+from anonspark.api.choosing import functions_for_table
 from anonspark.api.given import roles_of, wanted_configuration
 from anonspark.api.release import Release
 from anonspark.api.tables import Frame
@@ -118,7 +118,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         insensitive=insensitive,
     )
     wanted = wanted_configuration(config, roles, k, model, seed)
-    release: Release[Frame] = functions_for(table).anonymize(
+    release: Release[Frame] = functions_for_table(table).anonymize(
         table, wanted, staging, progress_for(progress)
     )
     return release

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from anonspark.api.release import Release
-from anonspark.api.tables import is_of_spark
+from anonspark.api.tables import is_of_spark, no_table
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.errors import ConfigurationError
 
@@ -40,6 +40,19 @@ def functions_for(*given: object, written: tuple[str, ...] = ()) -> Any:
         paths = tuple(one for one in given if isinstance(one, str))
         name = choose_engine("auto", Work(paths, written), None).name
     return importlib.import_module(f"anonspark.api.{name}")
+
+
+def functions_for_table(table: object) -> Any:
+    """Return the module whose functions take a table, which has to be one in memory.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is nothing, or a path.
+    """
+    if table is None or isinstance(table, str | os.PathLike):
+        raise no_table(table)
+    return functions_for(table)
 
 
 def as_text(given: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from anonspark.api.choosing import as_text, functions_for, place_of
+from anonspark.api.choosing import as_text, functions_for, functions_for_table, place_of
 from anonspark.api.given import (
     given_input,
     named_as_arguments,
@@ -176,7 +176,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     )
     document = _document(config, roles, k, model, rank_by)
     told = progress_for(progress)
-    functions = functions_for(table)
+    functions = functions_for_table(table)
     with functions.working(table) as (engine, (given,)):
         place, temporary = functions.working_place(engine, staging)
         output = f"{place.rstrip('/')}/{uuid.uuid4().hex[:12]}"

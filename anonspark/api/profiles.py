@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from anonspark.api.choosing import as_text, functions_for
 from anonspark.api.given import named_as_arguments
 from anonspark.api.results import Profile, own
-from anonspark.api.tables import GIVEN, Frame
+from anonspark.api.tables import GIVEN, Frame, no_table
 from anonspark.api.telling import progress_for
 from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError
@@ -76,6 +76,8 @@ def profile(
     """
     if k < 2:
         raise ConfigurationError("k: expected at least 2 records that share a value")
+    if table is None:
+        raise no_table(table)
     told = progress_for(progress)
     given = as_text(table)
     is_path = isinstance(given, str)

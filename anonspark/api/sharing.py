@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonspark.api.choosing import functions_for, place_of
+from anonspark.api.choosing import functions_for, functions_for_table, place_of
 from anonspark.api.distribution import Distribution
 from anonspark.api.release import Release
 from anonspark.api.results import Selection, Union
@@ -82,7 +82,9 @@ def distribute(
     (['office', 'press'], True)
     """
     told = progress_for(progress)
-    given: Distribution[Frame] = functions_for(table).distribute(table, plan, staging, run_id, told)
+    given: Distribution[Frame] = functions_for_table(table).distribute(
+        table, plan, staging, run_id, told
+    )
     return given
 
 
@@ -119,7 +121,7 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     -----
     The work of ``anonspark select``: one pass, see :func:`anonspark.selection.selecting.select`.
     """
-    found: Selection = functions_for(table).select(table, config, run_id)
+    found: Selection = functions_for_table(table).select(table, config, run_id)
     return found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeVar
 
 import narwhals as nw
 import pyarrow as pa
 from narwhals import dependencies as kinds
 
-from anonspark.errors import ConfigurationError, EnvironmentProblem
+from anonspark.engine.unread import unread_column
+from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
 
 Frame = TypeVar("Frame")
 """A table of the kind that was given: a DataFrame of Spark, pandas or polars, or Arrow's."""
@@ -30,6 +32,9 @@ def is_of_spark(table: object) -> bool:
 def as_arrow(table: Any) -> pa.Table:
     """Return a table as Arrow's; lazy ones are computed.
 
+    A column whose values Arrow has no type for is there by its name and kind alone: see
+    :mod:`anonspark.engine.unread`.
+
     Parameters
     ----------
     table : DataFrame
@@ -39,21 +44,123 @@ def as_arrow(table: Any) -> pa.Table:
     ------
     ConfigurationError
         If it is no table.
+    DataError
+        If it is a lazy one that fails when it is computed.
     """
     if kinds.is_pyarrow_table(table):
         return table
     if kinds.is_pandas_dataframe(table):
-        return pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None)
+        return _of_pandas(table)
     known = nw.from_native(table, pass_through=True)
     if isinstance(known, nw.LazyFrame):
-        known = known.collect()
+        known = _computed(known)
     if isinstance(known, nw.DataFrame):
-        return known.to_arrow()
+        return _of_narwhals(known)
     if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(table)
-    raise ConfigurationError(
-        f"table: found {type(table).__name__}; expected a DataFrame of Spark, pandas or polars, or "
-        "a table of Arrow"
+        try:
+            return pa.table(table)
+        except _NOT_CONVERTED:
+            # A column alone hands out Arrow, too.
+            raise no_table(table) from None
+    raise no_table(table)
+
+
+def no_table(found: object, name: str = "table") -> ConfigurationError:
+    """Return the error of something that is no table.
+
+    Parameters
+    ----------
+    found : object
+    name : str
+        Of the argument.
+    """
+    hint = "; a file is read first" if isinstance(found, str | os.PathLike) else ""
+    return ConfigurationError(
+        f"{name}: found {type(found).__name__}; expected a DataFrame of Spark, pandas or polars, "
+        f"or a table of Arrow{hint}"
+    )
+
+
+# Arrow's own errors, and those of columns that convert themselves; all quote values.
+_NOT_CONVERTED = (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException)
+
+# Types of Python that a message names of a column of objects.
+_MOST_TYPES = 4
+
+
+def _of_pandas(table: Any) -> pa.Table:
+    columns = []
+    for place in range(len(table.columns)):
+        values = table.iloc[:, place]
+        try:
+            columns.append(pa.array(values, from_pandas=True))
+        except _NOT_CONVERTED as error:
+            columns.append(unread_column(_kind_of(values, error), len(values)))
+    return pa.Table.from_arrays(columns, names=[str(name) for name in table.columns])
+
+
+def _kind_of(values: Any, error: Exception) -> str:
+    """Return what the values of a column of pandas are, without a value."""
+    if isinstance(error, OverflowError):
+        return "whole numbers of more than 64 bits"
+    if isinstance(error, UnicodeError):
+        return "texts that are no Unicode"
+    if values.dtype != object:
+        return f"values of the type {_type_alone(values.dtype)}"
+    found = sorted({type(value).__name__ for value in values.dropna()})
+    several = len(found) > 1
+    told = ", ".join(found[:_MOST_TYPES]) + (" and others" if len(found) > _MOST_TYPES else "")
+    return f"objects of the type{'s' if several else ''} {told}"
+
+
+def _type_alone(data_type: object) -> str:
+    """Return the name of a type without what it says of values, as a category's are."""
+    return str(data_type).partition("[")[0]
+
+
+def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
+    # What polars hands out of its objects are addresses in its memory.
+    objects = [name for name, own in table.schema.items() if own == nw.Object]
+    if not objects:
+        try:
+            return table.to_arrow()
+        except _NOT_CONVERTED:
+            # Of one column, which the loop below finds.
+            pass
+    columns = []
+    for name, own in table.schema.items():
+        try:
+            if name not in objects:
+                columns.append(table.get_column(name).to_arrow())
+                continue
+        except _NOT_CONVERTED:
+            pass
+        columns.append(unread_column(f"values of the type {own}", len(table)))
+    return pa.Table.from_arrays(columns, names=table.columns)
+
+
+def _computed(table: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Compute a lazy table.
+
+    Raises
+    ------
+    DataError
+        If it fails, without the text of the library's error: it may quote a value.
+    """
+    failures: list[type[Exception]] = [nw.exceptions.NarwhalsError, *_NOT_CONVERTED]
+    if (polars := kinds.get_polars()) is not None:
+        failures.append(polars.exceptions.PolarsError)
+    if (duckdb := kinds.get_duckdb()) is not None:
+        failures.append(duckdb.Error)
+    try:
+        return table.collect()
+    except tuple(failures) as error:
+        kind = type(error).__name__
+    # Outside the handler, so that the traceback does not show the error that came first.
+    raise DataError(
+        f"table: computing the lazy {type(table.to_native()).__name__} failed with {kind}, whose "
+        "text is left out: it may hold data; compute it yourself, which shows it, and give what "
+        "you get"
     )
 
 

@@ -17,8 +17,9 @@ from anonspark.core.recognition.names import Meaning, meaning_of
 from anonspark.core.recognition.values import Form, recognize_values
 from anonspark.engine.columns.values import read_values
 from anonspark.engine.protocol import Engine
-from anonspark.engine.raw_columns import Reading, is_number, type_name
+from anonspark.engine.raw_columns import Reading, is_number, require_distinct, type_name
 from anonspark.engine.struct_fields import DOT, whole_structs
+from anonspark.engine.unread import require_read
 from anonspark.errors import DataError
 from anonspark.profiling.counting import ColumnCounts, counted_columns, readings_of
 from anonspark.profiling.dependencies import Dependency, find_dependencies
@@ -247,6 +248,8 @@ def profile_table(
         with progress.stage("open"):
             source = source.recognized(engine.files)
             table = source.open(engine)
+        require_distinct(table.schema.names, table.schema.names, "DATA")
+        require_read(table.schema, table.schema.names, "DATA: ")
         readings = readings_of(table.schema, MISSING_MARKERS + MISSING_WORDS)
         names = [reading.name for reading in readings]
         with ExitStack() as stack:

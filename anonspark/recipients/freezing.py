@@ -18,6 +18,7 @@ from anonspark.engine.columns.texts import write
 from anonspark.engine.columns.values import plain, read_values
 from anonspark.engine.raw_columns import Reading, type_name
 from anonspark.engine.tasks import Batches, task_number
+from anonspark.engine.unread import require_read
 from anonspark.errors import DataError
 from anonspark.ledger.key import SUBJECT_BYTES, Key
 from anonspark.recipients.conditions import Condition, Flags
@@ -221,6 +222,7 @@ def plan_freezing(
                 for name in missing
             )
         )
+    require_read(schema, [*columns, *subject, *record], "attributes.")
     require_types(schema, configuration)
     plans = {one.column.name: one for one in plan_columns(schema, configuration, hierarchies)}
     markers = tuple(configuration.input.missing_markers)

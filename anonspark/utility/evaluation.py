@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
+from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError
 from anonspark.progress import tell
 from anonspark.release.manifest import Manifest, read_manifest
@@ -298,6 +299,8 @@ def look_at(
             if isinstance(configured[one.name].get("hierarchy"), str)
         },
     )
+    used = [*(one.name for one in generalized), *manifest.with_role(*_AS_IT_IS)]
+    require_read(original.schema, used, "--original: ")
     quasi_identifiers, others, records = describe_original(
         original,
         generalized,
@@ -307,6 +310,7 @@ def look_at(
     )
     if holdout is not None:
         # Refused now, not after a long measurement.
+        require_read(holdout.schema, used, "--holdout: ")
         readings_of(holdout, [*quasi_identifiers, *others], markers, "--holdout")
     return Evaluation(
         release=engine.published(f"{release}/data", manifest.data_format),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import require_distinct
+from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
 from anonspark.release.manifest import NOT_PROTECTED, Manifest
@@ -298,12 +299,15 @@ def _require_columns(
     require_distinct(data.schema.names, data.schema.names, where)
     for subject, table in (("original", original), ("population", population)):
         if table is not None:
-            require_distinct(table.schema.names, {*claim.names, *data.schema.names}, subject)
+            used = {*claim.names, *data.schema.names}
+            require_distinct(table.schema.names, used, subject)
+            require_read(table.schema, used, f"{subject}: ")
     lacking = [
         column for column in (*claim.columns, *claim.sensitive) if column not in data.schema.names
     ]
     if lacking:
         raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
+    require_read(data.schema, (*claim.columns, *claim.sensitive), f"{where}: ")
 
 
 def _presence(labels: Labels) -> Presence | None:

@@ -22,6 +22,7 @@ from anonspark.engine.columns.reading import ReadRecords
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.raw_columns import require_distinct
 from anonspark.engine.tasks import Batches
+from anonspark.engine.unread import require_read
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class LocalInput:
         """
         require_distinct(table.schema.names, configuration.attributes, "input")
         require_columns(table.schema, configuration)
+        require_read(table.schema, configuration.attributes, "attributes.")
         require_types(table.schema, configuration)
         plans = plan_columns(table.schema, configuration, hierarchies)
         return cls(table, tuple(plans), configuration)
