@@ -23,6 +23,7 @@ from anonspark.api.shown import Page
 from anonspark.api.tables import GIVEN, Frame, as_arrow, as_given
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
+from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import Table
 from anonspark.errors import ConfigurationError, exit_code_of
 from anonspark.holders.union import unite
@@ -184,6 +185,7 @@ def distribute(
     try:
         parsed = parse_plan(given_plan(plan, directory), engine.files.read_document)
         _require_engine(parsed.base)
+        given = with_texts_of_identifiers(given, parsed.base.identifiers)
         made = carry_out(engine, parsed, run_id=run_id, table=given, progress=progress)
         releases = {
             name: _open(engine, one.path, None, table, one) for name, one in made.releases.items()

@@ -78,11 +78,12 @@ def is_text(data_type: pa.DataType) -> bool:
 
 
 def is_number(data_type: pa.DataType) -> bool:
-    """Return whether values are numbers."""
+    """Return whether values are numbers; more than 38 digits and halves of floats no file has."""
     return bool(
         pa.types.is_integer(data_type)
-        or pa.types.is_floating(data_type)
-        or pa.types.is_decimal(data_type)
+        or pa.types.is_float32(data_type)
+        or pa.types.is_float64(data_type)
+        or pa.types.is_decimal128(data_type)
     )
 
 
@@ -109,6 +110,16 @@ def is_hashable(data_type: pa.DataType) -> bool:
         fields = (data_type.field(place) for place in range(data_type.num_fields))
         return all(is_hashable(one.type) for one in fields)
     return not (pa.types.is_map(data_type) or pa.types.is_null(data_type))
+
+
+def is_publishable(data_type: pa.DataType) -> bool:
+    """Return whether values of a type can be hashed, compared and written."""
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return is_publishable(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(place) for place in range(data_type.num_fields))
+        return all(is_publishable(one.type) for one in fields)
+    return is_plain(data_type) or bool(pa.types.is_binary(data_type))
 
 
 def is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from anonspark.config import Configuration
 from anonspark.engine.protocol import Engine, Table
-from anonspark.engine.raw_columns import require_distinct
+from anonspark.engine.raw_columns import is_publishable, require_distinct, type_name
 from anonspark.engine.unread import require_read
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.progress import tell
@@ -307,7 +309,25 @@ def _require_columns(
     ]
     if lacking:
         raise DataError(f"{where}: lacks the published columns {', '.join(map(repr, lacking))}")
-    require_read(data.schema, (*claim.columns, *claim.sensitive), f"{where}: ")
+    used = {*claim.columns, *claim.sensitive}
+    require_read(data.schema, used, f"{where}: ")
+    odd = [
+        f"{where}: column {field.name!r} has type {type_name(field.type)}, whose values cannot be "
+        "compared; convert it to a number, date, timestamp, boolean or text first"
+        for field in data.schema
+        if field.name in used and not is_publishable(field.type) and not _is_compared(field.type)
+    ]
+    if odd:
+        raise DataError(*odd)
+
+
+def _is_compared(data_type: pa.DataType) -> bool:
+    """Return whether values are of a type that nobody publishes, and can be compared."""
+    return bool(
+        pa.types.is_null(data_type)
+        or pa.types.is_duration(data_type)
+        or pa.types.is_interval(data_type)
+    )
 
 
 def _presence(labels: Labels) -> Presence | None:

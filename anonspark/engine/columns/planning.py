@@ -14,7 +14,7 @@ from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.core.kinds import Kind
 from anonspark.engine.columns.file_types import LISTS
 from anonspark.engine.protocol import InputColumn
-from anonspark.engine.raw_columns import Reading, is_plain, is_text, type_name
+from anonspark.engine.raw_columns import Reading, is_plain, is_publishable, is_text, type_name
 from anonspark.engine.struct_fields import DOT, fields_of, written_fields
 from anonspark.errors import DataError
 
@@ -73,6 +73,8 @@ class PlannedColumn:
 
 def kind_of(data_type: pa.DataType) -> Kind | None:
     """Return what the values of a type are; None where no quasi-identifier can have it."""
+    if not is_plain(data_type):
+        return None
     return next((kind for is_one, kind in _KINDS if is_one(data_type)), None)
 
 
@@ -231,7 +233,7 @@ def require_types(schema: pa.Schema, configuration: Configuration) -> None:
     problems = [
         f"attributes.{name}: {unpublishable(name, types[name])}"
         for name in configuration.published_as_is
-        if not _is_publishable(types[name])
+        if not is_publishable(types[name])
     ]
     problems += told_inside(schema, configuration)
     problems += [
@@ -270,7 +272,7 @@ def unfit(name: str, found: pa.DataType, told: str | None = None) -> str:
 def unpublishable(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that a column of a type cannot be published as it is."""
     instead = "; convert it to an array or a text first, or leave it out"
-    if pa.types.is_struct(found):
+    if pa.types.is_struct(found) or pa.types.is_decimal256(found):
         instead = _instead(name, found)
     return f"columns of type {told or type_name(found)} cannot be published{instead}"
 
@@ -298,6 +300,8 @@ def _instead(name: str, found: pa.DataType) -> str:
     for is_one, kind in _MANY:
         if is_one(found):
             return f": it is {kind}{_ONE_VALUE}"
+    if pa.types.is_decimal256(found):
+        return "; cast it to a decimal of at most 38 digits, or to double"
     return "; use a number, date, timestamp, boolean or text column"
 
 
@@ -309,13 +313,3 @@ _MANY: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_map, "a map"),
     *((one, "an array") for one in LISTS),
 )
-
-
-def _is_publishable(data_type: pa.DataType) -> bool:
-    """Return whether values of a type can be hashed, compared and written."""
-    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
-        return _is_publishable(data_type.value_type)
-    if pa.types.is_struct(data_type):
-        fields = (data_type.field(place) for place in range(data_type.num_fields))
-        return all(_is_publishable(one.type) for one in fields)
-    return is_plain(data_type) or pa.types.is_binary(data_type)

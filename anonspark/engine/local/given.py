@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonspark.engine.columns.file_types import (
     BATCH_ROWS,
@@ -13,6 +14,7 @@ from anonspark.engine.columns.file_types import (
     values_as_read,
 )
 from anonspark.engine.local.running import Source
+from anonspark.engine.raw_columns import is_text
 from anonspark.engine.tasks import Batches
 
 # Of a task: enough that starting it costs nothing beside its work.
@@ -28,6 +30,11 @@ def schema_of_given(given: pa.Schema) -> pa.Schema:
 
 
 def _type_of(found: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
+        return _type_of(found.value_type)
+    if pa.types.is_float16(found):
+        # It holds all of its values.
+        return pa.float32()
     if pa.types.is_timestamp(found):
         return pa.timestamp("us", "UTC" if found.tz else None)
     try:
@@ -45,12 +52,17 @@ def sources_of_given(table: pa.Table, schema: pa.Schema) -> list[Source]:
 def _read(table: pa.Table, schema: pa.Schema) -> Batches:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         pairs = zip(batch.columns, schema, strict=True)
-        columns = [values_as_read(_with_texts(values), field.type) for values, field in pairs]
+        columns = [values_as_read(_decoded(values), field.type) for values, field in pairs]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _with_texts(values: pa.Array) -> pa.Array:
-    """Return the categories of polars as texts that Arrow can take by their numbers."""
-    if not pa.types.is_dictionary(values.type) or values.type.value_type != pa.string_view():
+def _decoded(values: pa.Array) -> pa.Array:
+    """Return values that are coded as they are, or as Arrow can decode them."""
+    if pa.types.is_run_end_encoded(values.type):
+        return pc.run_end_decode(values)
+    if not pa.types.is_dictionary(values.type) or is_text(values.type.value_type):
         return values
-    return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
+    if values.type.value_type == pa.string_view():
+        # Those of polars.
+        return pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
+    return values.dictionary_decode()

@@ -19,6 +19,7 @@ from anonspark.engine.columns.planning import (
     require_types,
 )
 from anonspark.engine.columns.reading import ReadRecords
+from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.raw_columns import require_distinct
 from anonspark.engine.tasks import Batches
@@ -56,6 +57,7 @@ class LocalInput:
         require_distinct(table.schema.names, configuration.attributes, "input")
         require_columns(table.schema, configuration)
         require_read(table.schema, configuration.attributes, "attributes.")
+        table = with_texts_of_identifiers(table, configuration.identifiers)
         require_types(table.schema, configuration)
         plans = plan_columns(table.schema, configuration, hierarchies)
         return cls(table, tuple(plans), configuration)

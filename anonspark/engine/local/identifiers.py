@@ -1,0 +1,49 @@
+"""Identifiers of types that no file has: nobody publishes them, so that their texts will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_hashable, is_publishable
+from anonspark.engine.tasks import Batches
+
+
+def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
+    """Return a table whose identifiers can be told apart, whatever their types.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+        Of the identifiers.
+
+    Returns
+    -------
+    Table
+        The texts of those whose values have no hash, as universally unique ones and times of a day
+        have none; maps stay, as they do in files.
+    """
+    schema = table.schema
+    places = [
+        place
+        for place, field in enumerate(schema)
+        if field.name in names and is_hashable(field.type) and not is_publishable(field.type)
+    ]
+    if not places:
+        return table
+    for place in places:
+        schema = schema.set(place, schema.field(place).with_type(pa.string()))
+
+    def read(batches: Batches) -> Batches:
+        for batch in batches:
+            columns = list(batch.columns)
+            for place in places:
+                values = columns[place].to_pylist()
+                texts = [None if value is None else str(value) for value in values]
+                columns[place] = pa.array(texts, pa.string())
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return table.map_batches(read, schema)
