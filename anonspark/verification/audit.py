@@ -315,19 +315,10 @@ def _require_columns(
         f"{where}: column {field.name!r} has type {type_name(field.type)}, whose values cannot be "
         "compared; convert it to a number, date, timestamp, boolean or text first"
         for field in data.schema
-        if field.name in used and not is_publishable(field.type) and not _is_compared(field.type)
+        if field.name in used and not (is_publishable(field.type) or pa.types.is_null(field.type))
     ]
     if odd:
         raise DataError(*odd)
-
-
-def _is_compared(data_type: pa.DataType) -> bool:
-    """Return whether values are of a type that nobody publishes, and can be compared."""
-    return bool(
-        pa.types.is_null(data_type)
-        or pa.types.is_duration(data_type)
-        or pa.types.is_interval(data_type)
-    )
 
 
 def _presence(labels: Labels) -> Presence | None:

@@ -272,7 +272,7 @@ def unfit(name: str, found: pa.DataType, told: str | None = None) -> str:
 def unpublishable(name: str, found: pa.DataType, told: str | None = None) -> str:
     """Say that a column of a type cannot be published as it is."""
     instead = "; convert it to an array or a text first, or leave it out"
-    if pa.types.is_struct(found) or pa.types.is_decimal256(found):
+    if any(of(found) for of in (pa.types.is_struct, pa.types.is_decimal256, pa.types.is_duration)):
         instead = _instead(name, found)
     return f"columns of type {told or type_name(found)} cannot be published{instead}"
 
@@ -302,6 +302,8 @@ def _instead(name: str, found: pa.DataType) -> str:
             return f": it is {kind}{_ONE_VALUE}"
     if pa.types.is_decimal256(found):
         return "; cast it to a decimal of at most 38 digits, or to double"
+    if pa.types.is_duration(found):
+        return "; convert it to a number first, such as that of days or seconds"
     return "; use a number, date, timestamp, boolean or text column"
 
 

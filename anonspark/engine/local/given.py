@@ -35,12 +35,32 @@ def _type_of(found: pa.DataType) -> pa.DataType:
     if pa.types.is_float16(found):
         # It holds all of its values.
         return pa.float32()
+    if pa.types.is_duration(found):
+        # Whole numbers in files; of a table in memory the unit depends on who made it.
+        return found
+    if pa.types.is_struct(found):
+        return _struct_of(found)
     if pa.types.is_timestamp(found):
         return pa.timestamp("us", "UTC" if found.tz else None)
     try:
         return type_as_read(found)
     except TypeNotReadError:
         return found
+
+
+def _struct_of(found: pa.StructType) -> pa.DataType:
+    """Return the type of structs, in which durations stay what they are, too."""
+    try:
+        read = type_as_read(found)
+    except TypeNotReadError:
+        return found
+    fields = (found.field(place) for place in range(found.num_fields))
+    return pa.struct(
+        own.with_type(_type_of(given.type))
+        if pa.types.is_duration(given.type) or pa.types.is_struct(given.type)
+        else own
+        for given, own in zip(fields, read, strict=True)
+    )
 
 
 def sources_of_given(table: pa.Table, schema: pa.Schema) -> list[Source]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from datetime import time
+from datetime import time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -87,3 +88,29 @@ def test_what_cannot_be_compared_is_not_verified(kind: str) -> None:
     with pytest.raises(DataError, match=r"column 'size' has type .* cannot be compared; convert"):
         anonspark.verify(table, quasi_identifiers=["size"])
     assert len(anonspark.profile(table, progress=False).columns) == 1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("role", ["quasi_identifiers", "sensitive", "insensitive", "identifiers"])
+def test_durations_have_no_unit_that_anybody_knows(library: str, role: str) -> None:
+    stays = [timedelta(days=half) for half in HALF]
+    kind = pd if library == "pandas" else pl
+    table = kind.DataFrame({"age": AGES, "stay": stays})
+    arguments: dict[str, Any] = {"quasi_identifiers": ["age"], **ARGUMENTS, role: ["stay"]}
+    if role == "identifiers":
+        with anonspark.anonymize(table, **arguments) as release:
+            assert release.manifest["warnings"][0]["attribute"] == "stay"
+        return
+    with pytest.raises(DataError, match=r"attributes\.stay: .* duration\[.*days or seconds"):
+        anonspark.anonymize(table, **arguments)
+
+
+def test_durations_in_structs() -> None:
+    visits = [{"stay": timedelta(days=half), "ward": half % 2} for half in HALF]
+    table = pa.table({"age": AGES, "visit": visits})
+    wards = ["age", "visit.ward"]
+    with anonspark.anonymize(table, quasi_identifiers=wards, **ARGUMENTS) as release:
+        assert release.verify(original=table).holds
+    for roles in ({"insensitive": ["visit.stay"]}, {"insensitive": ["visit"]}):
+        with pytest.raises(DataError, match=r"attributes\.visit.*duration\["):
+            anonspark.anonymize(table, quasi_identifiers=["age"], **roles, **ARGUMENTS)
