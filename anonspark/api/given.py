@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,17 +65,50 @@ def roles_of(
     problems = []
     roles: dict[str, str] = {}
     for name, (columns, role) in given.items():
-        if isinstance(columns, str) or not all(isinstance(one, str) for one in columns):
-            found = "a text" if isinstance(columns, str) else "something else than texts in it"
-            problems.append(f"{name}: found {found}; expected a list of names of columns")
+        try:
+            named = names_of(name, columns)
+        except ConfigurationError as error:
+            problems += error.problems
             continue
-        for column in columns:
+        for column in named:
             if column in roles:
                 problems.append(f"{name}: {column!r} is named twice; name each column once")
             roles[column] = role
     if problems:
         raise ConfigurationError(*problems)
     return roles
+
+
+def names_of(argument: str, given: object) -> tuple[str, ...]:
+    """Return names of columns, which whatever hands them out is asked for once.
+
+    Parameters
+    ----------
+    argument : str
+        What it is called.
+    given : iterable of str
+
+    Raises
+    ------
+    ConfigurationError
+        If it is a text, a set, or holds something else than texts.
+    """
+    if isinstance(given, set | frozenset):
+        # Releases depend on the order of the attributes.
+        raise ConfigurationError(
+            f"{argument}: found a set, whose order is another one in each process; expected a list "
+            "of names of columns"
+        )
+    if isinstance(given, str):
+        found = "a text"
+    elif not isinstance(given, Iterable):
+        found = type(given).__name__
+    else:
+        names = tuple(given)
+        if all(isinstance(one, str) for one in names):
+            return tuple(map(str, names))
+        found = "something else than texts in it"
+    raise ConfigurationError(f"{argument}: found {found}; expected a list of names of columns")
 
 
 def wanted_configuration(

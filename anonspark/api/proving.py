@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonspark.api.choosing import as_text, functions_for, place_of
-from anonspark.api.given import given_configuration, named_as_arguments
+from anonspark.api.given import given_configuration, named_as_arguments, names_of
 from anonspark.api.release import Release
 from anonspark.api.results import Verification, own
 from anonspark.api.tables import GIVEN, Frame
@@ -74,13 +74,15 @@ def verify(
     (False, 1)
     """
     roles = None
-    if quasi_identifiers or sensitive or k is not None:
+    named = names_of("quasi_identifiers", quasi_identifiers)
+    told = names_of("sensitive", sensitive)
+    if named or told or k is not None:
         if config is not None:
             raise ConfigurationError(
                 "quasi_identifiers, sensitive, k: found together with a configuration, which "
                 "says the same; leave one of the two out"
             )
-        roles = Roles(tuple(quasi_identifiers), tuple(sensitive), 2 if k is None else k)
+        roles = Roles(named, told, 2 if k is None else k)
     original, population = as_text(original), as_text(population)
     beside_files = isinstance(original, str) or isinstance(population, str)
     if isinstance(table, Release) and config is None and roles is None and not beside_files:
