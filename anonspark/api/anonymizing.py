@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from anonspark.api.choosing import functions_for_table
-from anonspark.api.given import roles_of, wanted_configuration
+from anonspark.api.given import as_place, roles_of, wanted_configuration
 from anonspark.api.release import Release
 from anonspark.api.tables import Frame
 from anonspark.api.telling import progress_for
@@ -24,7 +25,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     insensitive: Sequence[str] = (),
     model: str | Mapping[str, Any] | None = None,
     seed: int | None = None,
-    staging: str | None = None,
+    staging: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Release[Frame]:
     """Anonymize a table.
@@ -53,7 +54,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     seed : int or None
         Without a configuration: key of all that is drawn, 64 bits, signed; a secret. The same seed
         gives the same release of the same table. None draws one.
-    staging : str or None
+    staging : str, path or None
         Private directory that all executors reach, for what is worked on: it holds raw values
         until this function returns, and the release afterwards. None takes a temporary directory
         of this machine, where nothing runs elsewhere.
@@ -119,6 +120,6 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     )
     wanted = wanted_configuration(config, roles, k, model, seed)
     release: Release[Frame] = functions_for_table(table).anonymize(
-        table, wanted, staging, progress_for(progress)
+        table, wanted, as_place("staging", staging), progress_for(progress)
     )
     return release

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,6 +113,87 @@ def names_of(argument: str, given: object) -> tuple[str, ...]:
     raise ConfigurationError(f"{argument}: found {found}; expected a list of names of columns")
 
 
+def as_integer(given: Any) -> Any:
+    """Return a whole number, of numpy as well, as one of Python, and everything else as it is."""
+    is_one = isinstance(given, numbers.Integral) and not isinstance(given, bool)
+    return int(given) if is_one else given
+
+
+def whole_number(argument: str, given: object, least: int, most: int | None = None) -> int:
+    """Return a whole number.
+
+    Parameters
+    ----------
+    argument : str
+        What it is called.
+    given : object
+    least : int
+    most : int or None
+        None where any larger one will do.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else, less or more.
+    """
+    number = as_integer(given)
+    if type(number) is int and least <= number and (most is None or number <= most):
+        return number
+    found = str(number) if type(number) in (int, float) else type(given).__name__
+    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise ConfigurationError(f"{argument}: found {found}; expected a whole number {bound}")
+
+
+def as_place(argument: str, given: object) -> str | None:
+    """Return a path as a text; None is none.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    raise ConfigurationError(
+        f"{argument}: found {type(given).__name__}; expected the path of a directory"
+    )
+
+
+def require_mapping(argument: str, given: object) -> None:
+    """Check that a document is what the YAML file holds, not where that is.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else than a mapping.
+    """
+    if isinstance(given, Mapping):
+        return
+    hint = "expected a mapping, as the YAML file holds it"
+    if isinstance(given, str | os.PathLike):
+        hint += "; read the file first: yaml.safe_load(open(path))"
+    raise ConfigurationError(f"{argument}: found {type(given).__name__}; {hint}")
+
+
+def require_configuration(given: object) -> None:
+    """Check that a configuration is one, not where one is.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is something else than a mapping or a Configuration.
+    """
+    if isinstance(given, str | os.PathLike):
+        raise ConfigurationError(
+            f"config: found {type(given).__name__}; expected a mapping or a Configuration; load a "
+            "file with anonspark.config.load_configuration(path)"
+        )
+    if not isinstance(given, Configuration):
+        require_mapping("config", given)
+
+
 def wanted_configuration(
     config: Mapping[str, Any] | Configuration | None,
     roles: Mapping[str, str],
@@ -137,6 +220,7 @@ def wanted_configuration(
         If both are given, or neither, or k is not said.
     """
     if config is not None:
+        require_configuration(config)
         if roles or any(one is not None for one in (k, model, seed)):
             raise ConfigurationError(
                 "k, quasi_identifiers, sensitive, identifiers, insensitive, model, seed: found "
@@ -157,11 +241,16 @@ def wanted_configuration(
         raise ConfigurationError(*missing)
     wanted: dict[str, Any] = {
         "attributes": dict(roles),
-        "privacy": {"k": k},
+        "privacy": {"k": as_integer(k)},
         # The default of a configuration is known to everybody.
-        "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else seed},
+        "execution": {"seed": secrets.randbits(64) - 2**63 if seed is None else as_integer(seed)},
     }
     if model is not None:
+        if not isinstance(model, str | Mapping):
+            raise ConfigurationError(
+                f"model: found {type(model).__name__}; expected the name of a model, or a mapping "
+                "with its name and options"
+            )
         wanted["model"] = {"name": model} if isinstance(model, str) else dict(model)
     return wanted
 

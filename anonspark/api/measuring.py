@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,11 @@ import yaml
 
 from anonspark.api.choosing import as_text, functions_for, functions_for_table, place_of
 from anonspark.api.given import (
+    as_integer,
+    as_place,
     given_input,
     named_as_arguments,
+    require_mapping,
     roles_of,
     wanted_configuration,
 )
@@ -82,6 +85,10 @@ def evaluate(
     0.0
     """
     path = place_of(release)
+    if original is None:
+        raise ConfigurationError(
+            "original: found NoneType; expected the table that the release was made of, or its path"
+        )
     told = progress_for(progress)
     with (
         named_as_arguments(),
@@ -117,7 +124,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     rank_by: str = "gcp",
-    staging: str | None = None,
+    staging: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Comparison:
     """Anonymize a table with many settings, measure each release, and rank the settings.
@@ -138,7 +145,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         Columns of each role, as of :func:`anonspark.anonymize`.
     rank_by : str
         The figure that settings are ranked by.
-    staging : str or None
+    staging : str, path or None
         Private directory that all executors reach, as of :func:`anonspark.anonymize`.
     progress : bool
         Whether to tell what is going on; see :func:`anonspark.anonymize`.
@@ -174,11 +181,12 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         identifiers=identifiers,
         insensitive=insensitive,
     )
+    place_given = as_place("staging", staging)
     document = _document(config, roles, k, model, rank_by)
     told = progress_for(progress)
     functions = functions_for_table(table)
     with functions.working(table) as (engine, (given,)):
-        place, temporary = functions.working_place(engine, staging)
+        place, temporary = functions.working_place(engine, place_given)
         output = f"{place.rstrip('/')}/{uuid.uuid4().hex[:12]}"
         asked = "base" in document
         placed = output if asked else {**document.get("output", {}), "path": output}
@@ -214,6 +222,7 @@ def _document(
         If both are given, or neither.
     """
     if config is not None:
+        require_mapping("config", config)
         if roles or k is not None or model is not None:
             raise ConfigurationError(
                 "k, model, quasi_identifiers, sensitive, identifiers, insensitive: found together "
@@ -223,7 +232,8 @@ def _document(
             return given_input(config)
         base = config.get("base", {})
         return {**config, "base": given_input(base) if isinstance(base, Mapping) else base}
-    values = [k] if isinstance(k, int) else list(k or ())
+    several = isinstance(k, Iterable) and not isinstance(k, str)
+    values = [as_integer(one) for one in (k if several else [] if k is None else [k])]  # type: ignore[union-attr]
     base = wanted_configuration(None, roles, values[0] if values else None, None)
     axes: dict[str, list[Any]] = {"privacy.k": values}
     if model is not None:

@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonspark.api.choosing import as_text, functions_for, place_of
-from anonspark.api.given import given_configuration, named_as_arguments, names_of
+from anonspark.api.given import (
+    given_configuration,
+    named_as_arguments,
+    names_of,
+    require_configuration,
+    whole_number,
+)
 from anonspark.api.release import Release
 from anonspark.api.results import Verification, own
 from anonspark.api.tables import GIVEN, Frame
@@ -82,7 +88,9 @@ def verify(
                 "quasi_identifiers, sensitive, k: found together with a configuration, which "
                 "says the same; leave one of the two out"
             )
-        roles = Roles(named, told, 2 if k is None else k)
+        roles = Roles(named, told, 2 if k is None else whole_number("k", k, 1))
+    if config is not None:
+        require_configuration(config)
     original, population = as_text(original), as_text(population)
     beside_files = isinstance(original, str) or isinstance(population, str)
     if isinstance(table, Release) and config is None and roles is None and not beside_files:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from os import PathLike
+from typing import Any
 
+from anonspark.api.choosing import place_of
+from anonspark.api.release import Release
 from anonspark.engine.choice import Work, choose_engine
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.protocol import Engine
 from anonspark.reading.published import PublishedRelease, open_published
 
 
-def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> PublishedRelease:
+def read(
+    path: str | PathLike[str] | Release[Any], *, hierarchies: Mapping[str, str] | None = None
+) -> PublishedRelease:
     """Open a release from its own files, as its recipient has them.
 
     Parameters
     ----------
-    path : str
-        Its directory.
+    path : str, path or Release
+        Its directory, or what :func:`anonspark.anonymize` returned.
     hierarchies : mapping of str to str or None
         Files of hierarchies by attribute, where whoever published the release gave them along:
         a release holds the labels of such a hierarchy, and not what they stand for.
@@ -59,9 +65,10 @@ def read(path: str, *, hierarchies: Mapping[str, str] | None = None) -> Publishe
     7.5 (certain: 5 to 10)
     ['age', 'age_min', 'age_max', 'age_mid', 'visits']
     """
-    work = Work((path,))
+    place = place_of(path)
+    work = Work((place,))
     choice = choose_engine("auto", work, None)
-    return open_published(path, hierarchies, _spark if choice.name == "spark" else _local)
+    return open_published(place, hierarchies, _spark if choice.name == "spark" else _local)
 
 
 def _local() -> nullcontext[Engine]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from anonspark.api.choosing import functions_for, functions_for_table, place_of
 from anonspark.api.distribution import Distribution
+from anonspark.api.given import as_place, require_mapping
 from anonspark.api.release import Release
 from anonspark.api.results import Selection, Union
 from anonspark.api.tables import Frame
@@ -17,7 +19,7 @@ def distribute(
     table: Frame,
     plan: Mapping[str, Any],
     *,
-    staging: str | None = None,
+    staging: str | PathLike[str] | None = None,
     run_id: str | None = None,
     progress: bool = True,
 ) -> Distribution[Frame]:
@@ -29,7 +31,7 @@ def distribute(
         Of the kinds that :func:`anonymize` takes.
     plan : mapping
         As in the YAML file of a plan; ``base.input.path`` and ``output`` are not needed.
-    staging : str or None
+    staging : str, path or None
         Private directory that all executors reach, as of :func:`anonymize`; the releases are in it
         afterwards.
     run_id : str or None
@@ -81,10 +83,10 @@ def distribute(
     ...     sorted(given.releases), min(given.coalitions["smallest"]) >= 5
     (['office', 'press'], True)
     """
-    told = progress_for(progress)
-    given: Distribution[Frame] = functions_for_table(table).distribute(
-        table, plan, staging, run_id, told
-    )
+    functions = functions_for_table(table)
+    require_mapping("plan", plan)
+    place, told = as_place("staging", staging), progress_for(progress)
+    given: Distribution[Frame] = functions.distribute(table, plan, place, run_id, told)
     return given
 
 
@@ -121,7 +123,9 @@ def select(table: Frame, config: Mapping[str, Any], *, run_id: str | None = None
     -----
     The work of ``anonspark select``: one pass, see :func:`anonspark.selection.selecting.select`.
     """
-    found: Selection = functions_for_table(table).select(table, config, run_id)
+    functions = functions_for_table(table)
+    require_mapping("config", config)
+    found: Selection = functions.select(table, config, run_id)
     return found
 
 

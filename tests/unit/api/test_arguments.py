@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -41,3 +43,53 @@ def test_names_of_columns(function: Callable[..., Any]) -> None:
     assert refused(function, PEOPLE, quasi_identifiers=["age"], sensitive="sex", **own) == text
     for named in ((name for name in ["age"]), pd.Index(["age"])):
         function(PEOPLE, quasi_identifiers=named, **own)
+
+
+def test_numbers_of_numpy() -> None:
+    arguments = {"quasi_identifiers": ["age"], "seed": np.int64(7), "progress": False}
+    with (
+        anonspark.anonymize(PEOPLE, k=np.int64(5), **arguments) as release,
+        anonspark.anonymize(PEOPLE, k=5, **{**arguments, "seed": 7}) as same,
+    ):
+        assert (
+            release.figures.summary["output_fingerprint"]
+            == (same.figures.summary["output_fingerprint"])
+        )
+    found = anonspark.compare(PEOPLE, k=np.array([2, 5]), quasi_identifiers=["age"], progress=False)
+    assert sorted(row["k"] for row in found.rows) == [2, 5]
+    assert anonspark.verify(PEOPLE, quasi_identifiers=["age"], k=np.int32(5)).holds
+
+
+def test_places(tmp_path: Path) -> None:
+    with anonspark.anonymize(
+        PEOPLE, quasi_identifiers=["age"], staging=tmp_path, **ARGUMENTS
+    ) as release:
+        assert Path(release.path).parent == tmp_path
+        for given in (release, Path(release.path), release.path):
+            assert anonspark.read(given).count("age >= 0").estimate == ROWS
+        text = refused(anonspark.evaluate, release, None)
+        assert text.startswith("original: found NoneType; expected the table")
+    text = refused(anonspark.anonymize, PEOPLE, quasi_identifiers=["age"], staging=5, **ARGUMENTS)
+    assert text == "staging: found int; expected the path of a directory"
+    assert refused(anonspark.read, 5).startswith("release: found an object of the type int")
+
+
+@pytest.mark.parametrize("given", ["conf.yaml", Path("conf.yaml")])
+def test_files_in_place_of_what_they_hold(given: Any) -> None:
+    for function in (anonspark.anonymize, anonspark.verify):
+        text = refused(function, PEOPLE, given)
+        assert "expected a mapping or a Configuration" in text
+        assert "anonspark.config.load_configuration(path)" in text
+    for function in (anonspark.compare, anonspark.distribute, anonspark.select):
+        assert "expected a mapping, as the YAML file holds it; read" in refused(
+            function, PEOPLE, given
+        )
+
+
+def test_other_types() -> None:
+    text = refused(anonspark.distribute, PEOPLE, None)
+    assert text == "plan: found NoneType; expected a mapping, as the YAML file holds it"
+    text = refused(anonspark.anonymize, PEOPLE, quasi_identifiers=["age"], model=5, **ARGUMENTS)
+    assert text.startswith("model: found int; expected the name of a model")
+    text = refused(anonspark.verify, PEOPLE, quasi_identifiers=["age"], k=2.5)
+    assert text == "k: found 2.5; expected a whole number of at least 1"
