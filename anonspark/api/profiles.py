@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anonspark.api.choosing import as_text, functions_for
-from anonspark.api.given import named_as_arguments
+from anonspark.api.given import named_as_arguments, whole_number
 from anonspark.api.results import Profile, own
 from anonspark.api.tables import GIVEN, Frame, no_table
 from anonspark.api.telling import progress_for
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError
 from anonspark.profiling.profile import SAMPLE_ROWS, profile_table
 from anonspark.profiling.source import Source, find_source
 
@@ -61,7 +60,7 @@ def profile(
     DataError
         If there is no table, it cannot be read, or it is empty.
     ConfigurationError
-        If k is below 2.
+        If k is below 2, the sample empty, or one of them or the seed is no whole number.
 
     Notes
     -----
@@ -74,8 +73,8 @@ def profile(
     >>> [(one.name, one.role) for one in anonspark.profile(people).columns]
     [('email', 'identifier')]
     """
-    if k < 2:
-        raise ConfigurationError("k: expected at least 2 records that share a value")
+    k, sample = whole_number("k", k, 2), whole_number("sample", sample, 1)
+    seed = whole_number("seed", seed, -(2**63), 2**63 - 1)
     if table is None:
         raise no_table(table)
     told = progress_for(progress)
