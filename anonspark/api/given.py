@@ -64,7 +64,7 @@ def roles_of(
         "identifiers": (identifiers, "identifier"),
         "insensitive": (insensitive, "insensitive"),
     }
-    problems = []
+    problems: list[str] = []
     roles: dict[str, str] = {}
     for name, (columns, role) in given.items():
         try:
@@ -221,11 +221,7 @@ def wanted_configuration(
     """
     if config is not None:
         require_configuration(config)
-        if roles or any(one is not None for one in (k, model, seed)):
-            raise ConfigurationError(
-                "k, quasi_identifiers, sensitive, identifiers, insensitive, model, seed: found "
-                "together with a configuration, which says the same; leave one of the two out"
-            )
+        require_alone(roles, "a configuration", k=k, model=model, seed=seed)
         return config
     missing = []
     if k is None:
@@ -255,6 +251,40 @@ def wanted_configuration(
     return wanted
 
 
+_ARGUMENTS = {
+    "quasi_identifier": "quasi_identifiers",
+    "sensitive": "sensitive",
+    "identifier": "identifiers",
+    "insensitive": "insensitive",
+}
+
+
+def require_alone(roles: Mapping[str, str], document: str, **others: object) -> None:
+    """Check that no keyword is given beside a document that says the same.
+
+    Parameters
+    ----------
+    roles : mapping of str to str
+        Of :func:`roles_of`.
+    document : str
+        What messages call it.
+    **others : object
+        Other keywords; None is not given.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming those that are given.
+    """
+    given = [name for name, one in others.items() if one is not None]
+    given += [name for role, name in _ARGUMENTS.items() if role in roles.values()]
+    if given:
+        raise ConfigurationError(
+            f"{', '.join(given)}: found together with {document}, which says the same; leave one "
+            "of the two out"
+        )
+
+
 @contextmanager
 def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]:
     """Let messages name arguments of Python where they name options of the command line.
@@ -264,16 +294,28 @@ def named_as_arguments(names: Mapping[str, str] | None = None) -> Iterator[None]
     names : mapping of str to str or None
         Arguments that are not called like their options, by option.
     """
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        problems = [with_arguments(one, names) for one in error.problems]
+        if tuple(problems) == error.problems:
+            raise
+        raise type(error)(*problems) from error
+
+
+def with_arguments(text: str, names: Mapping[str, str] | None = None) -> str:
+    """Return a sentence that names arguments where it names options of the command line.
+
+    Parameters
+    ----------
+    text : str
+    names : mapping of str to str or None
+        See :func:`named_as_arguments`.
+    """
     own = names or {}
 
     def argument(option: re.Match[str]) -> str:
         name = option[1] or option[0]
         return own.get(option[0], name.replace("-", "_"))
 
-    try:
-        yield
-    except (ConfigurationError, DataError) as error:
-        problems = [_OPTION.sub(argument, one) for one in error.problems]
-        if tuple(problems) == error.problems:
-            raise
-        raise type(error)(*problems) from error
+    return _OPTION.sub(argument, text)

@@ -43,7 +43,6 @@ from anonspark.verification.claims import (
     claim_of_manifest,
     claim_of_roles,
 )
-from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
 
 
 def anonymize(
@@ -240,11 +239,6 @@ def verify(
         population=_optional(engine, population),
     )
     return own(Verification, found)
-
-
-def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
-    """Attack releases together; see :func:`anonspark.api.verify_together`."""
-    return audit_releases(LocalEngine(), paths, attack=attack)
 
 
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:

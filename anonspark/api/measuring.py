@@ -17,6 +17,7 @@ from anonspark.api.given import (
     as_place,
     given_input,
     named_as_arguments,
+    require_alone,
     require_mapping,
     roles_of,
     wanted_configuration,
@@ -223,11 +224,7 @@ def _document(
     """
     if config is not None:
         require_mapping("config", config)
-        if roles or k is not None or model is not None:
-            raise ConfigurationError(
-                "k, model, quasi_identifiers, sensitive, identifiers, insensitive: found together "
-                "with a grid or a configuration, which says the same; leave one of the two out"
-            )
+        require_alone(roles, "a grid or a configuration", k=k, model=model)
         if not {"base", "axes"} & set(config):
             return given_input(config)
         base = config.get("base", {})

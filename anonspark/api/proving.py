@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from anonspark.api.choosing import as_text, functions_for, place_of
@@ -11,18 +12,28 @@ from anonspark.api.given import (
     given_configuration,
     named_as_arguments,
     names_of,
+    require_alone,
     require_configuration,
     whole_number,
+    with_arguments,
 )
 from anonspark.api.release import Release
-from anonspark.api.results import Verification, own
+from anonspark.api.results import JointVerification, Verification, own
 from anonspark.api.tables import GIVEN, Frame
 from anonspark.config import Configuration
 from anonspark.errors import ConfigurationError
 from anonspark.verification.audit import audit_release
 from anonspark.verification.claims import Roles
 from anonspark.verification.pair_relation import Statement
-from anonspark.verification.release_pairs import Attack, JointVerification
+from anonspark.verification.release_pairs import Attack, audit_releases
+
+# Arguments that are not called like the options of the command line.
+_NAMES = {
+    "--quasi-identifier": "quasi_identifiers",
+    "--with": "releases",
+    "--same-people": "same_people=True",
+    "--inside": "inside=True",
+}
 
 
 def verify(
@@ -84,10 +95,8 @@ def verify(
     told = names_of("sensitive", sensitive)
     if named or told or k is not None:
         if config is not None:
-            raise ConfigurationError(
-                "quasi_identifiers, sensitive, k: found together with a configuration, which "
-                "says the same; leave one of the two out"
-            )
+            given = dict.fromkeys(told, "sensitive") | dict.fromkeys(named, "quasi_identifier")
+            require_alone(given, "a configuration", k=k)
         roles = Roles(named, told, 2 if k is None else whole_number("k", k, 1))
     if config is not None:
         require_configuration(config)
@@ -128,7 +137,7 @@ def _verify_files(
             "original, population: found a table beside the directory of a release; expected "
             "paths, too, or for a table in memory what anonymize returned, with nothing else"
         )
-    with named_as_arguments(), functions_for(path, *beside).working() as (engine, _):
+    with named_as_arguments(_NAMES), functions_for(path, *beside).working() as (engine, _):
         configuration = None
         if config is not None:
             configuration = given_configuration(
@@ -146,7 +155,7 @@ def verify_together(
     same_people: bool = False,
     inside: bool = False,
     joint_k: int | None = None,
-    original: str | None = None,
+    original: Any = None,
 ) -> JointVerification:
     """Attack releases together, from their files alone, and verify each by itself.
 
@@ -162,8 +171,8 @@ def verify_together(
     joint_k : int or None
         People that nobody should be told apart from by two releases; None for what the manifests
         promise.
-    original : str or None
-        Path of the table that they were made of.
+    original : DataFrame, str or None
+        The table that they were made of, or its path.
 
     Returns
     -------
@@ -199,7 +208,21 @@ def verify_together(
             "of one are among those of the other: leave one of the two out"
         )
     said: Statement | None = "same people" if same_people else "inside" if inside else None
-    paths = list(map(place_of, releases))
-    functions = functions_for(*paths, original)
-    found: JointVerification = functions.verify_together(paths, Attack(said, joint_k, original))
-    return found
+    if joint_k is not None:
+        joint_k = whole_number("joint_k", joint_k, 1)
+    paths, original = list(map(place_of, releases)), as_text(original)
+    table = None if isinstance(original, str) else original
+    with (
+        named_as_arguments(_NAMES),
+        functions_for(*([table] if table is not None else [*paths, original])).working(table) as (
+            engine,
+            (opened,),
+        ),
+    ):
+        beside = original if opened is None else opened
+        found = audit_releases(engine, paths, attack=Attack(said, joint_k, beside))
+    pairs = [
+        replace(one, warnings=[with_arguments(text, _NAMES) for text in one.warnings])
+        for one in found.pairs
+    ]
+    return JointVerification(found.releases, pairs)

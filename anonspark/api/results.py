@@ -35,12 +35,13 @@ from anonspark.reporting.disclosure import percent
 from anonspark.selection import writing
 from anonspark.utility import evaluation
 from anonspark.utility.usefulness import describe_usefulness
-from anonspark.verification import result
+from anonspark.verification import release_pairs, result
 
 _Own = TypeVar("_Own", bound=Shown)
 
 _MOST_BARS = 12
 _MOST_COLUMNS = 24
+_MOST_RELEASES = 6
 
 
 def own(kind: Callable[..., _Own], found: Any, **more: Any) -> _Own:
@@ -128,6 +129,42 @@ class Verification(Shown, result.Verification):
             figures,
             notes=[*(self.failures if failed > 1 else []), *self.warnings],
             charts=lambda: _drawn(sizes_chart(published.sizes, self.k), risk_chart(self.risk)),
+        )
+
+
+class JointVerification(Shown, release_pairs.JointVerification):
+    """What several releases show, each by itself and every two of them together."""
+
+    def _card(self) -> Card:
+        failed = len(self.failures)
+        if self.holds:
+            verdict = "everything that was promised holds, of each release and of every two"
+        else:
+            verdict = self.failures[0] if failed == 1 else f"{failed:,} things do not hold"
+        number = {}
+        figures = [("releases", f"{len(self.releases):,}")]
+        for place, one in enumerate(self.releases, 1):
+            number[one.release] = place
+            figures.append((f"release {place}, smallest class", f"{one.published.smallest:,}"))
+        columns = ["releases", "people", "k", "pairs of classes", "breaches", "people in them"]
+        rows = [
+            [
+                " and ".join(str(number.get(each, each)) for each in (one.first, one.second)),
+                one.relation,
+                f"{one.k:,}",
+                f"{one.figures.pairs:,}",
+                f"{one.figures.breaches:,}",
+                f"{one.figures.persons_in_breaches:,}",
+            ]
+            for one in self.pairs
+        ]
+        return Card(
+            "Releases together",
+            verdict,
+            self.holds,
+            figures[:_MOST_RELEASES],
+            Table("Every two of them", columns, rows),
+            [*(self.failures if failed > 1 else []), *self.warnings],
         )
 
 
@@ -435,6 +472,7 @@ class Selection(Shown, writing.Selection):
 
 __all__: Sequence[str] = (
     "Comparison",
+    "JointVerification",
     "Profile",
     "Selection",
     "Union",

@@ -61,7 +61,6 @@ from anonspark.verification.claims import (
     claim_of_manifest,
     claim_of_roles,
 )
-from anonspark.verification.release_pairs import Attack, JointVerification, audit_releases
 
 # The settings of a session are those of all its threads.
 _TURN = threading.RLock()
@@ -378,12 +377,6 @@ def working(*tables: DataFrame | None) -> Iterator[tuple[SparkEngine, list[Table
 def working_place(engine: SparkEngine, staging: str | None) -> tuple[str, str | None]:
     """Return where to work, and the temporary directory that this is, or None."""
     return _staging(engine.session, staging)
-
-
-def verify_together(paths: Sequence[str], attack: Attack) -> JointVerification:
-    """Attack releases together; see :func:`anonspark.api.verify_together`."""
-    with open_session() as spark, _TURN, our_settings(spark):
-        return audit_releases(SparkEngine(spark), paths, attack=attack)
 
 
 def union(paths: Sequence[str], out: str, holder_column: str | None, seed: int | None) -> Union:

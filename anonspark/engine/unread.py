@@ -9,7 +9,7 @@ import pyarrow as pa
 from anonspark.errors import DataError
 
 
-class UnreadType(pa.ExtensionType):  # type: ignore[misc] - Arrow has no types of Python's
+class UnreadType(pa.ExtensionType):  # type: ignore[misc]
     """The type of a column whose values nobody can read; a column that is not used may have it.
 
     Parameters

@@ -122,7 +122,7 @@ def audit_opened(
     engine: Engine,
     opened: OpenedRelease,
     *,
-    original: str | None = None,
+    original: str | Table | None = None,
     population: str | None = None,
 ) -> Verification:
     """Measure what an opened release keeps of its promise; see :func:`audit_release`."""
@@ -136,10 +136,12 @@ def audit_opened(
         described = Manifest({"configuration": opened.configuration.model_dump(mode="json")})
     tables: dict[str, Table | None] = {"original": None, "population": None}
     for key, path in (("original", original), ("population", population)):
-        if path is not None:
+        if not isinstance(path, str):
+            tables[key] = path
+        else:
             with engine.reading((path,), key=f"--{key}: "):
                 tables[key] = open_original(engine, path, described, key=f"--{key}")
-    paths = (opened.where, *filter(None, (original, population)))
+    paths = (opened.where, *(one for one in (original, population) if isinstance(one, str)))
     with opened.reading(engine, paths):
         found = audit_table(
             opened.data,

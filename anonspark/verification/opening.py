@@ -104,7 +104,7 @@ def open_release(
         manifest = _manifest(files, release)
         if roles is not None:
             raise ConfigurationError(
-                "--quasi-identifier, --sensitive, --k: found for a release with a manifest, which "
+                f"{_named(roles)}: found for a release with a manifest, which "
                 "says the same; leave them out, or require more with --config"
             )
     claim: Claim | None = None
@@ -171,6 +171,15 @@ def _telling_first(
         if looked_at is not None and told and told[0].startswith(own):
             told = []
         raise GuaranteeError("\n".join([*failures, *told])) from error
+
+
+def _named(roles: Roles) -> str:
+    """Return the options that roles come from; k is at its default where it is not given."""
+    named = ["--quasi-identifier"] * bool(roles.quasi_identifiers)
+    named += ["--sensitive"] * bool(roles.sensitive)
+    if not named or roles.k != Roles.k:
+        named.append("--k")
+    return ", ".join(named)
 
 
 def _manifest(files: Files, release: str) -> Manifest:

@@ -9,7 +9,7 @@ from typing import Any
 
 from anonspark.config import Configuration
 from anonspark.core.kinds import Kind
-from anonspark.engine.protocol import Engine
+from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
 from anonspark.progress import tell
 from anonspark.redaction import Redacted, redact
@@ -150,13 +150,15 @@ class Attack:
         How their people are related where manifests do not tell.
     joint_k : int or None
         People that nobody should be told apart from; None for what the manifests say.
-    original, population : str or None
+    original : str, Table or None
+        The table that they were made of, or its path.
+    population : str or None
         See :func:`~anonspark.verification.audit.audit_release`.
     """
 
     said: Statement | None = None
     joint_k: int | None = None
-    original: str | None = None
+    original: str | Table | None = None
     population: str | None = None
 
 
@@ -308,12 +310,13 @@ def _partial(
 def _attack_pair(
     engine: Engine, one: OpenedRelease, other: OpenedRelease, relation: Relation, attack: Attack
 ) -> PairVerification:
-    original = None
-    if attack.original is not None:
+    original = attack.original
+    paths = (original,) if isinstance(original, str) else ()
+    if isinstance(original, str):
         larger = other if relation == "first inside second" else one
         described = larger.manifest or Manifest({})
-        with engine.reading((attack.original,), key="--original: "):
-            original = open_original(engine, attack.original, described)
+        with engine.reading(paths, key="--original: "):
+            original = open_original(engine, original, described)
     attributes = attributes_of_all((one, other), None if original is None else original.schema)
     releases = [
         ReadRelease(each.path, each.data, each.claim, own, _raw_kinds(each.manifest))
@@ -328,7 +331,7 @@ def _attack_pair(
     figures = figures_of_pairs(cells, compatible, bounded, rounds, k=k, diversity=diversity)
     candidates = None
     if original is not None:
-        with engine.reading((attack.original or "",), key="--original: "):
+        with engine.reading(paths, key="--original: "):
             candidates = count_pair_candidates(
                 releases,
                 cells,

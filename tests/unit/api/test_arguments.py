@@ -109,3 +109,44 @@ def test_other_types() -> None:
 )
 def test_numbers_of_a_profile(wrong: dict[str, Any], told: str) -> None:
     assert refused(anonspark.profile, PEOPLE, progress=False, **wrong).startswith(told)
+
+
+def test_keywords_beside_a_configuration() -> None:
+    config = {"attributes": {"age": "quasi_identifier"}, "privacy": {"k": 5}}
+    expected = (
+        ": found together with a configuration, which says the same; leave one of the two out"
+    )
+    assert refused(anonspark.anonymize, PEOPLE, config, seed=3) == f"seed{expected}"
+    text = refused(anonspark.anonymize, PEOPLE, config, k=5, sensitive=["sex"])
+    assert text == f"k, sensitive{expected}"
+    assert refused(anonspark.verify, PEOPLE, config, k=5) == f"k{expected}"
+    with anonspark.anonymize(PEOPLE, config, progress=False) as release:
+        text = refused(anonspark.verify, release, k=10)
+        assert text.startswith("k: found for a release with a manifest")
+        text = refused(anonspark.verify, release, quasi_identifiers=["age"])
+        assert text.startswith("quasi_identifiers: found for a release with a manifest")
+
+
+def test_releases_together() -> None:
+    ages, sexes = {"quasi_identifiers": ["age"]}, {"quasi_identifiers": ["sex"]}
+    with (
+        anonspark.anonymize(PEOPLE, **ages, **ARGUMENTS) as one,
+        anonspark.anonymize(PEOPLE, **sexes, **ARGUMENTS) as other,
+    ):
+        text = refused(anonspark.verify_together, [one])
+        assert text == "releases: found one release; expected another one beside it"
+        text = refused(anonspark.verify_together, [one, one])
+        assert text.startswith(f"releases: found {one.path} twice")
+        for wrong in (0, 2.5):
+            text = refused(anonspark.verify_together, [one, other], joint_k=wrong)
+            assert text == f"joint_k: found {wrong}; expected a whole number of at least 1"
+        found = anonspark.verify_together([one, other])
+        assert "say same_people=True or inside=True if" in " ".join(found.warnings)
+        found = anonspark.verify_together([one, other], same_people=True, original=PEOPLE)
+        assert found.pairs[0].original is not None
+        assert found.pairs[0].original.records == ROWS
+        assert found.releases[0].truthfulness is not None
+        shown = repr(found)
+        assert shown.startswith("Releases together: ")
+        assert len(shown.splitlines()) <= 25
+        assert "Every two of them" in found._repr_html_()
