@@ -85,7 +85,9 @@ def _attribute(
     style = "interval" if name in published else "bounds"
     if masked:
         return PublishedAttribute(name, "category", style, columns, rule="prefix")
-    return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns)
+    # Labels of 32 bits have their own few digits, which as 64 bits are another number.
+    told = str(raw) if pa.types.is_float32(raw) else None
+    return PublishedAttribute(name, _kind(raw, published.get(name)), style, columns, told)
 
 
 def _kind(raw: pa.DataType, published: pa.DataType | None) -> Kind:

@@ -53,7 +53,7 @@ def attributes_of_all(
     manifest of another release tells: one job for each of its columns of texts.
     """
     told = {
-        attribute.name: _ARROW[attribute.kind]
+        attribute.name: pa.float32() if attribute.type == "float" else _ARROW[attribute.kind]
         for release in releases
         for attribute in release.claim.attributes or ()
         if attribute.rule is None

@@ -11,10 +11,14 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from anonspark.api import anonymize, distribute, verify
+from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
+from anonspark.verification.claims import Roles
+from anonspark.verification.release_pairs import Attack, audit_releases
 
 CONFIGURATION: dict[str, Any] = {
     "attributes": {
@@ -137,6 +141,31 @@ PLAN: dict[str, Any] = {
         "press": {"approved": "yes", "columns": ["age", "born"]},
     },
 }
+
+
+def test_labels_of_32_bits_are_compared_as_such(tmp_path: Path) -> None:
+    """Their text has the few digits of 32 bits, which as 64 bits are another number."""
+    sizes = pa.array([20 + row % 20 / 7 for row in range(120)], pa.float32())
+    given = pa.table({"size": sizes, "illness": ["cold", "flu"] * 60})
+    with anonymize(given, k=5, quasi_identifiers=["size"], sensitive=["illness"]) as release:
+        as_another_tool_has_it = str(tmp_path / "published.parquet")
+        pq.write_table(release.data, as_another_tool_has_it)
+        pq.write_table(given, tmp_path / "original.parquet")
+        roles: dict[str, Any] = {"quasi_identifiers": ["size"], "sensitive": ["illness"], "k": 5}
+        assert verify(release.data, **roles, original=given).failures == []
+        assert verify(release.data, **roles, population=given).failures == []
+        original = str(tmp_path / "original.parquet")
+        assert verify(release, original=original).failures == []
+        assert verify(as_another_tool_has_it, **roles, original=original).failures == []
+        # The manifest of the other one tells what the values are.
+        both = audit_releases(
+            LocalEngine(),
+            [release.path, as_another_tool_has_it],
+            roles=Roles(("size",), ("illness",), 5),
+            attack=Attack("same people"),
+        )
+        assert both.holds
+        assert both.pairs[0].figures.pairs == len(release.classes)
 
 
 @pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
