@@ -16,6 +16,7 @@ from anonspark.api.tables import Frame, as_polars
 from anonspark.core.utility_score import describe_utility
 from anonspark.errors import ConfigurationError
 from anonspark.page.card import Card
+from anonspark.reading.frames import as_pandas
 
 DATA = "data"
 
@@ -191,7 +192,7 @@ class Release(Shown, Generic[Frame]):
 
     def to_pandas(self) -> Any:
         """Return the published records as a DataFrame of pandas, in the memory of this process."""
-        return self.to_arrow().to_pandas()
+        return as_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
         """Return the published records as a DataFrame of polars, in the memory of this process.

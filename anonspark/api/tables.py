@@ -11,6 +11,7 @@ from narwhals import dependencies as kinds
 
 from anonspark.engine.unread import unread_column
 from anonspark.errors import ConfigurationError, DataError, EnvironmentProblem
+from anonspark.reading.frames import as_pandas
 
 Frame = TypeVar("Frame")
 """A table of the kind that was given: a DataFrame of Spark, pandas or polars, or Arrow's."""
@@ -175,7 +176,7 @@ def as_given(found: pa.Table, like: Any) -> Any:
         tables in memory, such as DuckDB, gets Arrow's.
     """
     if kinds.is_pandas_dataframe(like):
-        return found.to_pandas()
+        return as_pandas(found)
     known = nw.from_native(like, pass_through=True)
     if not isinstance(known, nw.DataFrame | nw.LazyFrame):
         return found

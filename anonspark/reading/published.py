@@ -14,6 +14,7 @@ from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.reading.attributes import ReadAttribute, read_attributes
 from anonspark.reading.conditions import tests_of
 from anonspark.reading.counting import Count, count_regions
+from anonspark.reading.frames import as_pandas
 from anonspark.reading.hierarchies import ARGUMENT, GivenHierarchy, read_given
 from anonspark.reading.questions import Question, Token, asking_error, parse_question
 from anonspark.reading.typed import with_typed_columns
@@ -142,16 +143,19 @@ class PublishedRelease:
         return with_typed_columns(table, attributes, may_miss=not self._manifest.drops_missing)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return :meth:`to_arrow` as a DataFrame of pandas: dates are dates, decimals decimals.
+        """Return :meth:`to_arrow` as a DataFrame of pandas.
 
         Raises
         ------
         EnvironmentProblem
             If pandas is not installed.
+
+        Notes
+        -----
+        See :func:`~anonspark.reading.frames.as_pandas`.
         """
         _require("pandas")
-        found: pandas.DataFrame = self.to_arrow().to_pandas(date_as_object=True)
-        return found
+        return as_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """Return :meth:`to_arrow` as a DataFrame of polars.

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import anonspark
 from anonspark.api import anonymize, distribute, verify
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.errors import ConfigurationError, DataError, GuaranteeError
@@ -90,6 +91,40 @@ def test_a_release(kind: str) -> None:
         proof = verify(release.data, CONFIGURATION, original=given)
     assert proof.holds
     assert proof.published.smallest >= 5
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Int8"])
+def test_whole_numbers_stay_what_they_are(kind: str) -> None:
+    """As floats, those beyond 2^53 would be others."""
+    first = 1 if kind == "Int8" else 2**53 + 1
+    given = pd.DataFrame(
+        {
+            "age": [20 + row % 12 for row in range(60)],
+            "case": pd.array([None, *range(first, first + 59)], dtype=kind),
+            "well": pd.array([None, *[True] * 59], dtype="boolean"),
+        }
+    )
+    roles: dict[str, Any] = {"k": 5, "quasi_identifiers": ["age"], "insensitive": ["case", "well"]}
+    with anonymize(given, **roles) as release:
+        for found in (release.data, release.to_pandas(), anonspark.read(release.path).to_pandas()):
+            assert found["case"].dtype == kind
+            assert set(found["case"].dropna()) == set(given["case"].dropna())
+            assert found["well"].dtype == "boolean"
+        assert release.verify(original=given).holds
+        assert verify(release.data, quasi_identifiers=["age"], original=given).holds
+    complete = given.dropna().astype({"case": kind.lower(), "well": "bool"})
+    with anonymize(complete, **roles) as release:
+        assert release.data.dtypes[["case", "well"]].to_list() == [kind.lower(), "bool"]
+
+
+def test_ends_of_whole_numbers_stay_what_they_are() -> None:
+    first = 2**53 + 1
+    given = pd.DataFrame({"case": pd.array([None] * 6 + [*range(first, first + 54)], "Int64")})
+    wanted = {"attributes": {"case": "quasi_identifier"}, "privacy": {"k": 5}}
+    with anonymize(given, {**wanted, "missing": "category"}) as release:
+        found = anonspark.read(release.path).to_pandas()
+    assert found["case_min"].dtype == found["case_max"].dtype == "Int64"
+    assert found["case_min"].min() == first
 
 
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
