@@ -114,6 +114,7 @@ class Verification(Shown, result.Verification):
         figures += [
             (f"{one.attribute}: classes with one value alone", f"{one.homogeneous_classes:,}")
             for one in self.sensitive[:4]
+            if one.homogeneous_classes is not None
         ]
         figures += [
             (f"people singled out with the {table}", f"{one.singled_out:,}")

@@ -144,7 +144,12 @@ def _weakest(evidence: Evidence) -> Tile:
     ]
     smallest = evidence.rules.count(int(evidence.verification.get("smallest", 0)))
     if not measured:
-        text = "The smallest class has so many records. Nothing sensitive is published."
+        text = "The smallest class has so many records. "
+        text += (
+            "What it tells of the sensitive attributes is not measured."
+            if evidence.verification.get("sensitive")
+            else "Nothing sensitive is published."
+        )
         return Tile("Weakest class", f"{smallest} records", text)
     share, _, attribute = max(measured)
     if share == 1:

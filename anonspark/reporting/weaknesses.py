@@ -13,7 +13,8 @@ from anonspark.reporting.evidence import Evidence
 _ALMOST_SURE = 0.5
 
 _TOO_MANY_VALUES = (
-    "It has more than 50,000 different values, so what a class tells of it is not measured."
+    "It has more than 50,000 different values, or values that cannot be compared, as lists, so "
+    "what a class tells of it is not measured."
 )
 
 

@@ -11,6 +11,7 @@ from anonspark.core.columns import UNIT
 from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_plain, type_name
 from anonspark.errors import DataError
 from anonspark.verification.claims import (
     Claim,
@@ -49,7 +50,8 @@ class SensitiveFigures:
     ----------
     attribute : str
     values : int or None
-        Different values; None where there are more than 50,000, and nothing else is measured.
+        Different values; None where there are more than 50,000, or their type has no values that
+        can be compared, as lists have none; nothing else is measured then.
     worst : mapping of str to float
         Figures of the worst class under the names that
         :data:`anonspark.core.criterion.CRITERIA` has for them: ``distinct`` (the fewest different
@@ -200,7 +202,10 @@ def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -
     """
     required = claim.privacy.criteria
     names = dict.fromkeys((*(one.attribute for one in required), *claim.sensitive))
-    described = {name: _describe(data, claim, name) for name in names}
+    passed_over = _passed_over(data, claim)
+    described = {
+        name: None if name in passed_over else _describe(data, claim, name) for name in names
+    }
     known = {name: values for name, values in described.items() if values is not None}
     by_kind = {name: _all_kinds(values, required) for name, values in known.items()}
     tried = [] if trials is None else [one for own in known.values() for one in trials(own)]
@@ -211,7 +216,8 @@ def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -
         data, claim.columns, asked, list(known.values()), claim.uncertainty, holders
     )
     measured = dict(zip(asked, found, strict=True))
-    figures, warnings = [], []
+    figures = []
+    warnings = [f"attributes.{name}: {told}" for name, told in passed_over.items()]
     for name, values in described.items():
         if values is None:
             figures.append(SensitiveFigures(name, None))
@@ -225,6 +231,18 @@ def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -
     return MeasuredSensitive(
         [measured[one] for one in required], figures, warnings, [measured[one] for one in tried]
     )
+
+
+def _passed_over(data: Table, claim: Claim) -> dict[str, str]:
+    """Return the sensitive attributes that no criterion needs and nothing can measure, and why."""
+    needed = {one.attribute for one in claim.privacy.criteria}
+    types = {name: data.schema.field(name).type for name in claim.sensitive if name not in needed}
+    return {
+        name: f"has type {type_name(data_type)}, whose values cannot be compared, so that it is "
+        "not measured what classes tell of it; make columns of its single values to know"
+        for name, data_type in types.items()
+        if not is_plain(data_type)
+    }
 
 
 def _holders(data: Table, claim: Claim, names: Iterable[str]) -> Holders | None:

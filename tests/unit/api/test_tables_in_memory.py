@@ -127,6 +127,32 @@ def test_ends_of_whole_numbers_stay_what_they_are() -> None:
     assert found["case_min"].min() == first
 
 
+@pytest.mark.parametrize("kind", ["arrow", "polars"])
+def test_sensitive_values_that_cannot_be_compared_are_passed_over(kind: str) -> None:
+    rows = range(60)
+    columns = {
+        "age": [20 + row % 12 for row in rows],
+        "codes": [["A", "B"][: row % 3] for row in rows],
+        "visit": [{"ward": row % 4} for row in rows],
+        "scan": [bytes([row % 7]) for row in rows],
+        "illness": [("cold", "flu")[row // 12 % 2] for row in rows],
+    }
+    given = KINDS[kind](pa.table(columns))
+    names = ["codes", "visit", "scan", "illness"]
+    with anonymize(given, k=5, quasi_identifiers=["age"], sensitive=names) as release:
+        proof = release.verify(original=given)
+        page = anonspark.report(release)
+    assert proof.holds
+    assert [one.homogeneous_classes for one in proof.sensitive] == [None, None, None, 0]
+    assert [one.partition(",")[0] for one in proof.warnings] == [
+        "attributes.codes: has type array<string>",
+        "attributes.visit: has type struct<ward:bigint>",
+        "attributes.scan: has type binary",
+    ]
+    assert "illness: classes with one value alone" in str(proof)
+    assert "codes: not measured" in page.html
+
+
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with anonymize(people(), CONFIGURATION):
