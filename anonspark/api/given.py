@@ -32,15 +32,15 @@ def given_configuration(
     *,
     needs_seed: bool = True,
 ) -> Configuration:
-    """Return a configuration that writes to a path and reads what it is given."""
+    """Return a configuration that writes to a drawn path and reads what it is given."""
     if isinstance(config, Configuration):
         output = config.output.model_copy(update={"path": path, "mode": "error"})
-        return config.model_copy(update={"output": output})
+        return config.model_copy(update={"output": output}).with_drawn_output()
     return parse_configuration(
         given_input(config) | {"output": {**config.get("output", {}), "path": path}},
         read=read,
         needs_seed=needs_seed,
-    )
+    ).with_drawn_output()
 
 
 def roles_of(

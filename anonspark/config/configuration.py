@@ -176,6 +176,7 @@ class Configuration(Section):
     _coding: Coding | None = PrivateAttr(default=None)
     _variables: Variables = PrivateAttr(default=Variables())
     _places: Places = PrivateAttr(default=Places())
+    _is_placed_by_caller: bool = PrivateAttr(default=True)
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
@@ -273,6 +274,12 @@ class Configuration(Section):
         copied._places = places
         return copied
 
+    def with_drawn_output(self) -> Configuration:
+        """Return it as one whose output path nobody chose, so that it tells nothing apart."""
+        copied = self.model_copy()
+        copied._is_placed_by_caller = False
+        return copied
+
     def with_input(self, options: Mapping[str, str]) -> Configuration:
         """Return it with what was found of the input; nothing else is looked for."""
         return self.model_copy(update={"input": self.input.settled(options)})
@@ -282,7 +289,7 @@ class Configuration(Section):
 
         The order of the attributes counts, as it breaks ties; the order of all other keys does
         not, nor does it matter whether a default is written out. The seed enters through its own
-        hash.
+        hash. An output path that was drawn does not enter.
 
         Returns
         -------
@@ -295,6 +302,8 @@ class Configuration(Section):
         _drop_published_separation(document["model"], self.model)
         document["attributes"] = list(document["attributes"].items())
         document["execution"]["seed"] = self._seed_hash()
+        if not self._is_placed_by_caller:
+            document["output"]["path"] = None
         canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
         return _sha256(canonical)
 

@@ -152,3 +152,18 @@ def test_the_inside_edition_has_a_place_apart(tmp_path: Path) -> None:
         assert "Worst classes" not in anonspark.report(release).html
         with pytest.raises(ConfigurationError, match=r"^path: .* lies inside the release"):
             anonspark.report(release, f"{release.path}/inside.html", inside=True)
+
+
+def test_equal_calls_have_equal_fingerprints() -> None:
+    """Where a release is kept was drawn, and is no part of what was asked for."""
+    table = people()
+    asked: dict[str, Any] = {"k": 5, "quasi_identifiers": ["age"], "seed": 7}
+    with (
+        anonspark.anonymize(table, **asked) as first,
+        anonspark.anonymize(table, **asked) as second,
+    ):
+        assert first.path != second.path
+        assert first.manifest["fingerprints"] == second.manifest["fingerprints"]
+    with anonspark.anonymize(table, **{**asked, "k": 6}) as other:
+        told = "configuration"
+        assert first.manifest["fingerprints"][told] != other.manifest["fingerprints"][told]
