@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from anonspark.config.problems import Finding, found, impossible
 from anonspark.config.section import NonEmptyText, Section
@@ -13,7 +14,9 @@ from anonspark.config.section import NonEmptyText, Section
 MOST_RECIPIENTS = 60
 """Recipients of a plan at most: each has a bit of a pattern of 64."""
 
-RecipientName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+_NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+
+RecipientName = Annotated[str, Field(pattern=_NAME)]
 
 _Scalar = Annotated[str | int | float | bool, Field(union_mode="left_to_right")]
 
@@ -216,3 +219,20 @@ class PlanFile(Section):
     recipients: Annotated[
         dict[RecipientName, RequestFile], Field(min_length=1, max_length=MOST_RECIPIENTS)
     ] = Field(description="Who gets what.")
+
+    @field_validator("recipients", mode="before")
+    @classmethod
+    def _check_names(cls, value: object) -> object:
+        """Say what names are allowed, which a pattern does not say in words."""
+        findings = [
+            Finding(
+                (name,),
+                "is no name of a recipient; expected 1 to 64 lower-case letters (a to z), digits, "
+                "'.', '_' or '-', the first a letter or a digit; rename it",
+            )
+            for name in (value if isinstance(value, dict) else ())
+            if isinstance(name, str) and not re.fullmatch(_NAME, name)
+        ]
+        if findings:
+            raise impossible(findings)
+        return value

@@ -83,7 +83,10 @@ WRONG = {
         changed("recipients", {f"r{i}": PLAN["recipients"]["labour"] for i in range(61)}),
         "recipients: ",
     ),
-    "bad name": (changed("recipients/Labour", PLAN["recipients"]["labour"]), "recipients.Labour"),
+    "bad name": (
+        changed("recipients/Labour", PLAN["recipients"]["labour"]),
+        "recipients.Labour: is no name of a recipient; expected 1 to 64 lower-case letters",
+    ),
     "not approved": (
         changed("recipients/labour", {"columns": ["age"]}),
         "recipients.labour.approved: missing",
