@@ -30,6 +30,9 @@ _MOST_GROUPS = 10_000
 
 _RECORDS = "records"
 
+_TRUTH_VALUES: Mapping[str | None, bool] = {"false": False, "true": True}
+"""By their labels."""
+
 
 @dataclass(frozen=True)
 class Count:
@@ -148,7 +151,8 @@ class CountedRegions:
         for member in members:
             own = by.missing() if member is None else CategorySet(frozenset([member]))
             judged = self.judge(every([formula, Has(by.name, own)]))
-            found[member] = judged.count(self.records, regions.may_have(own))
+            value = _TRUTH_VALUES.get(member, member) if by.kind == "boolean" else member
+            found[value] = judged.count(self.records, regions.may_have(own))
         return found
 
 

@@ -266,10 +266,14 @@ def _describe_numbers(
         scale = found[f"places_{index}"]
         lowest, highest = (int(Decimal(value).scaleb(scale)) for value in (low, high))
         if max(abs(lowest), abs(highest)) >= 10**_MOST_DIGITS:
-            raise DataError(
-                f"attributes.{column.name}: its decimals need more than {_MOST_DIGITS} digits; "
-                "cast the column to double, or round it to fewer decimal places"
+            told = (
+                f"its decimals need more than {_MOST_DIGITS} digits; cast the column to double, or "
+                "round it to fewer decimal places"
+                if scale
+                else f"its whole numbers need more than {_MOST_DIGITS} digits; cast the column to "
+                "double, or to a text if they are codes"
             )
+            raise DataError(f"attributes.{column.name}: {told}")
     else:
         lowest, highest = int(low), int(high)
     described = QuasiIdentifier(

@@ -153,6 +153,25 @@ def test_sensitive_values_that_cannot_be_compared_are_passed_over(kind: str) -> 
     assert "codes: not measured" in page.html
 
 
+def test_groups_of_truth_values_have_them_as_keys() -> None:
+    """Whatever the role of the column."""
+    flags = [row % 2 == 0 for row in range(60)]
+    given = pa.table({"age": [20 + row % 6 for row in range(60)], "well": flags})
+    with anonymize(given, k=5, quasi_identifiers=["well"]) as release:
+        generalized = anonspark.read(release.path).count(by="well")
+    with anonymize(given, k=5, quasi_identifiers=["age"], insensitive=["well"]) as release:
+        as_it_was = anonspark.read(release.path).count(by="well")
+    assert isinstance(generalized, dict)
+    assert isinstance(as_it_was, dict)
+    assert [*map(repr, generalized)] == [*map(repr, as_it_was)] == ["False", "True"]
+
+
+def test_whole_numbers_that_are_too_large_are_called_so() -> None:
+    given = pa.table({"case": pa.array([2**63 + row % 6 for row in range(60)], pa.uint64())})
+    with pytest.raises(DataError, match="case: its whole numbers need more than 18 digits"):
+        anonymize(given, k=5, quasi_identifiers=["case"])
+
+
 def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with anonymize(people(), CONFIGURATION):
