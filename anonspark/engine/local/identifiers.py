@@ -9,6 +9,7 @@ import pyarrow as pa
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_hashable, is_publishable
 from anonspark.engine.tasks import Batches
+from anonspark.engine.unread import require_read
 
 
 def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
@@ -25,8 +26,14 @@ def with_texts_of_identifiers(table: Table, names: Sequence[str]) -> Table:
     Table
         The texts of those whose values have no hash, as universally unique ones and times of a day
         have none; maps stay, as they do in files.
+
+    Raises
+    ------
+    DataError
+        If the values of one cannot be read.
     """
     schema = table.schema
+    require_read(schema, names, "attributes.")
     places = [
         place
         for place, field in enumerate(schema)
