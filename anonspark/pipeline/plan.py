@@ -22,6 +22,7 @@ from anonspark.pipeline.estimate import Estimate, estimate_run
 from anonspark.pipeline.mapping import apply_mapping
 from anonspark.pipeline.repeats import Repeat, repeats_of_identifiers, repeats_of_others
 from anonspark.pipeline.tasks import first_model, generalizer_of, sensitive_values, task_of
+from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.input_warnings import warn_of_input
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
 from anonspark.progress import Progress
@@ -156,13 +157,15 @@ def check_input(
             inspection.rows,
             sensitive_values(inspection.criteria),
         )
+        dropped = inspection.rows_read - inspection.rows
+        warnings += dropped_record_warnings(dropped, inspection.rows, configuration.privacy.k)
         repeats = repeats_of_identifiers(sizes, configuration)
         if not any(one.is_identifier for one in repeats):
             repeats += repeats_of_others(engine, configuration, inspection.rows_read)
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,
-        rows_dropped=inspection.rows_read - inspection.rows,
+        rows_dropped=dropped,
         missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
         warnings=warnings,
         coding=configuration.agreed_coding,

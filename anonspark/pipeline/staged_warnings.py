@@ -7,6 +7,7 @@ from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
+from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
@@ -53,7 +54,11 @@ def warn_of_staged(
         if basis.left_out:
             earlier = withheld_warnings(prepared.identifiers)
         sizes = count_published_values(table, configuration, published.rows)
-        found = published_value_warnings(sizes, configuration)
+        snapshot = prepared.snapshot
+        found = dropped_record_warnings(
+            snapshot.rows_read - snapshot.rows, published.rows, configuration.privacy.k
+        )
+        found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes
         )

@@ -247,6 +247,45 @@ def test_nothing_is_told_of_records_that_were_left_out(
     ]
 
 
+@pytest.mark.parametrize(
+    ("dropped", "words"),
+    [
+        pytest.param(30, "60 % of the records are dropped", id="most"),
+        pytest.param(5, "20 % of the records are dropped", id="a fifth"),
+        pytest.param(4, None, id="fewer than k"),
+        pytest.param(0, None, id="none"),
+    ],
+)
+def test_records_that_are_dropped(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    dropped: int,
+    words: str | None,
+) -> None:
+    others = 20 if dropped != 4 else 5
+    rows = {
+        "age": [*[None] * dropped, *range(others)],
+        "disease": ["flu", "cold", "ulcer", "zoster", "none"] * ((dropped + others) // 5)
+        + ["flu"] * ((dropped + others) % 5),
+    }
+    write_table(tmp_path / "input.parquet", rows)
+    path = configuration_file(
+        tmp_path,
+        attributes={"age": "quasi_identifier", "disease": "quasi_identifier"},
+        privacy={"k": 5},
+    )
+    monkeypatch.setenv(SEED_VARIABLE, str(SEED))
+    outcome = command(capsys, "check", path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert words in outcome.err if words else outcome.err == ""
+    outcome = command(capsys, "run", path, "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert words in outcome.err if words else outcome.err == ""
+    codes = [one["code"] for one in manifest_of(tmp_path / "release")["warnings"]]
+    assert codes == (["many_dropped"] if words else [])
+
+
 def test_many_values_are_estimated_by_some_of_them(engine: LocalEngine) -> None:
     number = np.arange(40_000)
     rows = pa.table(
