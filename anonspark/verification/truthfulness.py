@@ -228,7 +228,7 @@ def measure_truthfulness(
     """
     require_readable(attributes)
     leaves = hierarchies or {}
-    _require_comparable(original, release, payload)
+    _require_comparable(original, release, [one.name for one in attributes], payload)
     prepared = prepare_table(
         original.with_hashes({_PAYLOAD: payload}, like=release.schema),
         attributes,
@@ -259,8 +259,10 @@ def measure_truthfulness(
 _PAYLOAD, _CONTENT = "anonspark_payload", "anonspark_content"
 
 
-def _require_comparable(original: Table, release: Table, payload: Sequence[str]) -> None:
-    """Check that both tables have the payload, in types that can be compared.
+def _require_comparable(
+    original: Table, release: Table, quasi_identifiers: Sequence[str], payload: Sequence[str]
+) -> None:
+    """Check that both tables have what is compared, and the payload in types that can be.
 
     Raises
     ------
@@ -269,10 +271,15 @@ def _require_comparable(original: Table, release: Table, payload: Sequence[str])
     found = {field.name: field.type for field in original.schema}
     wanted = {field.name: field.type for field in release.schema}
     problems = []
-    for subject, types in (("original", found), ("release", wanted)):
-        lacking = [name for name in payload if name not in types]
-        if lacking:
-            problems.append(f"{subject}: lacks the columns {', '.join(map(repr, lacking))}")
+    lacking = [name for name in (*quasi_identifiers, *payload) if name not in found]
+    if lacking:
+        problems.append(
+            f"original: lacks the columns {', '.join(map(repr, lacking))}; found "
+            f"{', '.join(map(repr, found))}; give the table that the release was made of"
+        )
+    lacking = [name for name in payload if name not in wanted]
+    if lacking:
+        problems.append(f"release: lacks the columns {', '.join(map(repr, lacking))}")
     if problems:
         raise DataError(*problems)
     problems = [
