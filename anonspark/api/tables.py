@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -116,7 +117,7 @@ def _kind_of(values: Any, error: Exception) -> str:
 
 def _type_alone(data_type: object) -> str:
     """Return the name of a type without what it says of values, as a category's are."""
-    return str(data_type).partition("[")[0]
+    return re.split(r"[\[(]", str(data_type))[0]
 
 
 def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
@@ -136,7 +137,7 @@ def _of_narwhals(table: nw.DataFrame[Any]) -> pa.Table:
                 continue
         except _NOT_CONVERTED:
             pass
-        columns.append(unread_column(f"values of the type {own}", len(table)))
+        columns.append(unread_column(f"values of the type {_type_alone(own)}", len(table)))
     return pa.Table.from_arrays(columns, names=table.columns)
 
 
