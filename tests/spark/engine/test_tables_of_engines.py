@@ -608,7 +608,7 @@ def test_what_only_spark_reads(tmp_path: Path) -> None:
         assert kind == "ConfigurationError"
         assert word in message
         assert "execution.engine" in message
-    assert "set input.options.escape" in outcome(by_local, path, "csv", HEADER)[1]
+    assert "say input.options.escape" in outcome(by_local, path, "csv", HEADER)[1]
 
 
 @pytest.mark.parametrize(
