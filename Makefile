@@ -32,6 +32,9 @@ INSTALL := DIST_EXTRA_CONFIG=$(CURDIR)/tools/uncompressed_wheels.cfg $(if $(shel
 # Kernels, which take longest, can be built while the largest package is still installed.
 $(COMPILES): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "anonspark needs Python 3.11 or newer: make PYTHON=python3.11")'
+# An environment of another Python, as that of a clone that was set up before, is made anew.
+	@of() { "$$1" -c 'import sys; print(sys.base_prefix, sys.version)' 2> /dev/null; }; \
+	  [ "$$(of $(RUN)/python)" = "$$(of $(PYTHON))" ] || rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(PYTHON) tools/runtime_requirements.py --clone --without pyspark requirements.lock > $(VENV)/compiling.lock
 	$(INSTALL) --quiet --no-deps --require-hashes -r $(VENV)/compiling.lock

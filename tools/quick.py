@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -26,6 +27,9 @@ UNIT_TESTS = Path("tests/unit")
 
 # Pytest says with it that no test was found.
 _NOTHING_FOUND = 5
+
+# Seconds that those which are stopped have together, to say how far they came.
+_TO_STOP = 1.5
 
 
 @dataclass
@@ -94,8 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     tests, left = tests_of(changed, REPOSITORY)
     checks = [_start(name, command) for name, command in _commands(changed, tests).items()]
     wrong, unfinished = [], []
-    for check in checks:
-        code = _wait(check, end)
+    for check, code in zip(checks, _wait(checks, end), strict=True):
         if code is None:
             unfinished.append(check.name)
         elif code not in (0, _NOTHING_FOUND):
@@ -143,18 +146,24 @@ def _start(name: str, command: list[str]) -> Check:
     return Check(name, process, output)
 
 
-def _wait(check: Check, end: float) -> int | None:
-    """Return the exit code of a check, or None if it was stopped at the end of the time."""
+def _wait(checks: Sequence[Check], end: float) -> list[int | None]:
+    """Return the exit code of each check, None of one that was stopped at the end of the time."""
+    codes = [_code_by(check, end) for check in checks]
+    stopped = [check for check, code in zip(checks, codes, strict=True) if code is None]
+    for check in stopped:
+        # As Ctrl-C does: pytest then still says what it has run.
+        check.process.send_signal(signal.SIGINT)
+    for check in stopped:
+        if _code_by(check, end + _TO_STOP) is None:
+            check.process.kill()
+            check.process.wait()
+    return codes
+
+
+def _code_by(check: Check, end: float) -> int | None:
     try:
         return check.process.wait(max(0.0, end - time.monotonic()))
     except subprocess.TimeoutExpired:
-        # As Ctrl-C does: pytest then still says what it has run.
-        check.process.send_signal(signal.SIGINT)
-        try:
-            check.process.wait(2)
-        except subprocess.TimeoutExpired:
-            check.process.kill()
-            check.process.wait()
         return None
 
 
