@@ -70,10 +70,12 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
         homogeneous = int(one.get("homogeneous_classes") or 0)
         if homogeneous:
             records = rules.count(int(one.get("homogeneous_records") or 0))
+            several = homogeneous > 1
+            subject, place = ("They are", "one of them") if several else ("It is", "it")
             yield Item(
                 f"{name}: {_classes(homogeneous)} with one value only",
-                f"They are homogeneous, with {records} records: whoever knows that somebody is in "
-                f"one of them knows the {name} for sure.",
+                f"{subject} homogeneous, with {records} records: whoever knows that somebody is in "
+                f"{place} knows the {name} for sure.",
                 "bad",
             )
             continue
