@@ -229,8 +229,10 @@ def _document(
             return given_input(config)
         base = config.get("base", {})
         return {**config, "base": given_input(base) if isinstance(base, Mapping) else base}
-    several = isinstance(k, Iterable) and not isinstance(k, str)
-    values = [as_integer(one) for one in (k if several else [] if k is None else [k])]  # type: ignore[union-attr]
+    given: Any = () if k is None else k
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        given = [given]
+    values = list(map(as_integer, given))
     base = wanted_configuration(None, roles, values[0] if values else None, None)
     axes: dict[str, list[Any]] = {"privacy.k": values}
     if model is not None:

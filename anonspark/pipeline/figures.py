@@ -124,7 +124,7 @@ def make_figures(
     Of a release with one recoding a round, the job of
     :func:`anonspark.layers.evaluate.nodes.node_rows`; of others none.
     """
-    dropped = snapshot.rows_read - snapshot.rows
+    dropped = snapshot.rows_dropped
     counts = {
         "rows_in": snapshot.rows_read,
         "rows_dropped_missing": dropped,

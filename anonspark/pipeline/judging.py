@@ -75,7 +75,7 @@ def require_usual_input(context: RunContext, snapshot: Snapshot, before: Earlier
     """
     configuration = context.configuration
     k = configuration.privacy.k
-    dropped = snapshot.rows_read - snapshot.rows
+    dropped = snapshot.rows_dropped
     few = is_few(dropped, k)
     counts = {"rows_in": snapshot.rows_read, "rows_dropped_missing": dropped}
     told = {name: None if few else count for name, count in counts.items()}

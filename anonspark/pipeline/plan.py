@@ -157,15 +157,16 @@ def check_input(
             inspection.rows,
             sensitive_values(inspection.criteria),
         )
-        dropped = inspection.rows_read - inspection.rows
-        warnings += dropped_record_warnings(dropped, inspection.rows, configuration.privacy.k)
+        warnings += dropped_record_warnings(
+            inspection.rows_dropped, inspection.rows, configuration.privacy.k
+        )
         repeats = repeats_of_identifiers(sizes, configuration)
         if not any(one.is_identifier for one in repeats):
             repeats += repeats_of_others(engine, configuration, inspection.rows_read)
     tell_warnings(warnings)
     return Checked(
         rows=inspection.rows_read,
-        rows_dropped=dropped,
+        rows_dropped=inspection.rows_dropped,
         missing=dict(zip(configuration.quasi_identifiers, inspection.missing, strict=True)),
         warnings=warnings,
         coding=configuration.agreed_coding,
@@ -184,7 +185,7 @@ def plan_run(
     tasks = -(-rows // task_rows)
     return Plan(
         rows=inspection.rows_read,
-        rows_dropped=inspection.rows_read - rows,
+        rows_dropped=inspection.rows_dropped,
         quasi_identifiers=inspection.quasi_identifiers,
         levels=(tasks - 1).bit_length(),
         tasks=tasks,

@@ -54,10 +54,8 @@ def warn_of_staged(
         if basis.left_out:
             earlier = withheld_warnings(prepared.identifiers)
         sizes = count_published_values(table, configuration, published.rows)
-        snapshot = prepared.snapshot
-        found = dropped_record_warnings(
-            snapshot.rows_read - snapshot.rows, published.rows, configuration.privacy.k
-        )
+        dropped = prepared.snapshot.rows_dropped
+        found = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
         found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes

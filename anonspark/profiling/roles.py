@@ -185,6 +185,7 @@ def _keys_of_people(
 ) -> dict[str, Proposal]:
     """Propose as identifiers what repeats and gives most of what is personal away."""
     keys = {}
+    gives_away = {(own.column, own.determines) for own in dependencies}
     for one in columns:
         if found[one.name].role is not None or not may_number_people(one):
             continue
@@ -200,11 +201,7 @@ def _keys_of_people(
         # What names do not tell may be of a visit, but where they tell nothing all counts.
         named = [other for other in others if other.meaning is not None]
         personal = named if len(named) >= _FEWEST_GIVEN else others
-        given = [
-            other.name
-            for other in personal
-            if any(own.column == one.name and own.determines == other.name for own in dependencies)
-        ]
+        given = [other.name for other in personal if (one.name, other.name) in gives_away]
         if len(given) >= _FEWEST_GIVEN and 2 * len(given) > len(personal):
             told = given[:_NAMED_IN_REASON]
             if len(given) > len(told):

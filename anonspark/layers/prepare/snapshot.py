@@ -81,6 +81,11 @@ class Snapshot:
     units: Units | None = None
     notes: Notes | None = None
 
+    @property
+    def rows_dropped(self) -> int:
+        """Rows of the input that are not kept, for a quasi-identifier is missing."""
+        return self.rows_read - self.rows
+
     def content_fingerprint(self) -> str:
         """Tell one prepared input from another: its records, and the hierarchies over them."""
         hierarchies = sorted(
@@ -115,6 +120,11 @@ class Inspection:
     quasi_identifiers: tuple[QuasiIdentifier, ...]
     criteria: Criteria
     kept: Table
+
+    @property
+    def rows_dropped(self) -> int:
+        """Rows of the input that are not kept, for a quasi-identifier is missing."""
+        return self.rows_read - self.rows
 
 
 def _criteria(
