@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
@@ -21,7 +21,6 @@ from anonspark.engine.raw_columns import WantedColumns
 from anonspark.engine.recognition import found_in_files, settled
 from anonspark.engine.spark.arrow import spark_schema
 from anonspark.engine.spark.binary_files import open_own_parquet
-from anonspark.engine.spark.databases import HeldSnapshot
 from anonspark.engine.spark.errors import (
     opening_table,
     reading_input,
@@ -39,7 +38,7 @@ from anonspark.engine.spark.reading import open_input
 from anonspark.engine.spark.source_files import SourceFiles
 from anonspark.engine.spark.table import SparkTable, frame_of
 from anonspark.engine.spark.table_versions import current_version
-from anonspark.engine.spark.tables import OpenedTable, open_table
+from anonspark.engine.spark.tables import open_table
 from anonspark.errors import ConfigurationError
 from anonspark.progress import Progress
 
@@ -57,7 +56,6 @@ class SparkEngine:
     """
 
     session: SparkSession
-    _held: list[HeldSnapshot] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def files(self) -> FileSystem:
@@ -84,16 +82,11 @@ class SparkEngine:
     def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> SparkTable:
         """Open the table that a configuration names, as it lies there."""
         configuration = settled(self.files, configuration)
-        opened = self._opened(configuration)
+        opened = open_input(self.session, configuration)
         frame = with_fields(opened.frame)
         if not for_tasks:
             return self.wrap(frame)
         return SparkTable(frame, self, SourceFiles(opened.files, configuration.input.options))
-
-    def _opened(self, configuration: Configuration) -> OpenedTable:
-        # Of a look at the input that no run came of.
-        self._close_snapshots()
-        return open_input(self.session, configuration, self._held)
 
     def open_input(
         self,
@@ -104,7 +97,7 @@ class SparkEngine:
         """Open a table of people."""
         if given is None:
             configuration = settled(self.files, configuration)
-            opened = self._opened(configuration)
+            opened = open_input(self.session, configuration)
             return SparkInput.of(self, opened.frame, configuration, hierarchies, opened.files)
         return SparkInput.of(self, frame_of(given), configuration, hierarchies)
 
@@ -194,14 +187,7 @@ class SparkEngine:
             writing_output(),
             described_jobs(context, progress, run_id),
         ):
-            try:
-                yield
-            finally:
-                self._close_snapshots()
-
-    def _close_snapshots(self) -> None:
-        while self._held:
-            self._held.pop().close()
+            yield
 
     def staged(self, paths: Sequence[str], schema: pa.Schema) -> SparkTable:
         """Return what :meth:`SparkTable.stage` wrote to some directories."""

@@ -34,7 +34,7 @@ from anonspark.engine.columns.planning import (
 from anonspark.engine.protocol import InputColumn
 from anonspark.engine.raw_columns import WantedColumns, require_distinct
 from anonspark.engine.spark.arrow import arrow_schema
-from anonspark.engine.spark.databases import HeldSnapshot, is_database, open_database_table
+from anonspark.engine.spark.databases import is_database, open_database_table
 from anonspark.engine.spark.errors import opening_table
 from anonspark.engine.spark.fields import with_fields
 from anonspark.engine.spark.fingerprints import content_hash
@@ -92,9 +92,7 @@ class ColumnPlan:
     data_type: st.DataType
 
 
-def open_input(
-    spark: SparkSession, configuration: Configuration, held: list[HeldSnapshot]
-) -> OpenedTable:
+def open_input(spark: SparkSession, configuration: Configuration) -> OpenedTable:
     """Open the input, each of whose files has to have every attribute.
 
     See :func:`anonspark.engine.spark.tables.open_table`, and of databases
@@ -104,7 +102,7 @@ def open_input(
     if is_database(options.format):
         with opening_table(options.paths, options.format, "input.path", "input"):
             frame = open_database_table(
-                spark, options.paths, options.options, held, path_key="input.path", section="input"
+                spark, options.paths, options.options, path_key="input.path", section="input"
             )
         return OpenedTable(frame)
     wanted = WantedColumns(
