@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+K_UNITS = "k units"
+"""What the table of criteria calls k where it counts people."""
+
 CriterionKind = Literal[
     "distinct",
     "entropy",

@@ -21,8 +21,9 @@ from anonspark.kernels.mondrian import cut_into_groups
 from anonspark.kernels.paths import root_path
 from anonspark.layers.outliers.separation import OutlierSeparation
 from anonspark.layers.partition.distribution import partition_records, send_to_tasks
-from anonspark.layers.partition.growing import CutRule, Leaf
+from anonspark.layers.partition.growing import CutRule
 from anonspark.layers.partition.median_cut import MedianCut
+from anonspark.layers.partition.node import Leaf
 from anonspark.models.atom_midpoints import MidpointAxis, at_midpoints, back_from_midpoints
 from anonspark.models.blockwise import (
     Block,

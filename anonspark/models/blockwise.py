@@ -37,7 +37,8 @@ from anonspark.layers.partition.distribution import (
     received_records,
     send_to_tasks,
 )
-from anonspark.layers.partition.growing import CutRule, Leaf
+from anonspark.layers.partition.growing import CutRule
+from anonspark.layers.partition.node import Leaf
 from anonspark.models.model import (
     RESULT,
     Anonymized,

@@ -18,7 +18,7 @@ from anonspark.kernels.criteria import Requirements, group_satisfies
 from anonspark.kernels.merging import name_groups
 from anonspark.layers.generalize.classes import ClassFigures
 from anonspark.layers.outliers.separation import OutlierSeparation
-from anonspark.layers.partition.growing import Leaf
+from anonspark.layers.partition.node import Leaf
 from anonspark.models.atom_midpoints import own_column
 from anonspark.models.atoms import AtomGroups, Boxes, MergedAtoms
 from anonspark.models.blockwise import (

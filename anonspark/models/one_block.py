@@ -11,7 +11,7 @@ import numpy.typing as npt
 from anonspark.kernels.criteria import group_satisfies
 from anonspark.kernels.paths import root_path
 from anonspark.layers.generalize.figures import exact_sums
-from anonspark.layers.partition.growing import Leaf
+from anonspark.layers.partition.node import Leaf
 from anonspark.models.blockwise import BlockwiseModel, Contents, FormGroups
 
 Codes = npt.NDArray[np.int64]

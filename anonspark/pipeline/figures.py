@@ -11,6 +11,7 @@ from typing import Any
 from anonspark._version import __version__
 from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
+from anonspark.core.criterion import K_UNITS
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
 from anonspark.layers.evaluate.metrics import Totals, round_rows
 from anonspark.layers.evaluate.nodes import node_rows
@@ -26,7 +27,6 @@ from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.information import Information
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
-from anonspark.verification.units import K_UNITS
 
 Row = dict[str, Any]
 """A row of a table of metrics: column to figure, text or moment."""

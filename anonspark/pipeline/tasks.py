@@ -10,7 +10,7 @@ from anonspark.layers.generalize.classes import Generalizer
 from anonspark.models.choosing import candidates
 from anonspark.models.model import Model, Task
 from anonspark.models.registry import create_model
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 
 def generalizer_of(

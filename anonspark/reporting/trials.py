@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonspark.core.criterion import Criterion
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 DISTANCES = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 """Largest distances of t-closeness that are tried."""

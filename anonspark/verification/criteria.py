@@ -16,7 +16,7 @@ from anonspark.engine.protocol import OnBatches, Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification import measures
 from anonspark.verification.measures import Figures, Integers, Uncertainty, ValueCounts
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 _TOLERANCE = 1e-9
 

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from anonspark.core.criterion import Criterion, CriterionKind
-
-if TYPE_CHECKING:
-    # It reads columns, too, for which it needs Spark.
-    from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 Integers = npt.NDArray[np.int64]
 Figures = npt.NDArray[np.float64]

@@ -25,7 +25,7 @@ from anonspark.verification.criteria import (
     worst_of,
 )
 from anonspark.verification.measures import Integers
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verification.spelling import group_spellings
 
 _MEASURED = pa.schema(

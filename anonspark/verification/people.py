@@ -16,7 +16,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.tasks import Batches
 from anonspark.verification.criteria import MeasuredCriterion, satisfies, worst_of
 from anonspark.verification.measures import Figures, Integers
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 # Pairs that one task holds.
 _TASK_PAIRS = 2_000_000

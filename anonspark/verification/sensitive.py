@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
 from anonspark.verification.left_out import told_values
+from anonspark.verification.sensitive_values import SensitiveValues
 
 MOST_VALUES = 50_000
 """More different values are no sensitive attribute that classes can be judged by."""
@@ -37,52 +37,6 @@ class Taxonomy(Protocol):
 
     def tree(self) -> _Tree:
         """Return parents and heights of the nodes, the values first."""
-
-
-@dataclass(frozen=True)
-class SensitiveValues:
-    """The different values of a sensitive attribute.
-
-    Parameters
-    ----------
-    name : str
-        Of the attribute and its published column.
-    values : pyarrow.Array
-        In order; a null, which is a value of its own, comes last.
-    shares : float64 ndarray of shape (values,)
-        Of all records, those with each value.
-    parents, heights : int64 ndarray of shape (nodes,)
-        Nodes of its hierarchy bottom up, the values first; empty where it has none.
-    as_text : bool
-        Whether values are compared as texts without blanks at their ends.
-    is_ordered : bool
-        Whether the order means something: numbers, times, and what was declared.
-    """
-
-    name: str
-    values: pa.Array
-    shares: npt.NDArray[np.float64]
-    parents: npt.NDArray[np.int64]
-    heights: npt.NDArray[np.int64]
-    as_text: bool
-    is_ordered: bool
-
-    def encode(self, column: pa.Array) -> npt.NDArray[np.int64]:
-        """Return the place of each value among :attr:`values`.
-
-        Raises
-        ------
-        ValueError
-            If a value is none of them: the files changed while they were read.
-        """
-        if pa.types.is_floating(column.type):
-            column = pc.add(column, pa.scalar(0.0, column.type))
-        if self.as_text:
-            column = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        places = pc.index_in(column, value_set=self.values)
-        if places.null_count:
-            raise ValueError("a sensitive value appeared while the release was read")
-        return places.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def describe_values(

@@ -33,12 +33,8 @@ from anonspark.verification.people import (
     measure_people,
     shares_of_people,
 )
-from anonspark.verification.sensitive import (
-    MOST_VALUES,
-    SensitiveValues,
-    describe_values,
-    describe_values_by,
-)
+from anonspark.verification.sensitive import MOST_VALUES, describe_values, describe_values_by
+from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verification.units import people_of_records
 
 

@@ -20,6 +20,7 @@ from anonspark.config.coding import coding_privacy
 from anonspark.config.coding_claims import is_at_least, not_as_coded
 from anonspark.config.evaluate import RiskOptions
 from anonspark.config.privacy import PrivacyOptions
+from anonspark.core.criterion import K_UNITS
 from anonspark.core.figures import OF_EVERY_RUN, TABLES
 from anonspark.engine.files import Files
 from anonspark.engine.protocol import Engine
@@ -30,7 +31,6 @@ from anonspark.verification.criteria import MeasuredCriterion
 from anonspark.verification.nodes import Counted, claims_of_nodes, count_nodes
 from anonspark.verification.presence import Presence
 from anonspark.verification.risk import attacks, attacks_with_population, risk_row
-from anonspark.verification.units import K_UNITS
 
 Row = Mapping[str, Any]
 

@@ -21,8 +21,9 @@ from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.distance_cut import DistanceCut
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import CutRule, LooksAhead, Node, grow
+from anonspark.layers.partition.growing import CutRule, LooksAhead, grow
 from anonspark.layers.partition.median_cut import MedianCut
+from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.one_pass import CountedForest, CountForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.packing import PackedKeys

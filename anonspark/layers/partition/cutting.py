@@ -15,7 +15,7 @@ from anonspark.kernels.descent import DISTANCE
 from anonspark.kernels.vantage_points import UNITS
 from anonspark.layers.partition.counting import Histogram, Question, Request, UnitCount
 from anonspark.layers.partition.cut_tree import Boundary
-from anonspark.layers.partition.growing import Asking, Node, ask, find_rank
+from anonspark.layers.partition.node import Asking, Node
 from anonspark.layers.partition.people import (
     MatchedValues,
     PeopleOfSides,
@@ -24,6 +24,7 @@ from anonspark.layers.partition.people import (
     ValueRanges,
     at_most_matched,
 )
+from anonspark.layers.partition.rank_search import ask, find_rank
 
 _SMALLEST_HASH, _LARGEST_HASH = -(2**63), 2**63 - 1
 

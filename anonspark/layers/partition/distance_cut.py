@@ -23,7 +23,7 @@ from anonspark.layers.partition.cutting import (
     sides_satisfy,
 )
 from anonspark.layers.partition.distance_foresight import DistanceForesight
-from anonspark.layers.partition.growing import Asking, Cut, Node, Questions
+from anonspark.layers.partition.node import Asking, Cut, Node, Questions
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.staged.keys import normalized_positions
 

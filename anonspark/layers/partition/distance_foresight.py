@@ -28,7 +28,8 @@ from anonspark.layers.partition.counting import Answer, Draw, Drawn, Question, R
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
 from anonspark.layers.partition.evidence import Evidence
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import Node, Waiting
+from anonspark.layers.partition.growing import Waiting
+from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import (
     FEWEST_SAMPLED,

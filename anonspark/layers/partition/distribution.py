@@ -16,7 +16,8 @@ from anonspark.engine.tasks import Batches
 from anonspark.layers.partition.counting import Answer, Counter, Draw, Question
 from anonspark.layers.partition.cut_tree import CutTree, Descent
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import CutRule, Leaf, Node, grow
+from anonspark.layers.partition.growing import CutRule, grow
+from anonspark.layers.partition.node import Leaf, Node
 from anonspark.layers.partition.one_pass import FOREST_COUNTS, CountedForest, CountForest
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.packing import PACKED_KEYS, SAMPLE, PackedKeys

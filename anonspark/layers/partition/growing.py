@@ -7,76 +7,20 @@ to a leaf, not that of the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol
 
 from anonspark.kernels.paths import child_path
 from anonspark.layers.partition.counting import (
     Answer,
     Draw,
-    Histogram,
     Question,
     Request,
 )
 from anonspark.layers.partition.cut_tree import Boundary, CutTree
-
-if TYPE_CHECKING:
-    from anonspark.layers.partition.outlook import Outlook
-
-_T = TypeVar("_T")
-
-Asking = Generator[list[Question], list[Answer], _T]
-"""A computation that yields questions, is resumed with their answers, and returns something."""
-
-Questions = Asking["Cut | None"]
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of the tree while it is being cut.
-
-    Parameters
-    ----------
-    number : int
-        Its number in the tree.
-    path : int
-        Its 64-bit name, see :mod:`anonspark.kernels.paths`.
-    rows : int
-        Its records.
-    lowest, highest : tuple of int
-        Codes that enclose the records, for each quasi-identifier; not necessarily tight.
-    cell_low, cell_high : tuple of (int or None)
-        Bounds of the cell; None stands for the extreme of the node's own records.
-    """
-
-    number: int
-    path: int
-    rows: int
-    lowest: tuple[int, ...]
-    highest: tuple[int, ...]
-    cell_low: tuple[int | None, ...]
-    cell_high: tuple[int | None, ...]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How a node is cut.
-
-    Parameters
-    ----------
-    boundary : Boundary
-        Which records go left.
-    left, right : Node
-        The children; their ``number`` and ``path`` are filled in by :func:`grow`.
-    """
-
-    boundary: Boundary
-    left: Node
-    right: Node
-
-
-Leaf = Node
+from anonspark.layers.partition.node import Cut, Leaf, Node, Questions
+from anonspark.layers.partition.outlook import Outlook
 
 
 class CutRule(Protocol):
@@ -252,72 +196,3 @@ def _from_left_to_right(tree: CutTree) -> list[int]:
         else:
             stack += [right, left]
     return ordered
-
-
-def ask(requests: Sequence[Request]) -> Asking[list[Histogram]]:
-    """Ask for histograms."""
-    answers = yield list(requests)
-    return [answer for answer in answers if isinstance(answer, Histogram)]
-
-
-def find_rank(request: Request, histogram: Histogram, rank: int) -> Asking[tuple[int, int, int]]:
-    """Find the ``rank``-th smallest value exactly, zooming in on the bin that holds it.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked first.
-    histogram : Histogram
-        Its answer.
-    rank : int
-        From 1.
-
-    Returns
-    -------
-    (int, int, int)
-        The value, the records below it and the records equal to it.
-    """
-    (run,) = yield from find_ranks(request, histogram, [rank])
-    return run
-
-
-def find_ranks(
-    request: Request, histogram: Histogram, ranks: Sequence[int]
-) -> Asking[list[tuple[int, int, int]]]:
-    """Find the values of several ranks side by side, in about as many passes as one rank needs.
-
-    Parameters
-    ----------
-    request, histogram
-        See :func:`find_rank`.
-    ranks : sequence of int
-        From 1, ascending.
-
-    Returns
-    -------
-    list of (int, int, int)
-        As of :func:`find_rank`, by ascending value, each value once.
-    """
-    runs: set[tuple[int, int, int]] = set()
-    waiting = [(histogram, 0, list(ranks))]
-    while waiting:
-        # Ranks that fall into the same bin are looked for in one histogram of it.
-        zoomed: dict[Request, tuple[int, list[int]]] = {}
-        for counted, below, own in waiting:
-            for rank in own:
-                place, smaller = counted.find(rank - below)
-                lowest, highest = int(counted.minima[place]), int(counted.maxima[place])
-                rows = int(counted.counts[place])
-                if lowest == highest:
-                    runs.add((lowest, below + smaller, rows))
-                    continue
-                bin_of_rank = replace(request, lowest=lowest, highest=highest, rows=rows)
-                zoomed.setdefault(bin_of_rank, (below + smaller, []))[1].append(rank)
-        if not zoomed:
-            break
-        histograms = yield from ask(list(zoomed))
-        waiting = [
-            (answer, below, own)
-            for answer, (below, own) in zip(histograms, zoomed.values(), strict=True)
-        ]
-    return sorted(runs)

@@ -22,17 +22,10 @@ from anonspark.layers.partition.cutting import (
     value_requests,
 )
 from anonspark.layers.partition.foresight import Foresight
-from anonspark.layers.partition.growing import (
-    Asking,
-    Cut,
-    Node,
-    Questions,
-    ask,
-    find_rank,
-    find_ranks,
-)
+from anonspark.layers.partition.node import Asking, Cut, Node, Questions
 from anonspark.layers.partition.outlook import Outlook
 from anonspark.layers.partition.predicting import Predictor
+from anonspark.layers.partition.rank_search import ask, find_rank, find_ranks
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from anonspark.layers.partition.counting import Draw
 from anonspark.layers.partition.cut_tree import CutTree
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import Node
+from anonspark.layers.partition.node import Node
 from anonspark.layers.partition.one_pass import CountedForest
 
 Integers = npt.NDArray[np.int64]

@@ -15,7 +15,8 @@ from anonspark.layers.partition.brackets import Bracket, bracket_around
 from anonspark.layers.partition.counting import Answer
 from anonspark.layers.partition.evidence import SampleEvidence
 from anonspark.layers.partition.forest import Forest
-from anonspark.layers.partition.growing import Cut, CutRule, Node
+from anonspark.layers.partition.growing import CutRule
+from anonspark.layers.partition.node import Cut, Node
 
 Integers = npt.NDArray[np.int64]
 

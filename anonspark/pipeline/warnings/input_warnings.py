@@ -13,7 +13,7 @@ from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 
 def warn_of_input(

@@ -18,7 +18,8 @@ from anonspark.verification.merged import (
     measure_merged,
     merge_values,
 )
-from anonspark.verification.sensitive import MOST_VALUES, SensitiveValues, describe_values
+from anonspark.verification.sensitive import MOST_VALUES, describe_values
+from anonspark.verification.sensitive_values import SensitiveValues
 
 
 def sensitive_value_warnings(

@@ -41,7 +41,7 @@ from anonspark.kernels.criteria import (
 from anonspark.verification import measures
 from anonspark.verification.criteria import measure_classes
 from anonspark.verification.measures import ValueCounts
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 
 # Records of a group with each value of each sensitive attribute.
 Counts = list[list[int]]

@@ -22,7 +22,7 @@ from anonspark.verification.merged import (
     describe_merged,
     merge_values,
 )
-from anonspark.verification.sensitive import SensitiveValues
+from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verification.spelling import group_spellings, plain_spelling
 
 
