@@ -152,6 +152,13 @@ MUTANTS = [
         LAWS,
     ),
     Mutant(
+        "records beyond the bound are scored in full",
+        SCORES,
+        "if records_at_most is None or total <= records_at_most:",
+        "if total:",
+        LAWS,
+    ),
+    Mutant(
         "gini rounded up",
         SCORES,
         "UNITS * sum(one * one for one in row) // total",

@@ -20,7 +20,7 @@ from anonspark.api.release import DATA, Figures, Release
 from anonspark.api.reports import made_report
 from anonspark.api.results import Selection, Union, Verification, own
 from anonspark.api.shown import Page
-from anonspark.api.tables import GIVEN, Frame, as_arrow, as_given
+from anonspark.api.tables import GIVEN, Frame, as_arrow, as_given, with_texts
 from anonspark.config import Configuration
 from anonspark.engine.local.engine import LocalEngine
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
@@ -209,7 +209,9 @@ def select(table: Frame, config: Mapping[str, Any], run_id: str | None) -> Selec
     """Choose attributes in private; see :func:`anonspark.api.select`."""
     engine = LocalEngine()
     settings = parse_selection(given_input(config), read=engine.files.read_document)
-    found = choose_attributes(engine, settings, run_id=run_id, table=_table(engine, table))
+    found = choose_attributes(
+        engine, settings, run_id=run_id, table=_table(engine, with_texts(table))
+    )
     return own(Selection, found)
 
 

@@ -155,7 +155,7 @@ def select(table: DataFrame, config: Mapping[str, Any], run_id: str | None) -> S
     """Choose attributes in private; see :func:`anonspark.api.select`."""
     spark = _session_of(table)
     settings = parse_selection(given_input(config), read=FileSystem(spark).read_document)
-    names = {*settings.candidates, settings.selection.target}
+    names = {*settings.candidates, settings.selection.target, settings.selection.person}
     table = with_fields(table)
     asked = table.select(*(quoted(name) for name in table.columns if name in names))
     with _TURN:

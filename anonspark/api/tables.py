@@ -90,6 +90,30 @@ _NOT_CONVERTED = (ValueError, TypeError, OverflowError, NotImplementedError, pa.
 _MOST_TYPES = 4
 
 
+def with_texts(table: Any) -> Any:
+    """Return a table of pandas with texts in the place of objects, every other one as it is.
+
+    The type of a column of objects is made of all its values, so one would change how the others
+    are read, or whether they are.
+    """
+    if not kinds.is_pandas_dataframe(table):
+        return table
+    columns = {
+        place: values.astype(object).map(_text_of, na_action="ignore")
+        for place in range(len(table.columns))
+        if (values := table.iloc[:, place]).dtype.kind == "O"
+    }
+    table = table.copy(deep=False)
+    for place, values in columns.items():
+        table.isetitem(place, values)
+    return table
+
+
+def _text_of(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text.encode("utf-8", "replace").decode()
+
+
 def _of_pandas(table: Any) -> pa.Table:
     columns = []
     for place in range(len(table.columns)):

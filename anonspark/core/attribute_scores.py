@@ -20,6 +20,8 @@ Figures = npt.NDArray[np.float64]
 UNITS = 256
 """Units of a whole score for a record."""
 
+_BINARY_PLACES = 40
+
 
 def gini_score(counts: Integers) -> int:
     """Return the sum over rows of the squares of their cells by the records of the row, in units.
@@ -40,14 +42,51 @@ def gini_score(counts: Integers) -> int:
     )
 
 
-def information_score(counts: Integers) -> int:
+def information_score(counts: Integers, records_at_most: int | None = None) -> int:
     """Return minus the records times the entropy of the target given the rows, in units of bits.
 
-    One record more changes it by at most :func:`width_of_information`.
+    Parameters
+    ----------
+    counts : int64 ndarray of shape (rows, c)
+    records_at_most : int or None
+        Rows of more records are scored by :func:`_capped_bits`. None scores no row so.
+
+    Returns
+    -------
+    int
+        One record more changes it by at most :func:`width_of_information`, however many there are.
     """
-    terms = [one * math.log2(one) for one in counts.reshape(-1).tolist() if one]
-    terms += [-one * math.log2(one) for one in counts.sum(axis=1).tolist() if one]
+    terms = []
+    for row in counts.tolist():
+        total = sum(row)
+        if records_at_most is None or total <= records_at_most:
+            terms += [one * math.log2(one) for one in row if one]
+            terms += [-total * math.log2(total)] if total else []
+        else:
+            terms.append(-_capped_bits(row, _largest_change(records_at_most - 1)))
     return math.floor(UNITS * math.fsum(terms))
+
+
+def _capped_bits(row: Sequence[int], most: float) -> float:
+    """Return the bits of the classes of a row, where no record takes more than so many.
+
+    The fewest bits that any code of the classes takes, whose words have ``most`` bits at most: the
+    rarest classes take as many each, the others their entropy. Of each code one record more takes
+    0 to ``most`` bits more, and so does it of the best one.
+    """
+    total, kept, logarithms = sum(row), 0, 0
+    fewest = _exact(most) * total
+    for cell in sorted(filter(None, row), reverse=True):
+        kept += cell
+        logarithms += _exact(cell * math.log2(cell))
+        bits = _exact(kept * math.log2(kept)) - logarithms + _exact(most) * (total - kept)
+        fewest = min(fewest, bits)
+    return math.ldexp(fewest, -_BINARY_PLACES)
+
+
+def _exact(bits: float) -> int:
+    """Return a number of bits as a whole number, so that sums of many are not rounded."""
+    return int(math.ldexp(bits, _BINARY_PLACES))
 
 
 WIDTH_OF_GINI = 2 * UNITS
@@ -55,7 +94,7 @@ WIDTH_OF_GINI = 2 * UNITS
 
 
 def width_of_information(records_at_most: int) -> int:
-    """Return the same of :func:`information_score`, for tables of so many records at most."""
+    """Return the same of :func:`information_score` with the same bound, for tables of any size."""
     return math.ceil(UNITS * _largest_change(records_at_most - 1)) + 2
 
 

@@ -430,7 +430,13 @@ class Engine(Protocol):
         """
         ...
 
-    def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> Table:
+    def open_source(
+        self,
+        configuration: Configuration,
+        *,
+        for_tasks: bool = False,
+        skips_malformed: bool = False,
+    ) -> Table:
         """Open the table that a configuration names, as it lies there.
 
         Parameters
@@ -439,6 +445,9 @@ class Engine(Protocol):
         for_tasks : bool
             Whether columns that are chosen of it go to functions over batches: an engine whose rows
             take a long way there may hand over files as a whole.
+        skips_malformed : bool
+            Whether lines of CSV that are no record are passed over, each by itself, and none is an
+            error.
 
         Returns
         -------

@@ -23,11 +23,14 @@ class WantedColumns:
         What becomes of one that some files lack.
     key : str or None
         The configuration's key that says so, for messages.
+    skips_malformed : bool
+        Whether lines of CSV that are no record are passed over; else they are errors.
     """
 
     names: Mapping[str, bool]
     missing: MissingColumns = "error"
     key: str | None = None
+    skips_malformed: bool = False
 
 
 @dataclass(frozen=True)

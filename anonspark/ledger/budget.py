@@ -1,6 +1,6 @@
 """The budget of a data set: all that was published about its people, and what that cost of a limit.
 
-Losses of one table about the same people add up. An entry is written before noise is drawn, and
+Losses of one table about the same people add up. An entry is written before records are read, and
 stays if the run fails later, for what was drawn may have been seen. Releases have no loss: their
 entries say that they were made.
 """

@@ -44,7 +44,7 @@ def width_of(score: Score, records_at_most: int | None) -> int:
     score : {"gini", "information_gain", "chi_square"}
         ``chi_square`` of two classes has the order of ``gini``.
     records_at_most : int or None
-        Of the table; for ``information_gain`` only.
+        Of the table, as far as ``information_gain`` counts them in full; for that score only.
     """
     if score != "information_gain":
         return WIDTH_OF_GINI
@@ -81,8 +81,11 @@ def choose(
     list of int
         Places, in the order of choice.
     """
-    own = information_score if score == "information_gain" else gini_score
-    scores = [own(table) for table in tables]
+    of_information = score == "information_gain"
+    scores = [
+        information_score(table, records_at_most) if of_information else gini_score(table)
+        for table in tables
+    ]
     rate = epsilon / count / width_of(score, records_at_most)
     left, chosen = list(range(len(tables))), []
     for _ in range(count):

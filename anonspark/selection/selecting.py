@@ -17,7 +17,7 @@ import numpy.typing as npt
 from anonspark.core.exact_noise import Below
 from anonspark.core.run_ids import require_run_id
 from anonspark.engine.protocol import Engine, Table
-from anonspark.errors import ConfigurationError, DataError
+from anonspark.errors import ConfigurationError
 from anonspark.ledger.budget import (
     RELEASE,
     Budget,
@@ -157,7 +157,7 @@ def select(
     ConfigurationError
         If something is at the output, a domain is not declared, or the budget is another.
     DataError
-        If a column is missing, or there are more records than is said.
+        If a column is missing, or files cannot be read.
     GuaranteeError
         If the limit would be exceeded: nothing was drawn.
 
@@ -178,8 +178,6 @@ def select(
     place = files.qualified(settings.ledger.place)
     budget = require_affordable(files, place, wanted.limit, wanted.charged)
     with set_aside(files, output, run_id) as aside:
-        tell(f"counting {wanted.cells:,} cells")
-        counts = _count(engine, wanted, opened)
         told = {
             "run_id": run_id,
             "command": "select",
@@ -188,10 +186,12 @@ def select(
             "settings": wanted.fingerprint(),
         }
         _warn_of_charges(budget, run_id)
+        # Before a record is read, so that nothing that becomes of the records is free, and the
+        # entry's time is none of theirs.
         entry = charge(files, place, wanted.limit, wanted.charged, told)
-        # From here on what was drawn may have been seen.
         try:
-            drawn = _draw(wanted, counts, below)
+            tell(f"counting {wanted.cells:,} cells")
+            drawn = _draw(wanted, _count(engine, wanted, opened), below)
             return publish_selection(engine, wanted, (aside, output), entry, drawn)
         except BaseException:
             _LOGGER.warning(
@@ -204,17 +204,10 @@ def select(
 
 
 def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
-    """Count the records of every cell, exactly.
-
-    Raises
-    ------
-    DataError
-        If there are more records than is said.
-    """
-    settings = wanted.settings
-    configuration = settings.configuration
+    """Count the records of every cell, exactly."""
+    configuration = wanted.settings.configuration
     with engine.reading(configuration.input.paths):
-        counts = count_tables(
+        return count_tables(
             table,
             wanted.candidates,
             wanted.target,
@@ -222,14 +215,6 @@ def _count(engine: Engine, wanted: Wanted, table: Table) -> list[Integers]:
             drop_missing=configuration.missing == "drop",
             person=wanted.person,
         )
-    # Who asks for no score that needs the bound learns nothing of the number of records.
-    bound = wanted.records_at_most
-    if bound is not None and any(int(one.sum()) > bound for one in counts):
-        raise DataError(
-            f"selection.records_at_most: there are more than {bound:,} records; expected a bound "
-            "that holds; raise it to a public one"
-        )
-    return counts
 
 
 def _warn_of_charges(budget: Budget | None, run_id: str) -> None:

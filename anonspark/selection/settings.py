@@ -135,7 +135,7 @@ class SelectionOptions(Section):
         default=None,
         ge=1,
         le=2**33,
-        description="Public bound on the records; for information_gain.",
+        description="Public bound on the records that count in full; for information_gain.",
     )
     domains: dict[str, DomainOptions] = Field(
         default={}, description="Of attributes whose values are declared nowhere else."

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from anonspark.config import Configuration
 from anonspark.config.budget import as_fraction
 from anonspark.core.hierarchies.hierarchy import Hierarchy
+from anonspark.engine.files import Files
+from anonspark.engine.first_file import listed_files
 from anonspark.engine.hierarchies import read_hierarchy_files
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.raw_columns import is_plain, require_distinct, type_name
@@ -25,7 +28,9 @@ from anonspark.selection.settings import DomainOptions, EvenBins, SelectionSetti
 
 _TWO = 2
 _TYPES_OF_VALUES = {"json", "xml"}
-_INFER = "inferschema"
+_OF_FILES = {"csv", "parquet", "orc", "avro"}
+# Options of CSV by which values decide about types, or what becomes of malformed records.
+_OF_VALUES = {"inferschema", "mode", "maxcharspercolumn", "unescapedquotehandling"}
 # Far from where noisy counts would not be whole numbers of 64 bits any more.
 _LARGEST_SCALE = 2**50
 
@@ -157,8 +162,9 @@ def open_wanted(
     _require_sizes(settings, declared)
     if table is None:
         configuration = _without_inference(settings.configuration)
+        _require_no_folders(engine.files, configuration, [*names, settings.selection.person])
         with engine.reading(configuration.input.paths):
-            table = engine.open_source(configuration, for_tasks=True)
+            table = engine.open_source(configuration, for_tasks=True, skips_malformed=True)
     schema = table.schema
     _require_columns(settings, schema, names)
     domains, problems = {}, []
@@ -237,15 +243,48 @@ def _without_inference(configuration: Configuration) -> Configuration:
     if own.format.lower() != "csv":
         # Nor does a file say of itself what it is.
         return configuration.with_input({})
-    if "header" not in map(str.lower, own.options):
+    given = {name.lower(): value.lower() for name, value in own.options.items()}
+    if given.get("header") != "true":
         raise ConfigurationError(
-            "input.options.header: missing; expected true or false, for were it looked up in the "
-            "first line, one record would decide how all others are read; say which it is (sep and "
-            "encoding are a comma and UTF-8 unless they are said)"
+            f"input.options.header: {_found(given, 'header')}; expected true, because without a "
+            "header one record, the first, would decide how all others are read; add a header and "
+            "say true, or write the table as parquet (sep and encoding are a comma and UTF-8 "
+            "unless you give them)"
         )
-    options = {name: one for name, one in own.options.items() if name.lower() != _INFER}
+    if given.get("multiline", "false") != "false":
+        raise ConfigurationError(
+            f"input.options.multiLine: {_found(given, 'multiline')}; expected false, because a "
+            "quote of one record could take in all others; write the table as parquet"
+        )
+    options = {name: one for name, one in own.options.items() if name.lower() not in _OF_VALUES}
     copied = own.model_copy(update={"options": options})
     return configuration.model_copy(update={"input": copied}).with_input({})
+
+
+def _require_no_folders(
+    files: Files, configuration: Configuration, names: Sequence[str | None]
+) -> None:
+    """Check that no column is made of the names of folders, as of ``ward=12``.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    own = configuration.input
+    if own.format.lower() not in _OF_FILES:
+        return
+    paths = [unquote(path).lower() for path, _ in listed_files(files, own.paths)]
+    for name in filter(None, names):
+        if any(f"/{name.lower()}=" in path for path in paths):
+            raise ConfigurationError(
+                f"input.path: the column {name!r} is made of the names of folders, whose type is "
+                "made of all of them, so that one record would change how the others are counted; "
+                "write the column into the files, or leave it out of the selection"
+            )
+
+
+def _found(options: Mapping[str, str], name: str) -> str:
+    return f"found {options[name]}" if name in options else "missing"
 
 
 def _hierarchy_paths(settings: SelectionSettings, names: Sequence[str]) -> dict[str, str]:

@@ -101,6 +101,10 @@ class CsvDialect:
         """Matches a value and what separates it from the next one."""
         return re.compile(f"{self._field}({re.escape(self.separator)}|\\Z)")
 
+    def is_regular(self, line: str) -> bool:
+        """Return whether the quotes of a line, if there are some, stand where they should."""
+        return self.quote not in line or self.regular.fullmatch(line) is not None
+
     def values(self, line: str) -> list[str | None]:
         """Return the values of a record.
 
@@ -111,7 +115,7 @@ class CsvDialect:
         """
         if not self.quote or self.quote not in line:
             return [self._plain(text) for text in line.split(self.separator)]
-        if not self.regular.fullmatch(line):
+        if not self.is_regular(line):
             raise IrregularQuotesError
         values, place = [], 0
         while True:
@@ -149,11 +153,14 @@ class CsvFiles:
     dialect : CsvDialect
     where : str
         What named the paths, and the paths, for messages.
+    skips_malformed : bool
+        Whether lines that are no record are passed over, each by itself; else they are errors.
     """
 
     files: DataFiles
     dialect: CsvDialect
     where: str
+    skips_malformed: bool = False
     _headers: dict[str, list[str | None] | None] = field(default_factory=dict)
 
     def header(self, file: DataFile) -> list[str | None] | None:
@@ -297,6 +304,9 @@ class CsvFiles:
         quoted = bool(dialect.quote) and dialect.quote.encode() in block
         if quoted:
             lines = re.split("[\r\n]", block.decode())
+            if self.skips_malformed:
+                lines = [line for line in lines if dialect.is_regular(line)]
+                block = "\n".join(lines).encode()
             lines = [line for line in lines if dialect.quote in line]
             if not all(map(dialect.regular.fullmatch, lines)):
                 raise self._irregular(lines)
@@ -305,6 +315,9 @@ class CsvFiles:
             if other or dialect.null or dialect.trim_left or dialect.trim_right:
                 return self._parsed_by_lines(block, columns, wanted)
         texts: Mapping[str, Any] = dict.fromkeys(columns, pa.string())
+        if not block.strip(b"\r\n"):
+            schema = pa.schema([(name, pa.string()) for name in wanted])
+            return pa.RecordBatch.from_pylist([], schema=schema)
         trims = dialect.trim_left or dialect.trim_right
         try:
             table = csv.read_csv(
@@ -316,6 +329,7 @@ class CsvFiles:
                     delimiter=dialect.separator,
                     quote_char=dialect.quote if quoted else False,
                     double_quote=quoted and dialect.escape == dialect.quote,
+                    invalid_row_handler=(lambda _: "skip") if self.skips_malformed else None,
                 ),
                 csv.ConvertOptions(
                     column_types=texts,
@@ -345,6 +359,8 @@ class CsvFiles:
     ) -> pa.RecordBatch:
         lines = re.findall("[^\r\n]+", block.decode())
         records = [self._values(line) for line in lines]
+        if self.skips_malformed:
+            records = [record for record in records if len(record) == len(columns)]
         if any(len(record) != len(columns) for record in records):
             raise malformed_csv(self.where)
         places = [columns.index(name) for name in wanted]

@@ -77,6 +77,7 @@ class LocalEngine:
         configuration: Configuration,
         *,
         for_tasks: bool = False,  # noqa: ARG002 - all is read in tasks
+        skips_malformed: bool = False,
     ) -> LocalTable:
         """Open the table that a configuration names, as it lies there."""
         options = settled(self.files, configuration).input
@@ -84,6 +85,7 @@ class LocalEngine:
             {name: one.role != "identifier" for name, one in configuration.attributes.items()},
             options.missing_columns,
             "input.missing_columns",
+            skips_malformed,
         )
         return self.open_table(
             options.paths,

@@ -275,7 +275,8 @@ def _open_csv(
 ) -> Opened:
     dialect, infers, looks = _dialect(asked, options)
     _require_readable(asked, found)
-    table = CsvFiles(found, dialect, asked.where)
+    skips_malformed = wanted is not None and wanted.skips_malformed
+    table = CsvFiles(found, dialect, asked.where, skips_malformed)
     if dialect.header:
         require_distinct_header(table.first_line, wanted, asked.where)
     columns = table.columns()

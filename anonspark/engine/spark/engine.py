@@ -79,9 +79,17 @@ class SparkEngine:
             version = current_version(self.session, options.paths, options.format, options.options)
         return {**found, **version}
 
-    def open_source(self, configuration: Configuration, *, for_tasks: bool = False) -> SparkTable:
+    def open_source(
+        self,
+        configuration: Configuration,
+        *,
+        for_tasks: bool = False,
+        skips_malformed: bool = False,
+    ) -> SparkTable:
         """Open the table that a configuration names, as it lies there."""
         configuration = settled(self.files, configuration)
+        if skips_malformed and configuration.input.format.lower() == "csv":
+            configuration = configuration.with_input({"mode": "DROPMALFORMED"})
         opened = open_input(self.session, configuration)
         frame = with_fields(opened.frame)
         if not for_tasks:

@@ -48,7 +48,8 @@ class SourceFiles:
         session = frame.sparkSession
         whole = find_whole_files(session, self.files, self.options, schema, (), names)
         if isinstance(whole, str):
-            _LOGGER.info("the input is handed over row by row, because of %s", whole)
+            # The reason may be sizes, which `select` shows to nobody but who debugs.
+            _LOGGER.debug("the input is handed over row by row, because of %s", whole)
             return None
         decode = _DecodeColumns(whole.columns)
         contents = whole.contents(session)

@@ -156,3 +156,51 @@ def test_files_of_which_tasks_read_some_columns(
     told = re.sub(r"[0-9a-f]{32,}", "", told)
     for secret in (str(planted), f"{planted:,}", str(rows), f"{rows:,}", value):
         assert secret not in told + caplog.text + described
+
+
+def test_a_person_of_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(200).selectExpr(
+        "id % 50 AS who", "id % 4 AS job", "CASE WHEN id % 4 > 1 THEN 'yes' ELSE 'no' END AS ill"
+    )
+    config = {
+        "attributes": {"who": "identifier", "job": "quasi_identifier", "ill": "sensitive"},
+        "selection": {
+            "target": "ill",
+            "person": "who",
+            "rows_per_person": 2,
+            "count": 1,
+            "epsilon": 100,
+            "mechanism": "tables",
+            "domains": {"ill": {"values": ["no", "yes"]}, "job": {"values": ["0", "1", "2", "3"]}},
+            "output": str(tmp_path / "out"),
+        },
+        "execution": {"seed": 6834927109572938475},
+        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 100},
+    }
+    assert anonspark.select(frame, config).attributes == ["job"]
+    rows = pq.read_table(tmp_path / "out" / "tables").to_pylist()
+    assert sum(row["records"] for row in rows) == 100
+
+
+def test_lines_that_are_no_record_are_no_error(engine: SparkEngine, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    document = {
+        "input": {"path": str(path), "options": {"header": True, "mode": "FAILFAST"}},
+        "attributes": {"job": "quasi_identifier", "ill": "sensitive"},
+        "selection": {
+            "target": "ill",
+            "count": 1,
+            "epsilon": 1,
+            "domains": {"ill": {"values": ["no", "yes"]}, "job": {"values": ["a", "b"]}},
+            "output": str(tmp_path / "out"),
+        },
+        "ledger": {"path": str(tmp_path / "ledger"), "dataset": "people", "limit": 1},
+    }
+    settings = parse_selection(document)
+    for more in ("", 'b,"no\n', "b\n", "b,no,x\n", '"b\nc",no\n'):
+        path.write_text("job,ill\n" + "a,yes\n" * 30 + more)
+        for own in (engine, LocalEngine()):
+            table, wanted = open_wanted(own, settings)
+            (found,) = count_tables(table, wanted.candidates, wanted.target, [], drop_missing=False)
+            assert found.sum() - found[0, 1] <= 1, more
+            assert found[0, 1] == 30, more

@@ -8,6 +8,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from inspect import signature
 from itertools import permutations, product
 
@@ -173,6 +174,51 @@ def test_a_choice_is_private() -> None:
     assert largest_ratio(gini_score, WIDTH_OF_GINI, 3, 2, 2) == pytest.approx(0.53522, abs=5e-6)
     width = width_of_information(3)
     assert largest_ratio(information_score, width, 3, 2, 2) == pytest.approx(0.81794, abs=5e-6)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 4])
+def test_a_choice_is_private_of_more_records_than_is_said(bound: int) -> None:
+    width, capped = width_of_information(bound), partial(information_score, records_at_most=bound)
+    assert largest_ratio(capped, width, 2, 5, 1) <= 1
+    if bound in (2, 3):
+        # Were all records scored in full, one of them would be seen.
+        assert largest_ratio(information_score, width, 2, 5, 1) > 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_of_more_records_than_is_said(seed: int) -> None:
+    """Each row takes the fewest bits over all sets of classes whose records take as many each."""
+    draw = np.random.default_rng(seed)
+    bound = int(draw.integers(1, 60))
+    most = width_of_information(bound)
+    each = (most - 2) / 256
+    for counts in draw.integers(0, draw.choice([2, 9, 400]), (30, 1, 4)) * draw.integers(0, 2, 4):
+        row, bits = counts[0].tolist(), math.inf
+        for rare in product((False, True), repeat=4):
+            often = [one for one, is_rare in zip(row, rare, strict=True) if one and not is_rare]
+            own = sum(one * math.log2(sum(often) / one) for one in often)
+            bits = min(bits, own + each * (sum(row) - sum(often)))
+        found = information_score(counts, bound)
+        # The width is rounded up.
+        assert -256 * bits - 1 - sum(row) <= found <= -256 * bits + 1 + sum(row)
+        if sum(row) <= bound:
+            assert found == information_score(counts)
+        for place in range(4):
+            more = counts.copy()
+            more[0, place] += 1
+            assert -most <= information_score(more, bound) - found <= 1
+
+
+def test_a_wide_bound_changes_no_choice_and_a_narrow_one_few() -> None:
+    """Of ten times the records that are said the best attribute stays the best."""
+    sharp, dull = np.array([[900, 100], [120, 880]]), np.array([[700, 300], [400, 600]])
+    one_row = np.array([[1020, 980], [0, 0]])
+    scores = [
+        [information_score(one, bound) for one in (sharp, dull, one_row)]
+        for bound in (2000, 200, None)
+    ]
+    assert scores[0] == scores[1] == scores[2]
+    assert scores[0] == sorted(scores[0], reverse=True)
 
 
 def test_chi_square_itself_would_not_be() -> None:
