@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from anonspark.config import Configuration
-from anonspark.core.columns import CLASS_ID
+from anonspark.core.columns import CLASS_ID, PAYLOAD_HASH, is_published
 from anonspark.core.figures import OF_EVERY_RUN, TABLES, arrow_schema
 from anonspark.core.pseudonyms import release_key
 from anonspark.engine.files import PublishedFile
@@ -22,6 +23,7 @@ from anonspark.pipeline.basis import Basis
 from anonspark.pipeline.context import RunContext
 from anonspark.pipeline.description import Findings, PublishedForm, release_manifest
 from anonspark.pipeline.figures import Figures
+from anonspark.pipeline.rounds import StagedRounds
 from anonspark.release.manifest import listing, write_manifest
 from anonspark.staged.records import bytes_of
 
@@ -54,15 +56,33 @@ def stage_records(
         configuration,
         form.generalizer,
         staging,
-        _pseudonym_key(configuration, snapshot),
+        _pseudonym_key(configuration, snapshot, rounds),
     )
 
 
-def _pseudonym_key(configuration: Configuration, snapshot: Snapshot) -> bytes | None:
-    """Return the key of the pseudonyms, if there are any: of what makes a release what it is."""
-    if not configuration.output.pseudonyms:
+def _pseudonym_key(
+    configuration: Configuration, snapshot: Snapshot, rounds: StagedRounds
+) -> bytes | None:
+    """Return the key of the pseudonyms, if there are any.
+
+    It depends on what a release is made of and on what it became: whatever else a model reads, such
+    as an earlier release, shows in the classes, their labels, or the records of each.
+
+    Notes
+    -----
+    Two jobs over narrow columns.
+    """
+    if not (names := configuration.output.pseudonyms):
         return None
-    facts = snapshot.content_fingerprint(), configuration.settings_fingerprint()
+    labels = filter(is_published, rounds.classes.schema.names)
+    facts = (
+        *chain.from_iterable(names.items()),
+        snapshot.content_fingerprint(),
+        configuration.settings_fingerprint(),
+        # Of a record this hash covers whom it is about.
+        rounds.finished.fingerprint(CLASS_ID, PAYLOAD_HASH),
+        rounds.classes.fingerprint(CLASS_ID, *labels),
+    )
     return release_key(configuration.execution.seed, *facts)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.fingerprints import table_fingerprint
 from anonspark.engine.protocol import ROW_GROUP_BYTES, Engine, OnBatches, Table
 from anonspark.engine.tasks import Batches, takes_dictionaries, task_number
 from anonspark.staged.dictionaries import with_dictionaries, without_dictionaries
@@ -148,6 +149,20 @@ class Records:
             for name, own in columns.items()
         )
         return self.map_batches(_Named(list(columns)), schema, list(columns.values()))
+
+    def fingerprint(self, *names: str) -> str:
+        """Return what tells whether two tables are equal in some columns, in whatever order.
+
+        Notes
+        -----
+        One job over these columns.
+        """
+        hashed = self.rows(*names).with_hashes({"content": names})
+        rows = hashed.select(["content"]).add_up([], count=ROWS, hashes="content").gather()
+        (found,) = rows.to_pylist()
+        return table_fingerprint(
+            found[ROWS], int(found["content_sum"] or 0), found["content_xor"] or 0
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonspark.config import Configuration
-from anonspark.core.columns import UNIT, payload_column, quasi_identifier_column
+from anonspark.core.columns import RECORD_HASH, UNIT, payload_column, quasi_identifier_column
 from anonspark.core.criteria import Criteria
 from anonspark.core.encoding import QuasiIdentifier
 from anonspark.core.hierarchies.hierarchy import Hierarchy
@@ -59,6 +59,9 @@ class Snapshot:
         ``Configuration.input_fingerprint`` of the configuration that it was prepared for.
     fingerprint : str
         Tells whether two inputs hold the same records; depends on the seed, not on their order.
+    people : str or None
+        Tells whether the records of two inputs are about the same people; None where they are not
+        told apart.
     identified : Table or None
         The records of the input that are kept, with their identifiers, which are not staged: read
         anew by whoever counts them. None where there are no identifiers.
@@ -77,6 +80,7 @@ class Snapshot:
     hierarchies: dict[str, Hierarchy]
     origin: str
     fingerprint: str
+    people: str | None = None
     identified: Table | None = None
     units: Units | None = None
     notes: Notes | None = None
@@ -87,11 +91,12 @@ class Snapshot:
         return self.rows_read - self.rows
 
     def content_fingerprint(self) -> str:
-        """Tell one prepared input from another: its records, and the hierarchies over them."""
+        """Tell one prepared input from another: its records, their people, their hierarchies."""
         hierarchies = sorted(
             (name, one.leaves, one.levels) for name, one in self.hierarchies.items()
         )
-        content = json.dumps([self.fingerprint, hierarchies])
+        people = [] if self.people is None else [self.people]
+        content = json.dumps([self.fingerprint, hierarchies, *people])
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -217,7 +222,7 @@ def take_snapshot(
     -----
     One pass over the input that writes Parquet; counts, ranges and fingerprint come along with it.
     Text quasi-identifiers cost a second, narrow pass over the staged records to collect their
-    categories.
+    categories, and people one over hashes.
     """
     hierarchies = read_hierarchies(engine.files, configuration)
     opened = (open_input or engine.open_input)(configuration, hierarchies)
@@ -242,6 +247,7 @@ def take_snapshot(
         hierarchies=hierarchies,
         origin=configuration.input_fingerprint(),
         fingerprint=staged.fingerprint,
+        people=records.fingerprint(RECORD_HASH, UNIT) if configuration.privacy.unit else None,
         identified=opened.identified if configuration.identifiers else None,
         notes=notes,
     )
