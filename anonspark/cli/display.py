@@ -71,33 +71,33 @@ def show_release(console: Console, release: Release) -> None:
         (figure.title.format(**summary), told(figure, summary))
         for figure in shown(SUMMARY)
         if figure.name not in hidden
-        and (figure.needs is None or summary.get(figure.name) is not None)
+        and (not (figure.needs or figure.is_loss) or summary.get(figure.name) is not None)
     ]
     if summary.get("baseline_dm") is not None:
-        paid = " ".join("yes" if summary[f"rule_{rule}"] else "no" for rule in "abc")
+        words = {None: "withheld", 0: "no", 1: "yes"}
+        paid = " ".join(words[summary[f"rule_{rule}"]] for rule in "abc")
         lines.append(("rules A, B, C: outlier handling paid", paid))
     console.print(titled_table(f"Release {summary['run_id']}", ("figure", "value"), lines))
     console.print(f"Utility: {describe_utility(summary)}", markup=False, highlight=False)
     columns = [figure.name for figure in shown(ROUNDS)]
     if release.rounds[0]["levels"] is None:
         columns.remove("levels")
-    rows = [[row[name] for name in columns] for row in release.rounds]
+    rows = _cells(release.rounds, columns)
     console.print(titled_table("Rounds", columns, rows))
     columns = [figure.name for figure in shown(ATTRIBUTES)]
-    rows = [
-        ["withheld" if row[name] is None else row[name] for name in columns]
-        for row in release.attributes
-    ]
+    rows = _cells(release.attributes, columns)
     console.print(titled_table("Attributes", columns, rows))
     columns = [figure.name for figure in shown(RISK)]
-    rows = [
-        ["" if row[name] is None else row[name] for name in columns]
-        for row in release.risk
-        if row.get("round") is None
-    ]
+    rows = _cells([row for row in release.risk if row.get("round") is None], columns, "")
     console.print(titled_table("Risk of re-identification, as probabilities", columns, rows))
     if len(release.privacy) > 1:
         console.print(privacy_table(release.privacy))
+
+
+def _cells(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], null: str = "withheld"
+) -> list[list[object]]:
+    return [[null if row.get(name) is None else row[name] for name in columns] for row in rows]
 
 
 def privacy_table(criteria: Sequence[Mapping[str, object]]) -> Table:
@@ -109,10 +109,7 @@ def privacy_table(criteria: Sequence[Mapping[str, object]]) -> Table:
         Rows of the table ``privacy``.
     """
     names = [figure.name for figure in shown(PRIVACY)]
-    rows = [
-        ["" if row.get(name) is None else row[name] for name in names]
-        for row in map(as_compared, criteria)
-    ]
+    rows = _cells([as_compared(row) for row in criteria], names, "")
     return titled_table("Privacy: required, and measured in the worst class", names, rows)
 
 

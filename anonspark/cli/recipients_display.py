@@ -42,7 +42,7 @@ def show_distribution(console: Console, given: Distribution) -> None:
             _number(summary["rows_published"]),
             _number(summary.get("rows_withheld")),
             _number(summary["published_classes"]),
-            f"{summary['gcp']:.4f}",
+            "-" if summary["gcp"] is None else f"{summary['gcp']:.4f}",
             *(["-" if other[name] is None else f"{other[name]:.4f}"] if other else []),
         )
     console.print(table)

@@ -299,7 +299,9 @@ def _grid(
         configurations = [cell.configuration for cell in cells]
         problems = evaluation_problems(file.evaluation, file.rank_by, configurations)
     if not problems:
-        evaluated = frozenset[Need]() if file.evaluation is None else EVALUATED
+        # A comparison publishes no records, and shows what means lose.
+        evaluated = frozenset[Need](["bounds"])
+        evaluated |= frozenset() if file.evaluation is None else EVALUATED
         told = [unmeasured(file.rank_by, cell.configuration.measured | evaluated) for cell in cells]
         problem = next(filter(None, told), None)
         if problem is not None:

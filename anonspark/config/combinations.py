@@ -169,16 +169,23 @@ def unusable_pseudonyms(
 
 
 def unmeasurable(evaluate: EvaluateOptions, style: OutputStyle) -> list[Finding]:
-    """Find figures that cannot be measured in what is published."""
-    if not evaluate.information or style != "mean":
+    """Find figures that cannot be measured in what is published, or give back what it hides."""
+    if style != "mean":
         return []
-    return [
+    association = Finding(
+        ("evaluate", "association"),
+        "found a target together with output.style 'mean', whose hidden values the figures would "
+        "describe; expected another style; choose 'interval' or 'bounds', or remove it and keep to "
+        "yourself what anonspark evaluate shows",
+    )
+    information = [
         Finding(
             ("evaluate", "information"),
             "found true together with output.style 'mean', which does not tell what values a class "
             "covers; expected another style; choose 'interval' or 'bounds', or set it to false",
         )
     ]
+    return information * evaluate.information + [association] * (evaluate.association is not None)
 
 
 def unusable_association(

@@ -206,6 +206,7 @@ class Configuration(Section):
             "information": self.evaluate.information,
             "association": self.evaluate.association is not None,
             "baseline": self.evaluate.compare_baseline or self.model.has_rounds,
+            "bounds": self.output.style != "mean",
         }
         return frozenset(need for need, is_asked in asked.items() if is_asked)
 

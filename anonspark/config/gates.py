@@ -105,6 +105,11 @@ def unmeasured(name: str, measured: AbstractSet[Need]) -> str | None:
         What is asked for of that which figures need.
     """
     figure = _FIGURES.get(name.rpartition(".")[2])
+    if figure is not None and figure.is_loss and "bounds" not in measured:
+        return (
+            f"found {found(name)}, which is not published with output.style 'mean', because "
+            "figures of loss give back the bounds that means hide; choose 'interval' or 'bounds'"
+        )
     if figure is None or figure.needs is None or figure.needs in measured:
         return None
     remedy = _REMEDIES.get(figure.needs)

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
-Need = Literal["information", "association", "baseline", "rounds", "one record", "units", "request"]
+Need = Literal[
+    "information", "association", "baseline", "rounds", "one record", "units", "request", "bounds"
+]
 """What a figure is measured with only: ``evaluate.information``, ``evaluate.association``, a model
-without outlier handling, several rounds, an attacker who aims at one record, ``privacy.unit``, or
-the request of a recipient."""
+without outlier handling, several rounds, an attacker who aims at one record, ``privacy.unit``, the
+request of a recipient, or a style that publishes the bounds of classes."""
 
 # Sums of squares outgrow 64 bits where one class holds billions of records: decimals.
 _SQUARES = "decimal(38,0)"
@@ -44,6 +46,9 @@ class Figure:
         ``smaller`` or ``larger``; None for what cells of a comparison are not ranked by.
     needs : str or None
         What it is measured with only; None for what every run has.
+    is_loss : bool
+        Whether it gives back how wide classes are: null where means are published, whose bounds
+        are hidden.
     is_result : bool
         Whether gates and drift may bound it: it is neither configured nor known after the end.
     line : int or None
@@ -59,6 +64,7 @@ class Figure:
     is_symbol: bool = False
     better: Literal["smaller", "larger"] | None = None
     needs: Need | None = None
+    is_loss: bool = False
     is_result: bool = True
     line: int | None = None
     help: str = ""
@@ -98,6 +104,11 @@ def arrow_schema(table: Sequence[Figure]) -> pa.Schema:
 def ddl(table: Sequence[Figure]) -> str:
     """Return the schema of a table, as the DDL of Spark."""
     return ", ".join(f"{figure.name} {figure.type}" for figure in table)
+
+
+def without_losses(table: Sequence[Figure], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of a table whose figures of loss are null."""
+    return {**row, **{one.name: None for one in table if one.is_loss and one.name in row}}
 
 
 def results(table: Sequence[Figure]) -> tuple[Figure, ...]:
@@ -179,6 +190,7 @@ SUMMARY = (
         better="smaller",
         line=11,
         help="Global certainty penalty, summed over records and quasi-identifiers.",
+        is_loss=True,
     ),
     Figure(
         "gcp",
@@ -189,8 +201,9 @@ SUMMARY = (
         better="smaller",
         line=12,
         help="Global certainty penalty as a share, from 0 (nothing lost) to 1.",
+        is_loss=True,
     ),
-    Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller"),
+    Figure("iloss", "double", "ILoss", "0 to 1", is_symbol=True, better="smaller", is_loss=True),
     Figure(
         "aecs",
         "double",
@@ -223,7 +236,7 @@ SUMMARY = (
         better="smaller",
         help="Records of the median group.",
     ),
-    Figure("precision", "double", "precision", "0 to 1", better="larger"),
+    Figure("precision", "double", "precision", "0 to 1", better="larger", is_loss=True),
     Figure(
         "loss",
         "double",
@@ -231,6 +244,7 @@ SUMMARY = (
         "0 to 1",
         better="smaller",
         help="Mean share of the domain that a published value covers, from 0 to 1.",
+        is_loss=True,
     ),
     Figure("min_class_size", "long", "smallest group", "records"),
     Figure("max_class_size", "long", "largest group", "records"),
@@ -278,6 +292,7 @@ SUMMARY = (
         "gcp_total without outlier handling",
         needs="baseline",
         line=13,
+        is_loss=True,
     ),
     Figure(
         "baseline_mean_class_size",
@@ -288,7 +303,7 @@ SUMMARY = (
     ),
     Figure("rule_a", "int", "rule A: dm", needs="baseline"),
     Figure("rule_b", "int", "rule B: mean class size", needs="baseline"),
-    Figure("rule_c", "int", "rule C: gcp_total", needs="baseline"),
+    Figure("rule_c", "int", "rule C: gcp_total", needs="baseline", is_loss=True),
     Figure("rule_gain_utility", "int", "rho-Gain: utility", needs="rounds"),
     Figure("rule_gain_risk", "int", "rho-Gain: risk", needs="rounds"),
     Figure("rule_gain", "int", "rho-Gain", needs="rounds"),
@@ -313,7 +328,9 @@ SUMMARY = (
         line=14,
         help="Share of the association with the target that is lost.",
     ),
-    Figure("utility_score", "double", "utility score", "0 to 100", help="100 (1 - loss)."),
+    Figure(
+        "utility_score", "double", "utility score", "0 to 100", help="100 (1 - loss).", is_loss=True
+    ),
     Figure("configuration_fingerprint", "string"),
     Figure("input_fingerprint", "string"),
     Figure("output_fingerprint", "string"),
@@ -336,13 +353,13 @@ ROUNDS = (
     Figure("classes_total", "long"),
     Figure("dm", _SQUARES),
     Figure("dm_total", _SQUARES),
-    Figure("gcp_total", "double", line=6),
-    Figure("gcp_total_cumulative", "double"),
-    Figure("gcp_total_if_last", "double"),
+    Figure("gcp_total", "double", line=6, is_loss=True),
+    Figure("gcp_total_cumulative", "double", is_loss=True),
+    Figure("gcp_total_if_last", "double", is_loss=True),
     Figure("mean_class_size", "double"),
     Figure("mean_class_size_with_outliers", "double"),
-    Figure("precision", "double"),
-    Figure("loss", "double"),
+    Figure("precision", "double", is_loss=True),
+    Figure("loss", "double", is_loss=True),
     Figure("height", "int"),
     Figure("levels", "string", line=7),
 )
@@ -355,14 +372,14 @@ ATTRIBUTES = (
     Figure("kind", "string", line=2),
     _configured("weight", "double"),
     Figure("missing_rows", "long", line=3),
-    Figure("generalized_rows", "long"),
-    Figure("generalized_share", "double", line=4),
-    Figure("ncp_total", "double"),
-    Figure("ncp", "double", line=5),
-    Figure("iloss", "double", line=6),
-    Figure("loss", "double"),
+    Figure("generalized_rows", "long", is_loss=True),
+    Figure("generalized_share", "double", line=4, is_loss=True),
+    Figure("ncp_total", "double", is_loss=True),
+    Figure("ncp", "double", line=5, is_loss=True),
+    Figure("iloss", "double", line=6, is_loss=True),
+    Figure("loss", "double", is_loss=True),
     _configured("height", "int"),
-    Figure("precision", "double"),
+    Figure("precision", "double", is_loss=True),
     Figure("entropy", "double", needs="information"),
     Figure("association_before", "double", needs="association"),
     Figure("association_after", "double", needs="association"),

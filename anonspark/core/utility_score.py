@@ -36,6 +36,8 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
         Of the table ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
         ``rows_left_out`` and ``k``.
     """
+    if summary["utility_score"] is None:
+        return "not shown, because the bounds of means would follow from it"
     score = float(summary["utility_score"])
     word = utility_word(score)
     suppressed = summary["rows_suppressed"]

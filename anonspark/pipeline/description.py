@@ -156,6 +156,10 @@ def release_manifest(context: RunContext, findings: Findings, *, attempt: int) -
     if coding is not None:
         manifest["coding"] = coding.as_dict()
     if findings.choice is not None:
-        manifest["chosen_model"] = findings.choice.as_dict()
+        chosen = findings.choice.as_dict()
+        if summary["loss"] is None:
+            # The chosen one's would be that of the release.
+            chosen["tried"] = [one | {"loss": None} for one in chosen["tried"]]
+        manifest["chosen_model"] = chosen
     manifest["warnings"] = [one.as_dict() for one in findings.warnings]
     return manifest

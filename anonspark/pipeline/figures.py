@@ -13,6 +13,7 @@ from anonspark.config import Configuration
 from anonspark.config.evaluate import RiskOptions
 from anonspark.core.criterion import K_UNITS
 from anonspark.core.decision_rules import Baseline, decide, decide_gain
+from anonspark.core.figures import ATTRIBUTES, ROUNDS, SUMMARY, without_losses
 from anonspark.layers.evaluate.metrics import Totals, round_rows
 from anonspark.layers.evaluate.nodes import node_rows
 from anonspark.layers.evaluate.withholding import told_counts, told_missing
@@ -90,6 +91,15 @@ class Figures(Redacted):
     counted: dict[str, int]
     units: Mapping[int, int] | None = None
     of_people: list[float] | None = None
+
+    def without_losses(self) -> Figures:
+        """Return the figures of a release of means, whose bounds its losses would give back."""
+        return replace(
+            self,
+            summary=without_losses(SUMMARY, self.summary),
+            rounds=[without_losses(ROUNDS, row) for row in self.rounds],
+            attributes=[without_losses(ATTRIBUTES, row) for row in self.attributes],
+        )
 
 
 def make_figures(

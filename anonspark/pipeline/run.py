@@ -366,6 +366,9 @@ def _anonymize(
         started=context.started,
         request=context.request,
     )
+    # The figures of a comparison are for who has the input.
+    if form.generalizer.has_means and context.purpose != "comparison":
+        figures = figures.without_losses()
     gates = require_gates(context, figures)
     drifts = require_little_drift(context, figures, before)
     findings = Findings(

@@ -109,6 +109,11 @@ class Evidence:
         return withholds_values(self.manifest)
 
     @property
+    def losses(self) -> Sequence[Row]:
+        """Rows of the table ``attributes``; none where means hide what is lost."""
+        return [row for row in self.attributes if row["ncp"] is not None]
+
+    @property
     def kept(self) -> int:
         """Records that the figures are about: those published, and those left out and told of."""
         names = ("rows_published", "rows_left_out")
@@ -127,6 +132,11 @@ def withholds_values(manifest: Manifest) -> bool:
     left_out = _as_told(manifest.summary, manifest.k).get("rows_left_out", 0)
     told = manifest.published.get("left_out_values", "told") == "told"
     return left_out is None or (bool(left_out) and not told)
+
+
+def hides_original(manifest: Manifest) -> bool:
+    """Return whether nothing of the original is shown: it would say what a release withholds."""
+    return withholds_values(manifest) or manifest.style == "mean"
 
 
 def _as_told(summary: Row, k: int) -> Row:

@@ -118,7 +118,8 @@ def _usefulness(evidence: Evidence) -> Tile:
 def _of_figures(evidence: Evidence) -> Tile:
     score = evidence.counts.get("utility_score")
     if score is None:
-        return Tile("Usefulness", "not known", "The release came without its metrics.")
+        text = "Means hide what is lost." if evidence.attributes else "It came without its metrics."
+        return Tile("Usefulness", "not known", text)
     word = utility_word(float(score))
     lost = round_percent(1 - float(score) / 100)
     text = (

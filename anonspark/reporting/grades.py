@@ -19,7 +19,7 @@ def grade(lost: float) -> str:
 
 def quality(evidence: Evidence) -> Section | None:
     """Grade each quasi-identifier by what is lost of it; None without the metrics."""
-    rows = evidence.attributes
+    rows = evidence.losses
     if not rows:
         return None
     moved = {one.attribute: _moved(one, evidence) for one in evidence.figures.marginals}

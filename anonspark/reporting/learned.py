@@ -6,7 +6,7 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, DataError
 from anonspark.release.manifest import Manifest
 from anonspark.reporting.disclosure import Disclosure
-from anonspark.reporting.evidence import withholds_values
+from anonspark.reporting.evidence import hides_original
 from anonspark.utility.evaluation import open_evaluation, require_holdout_used
 from anonspark.utility.models import Learning
 
@@ -61,11 +61,11 @@ def learn(
             "--target: found no --original; models are trained on the release and on the table "
             "that it was made of; name that, too"
         )
-    if withholds_values(manifest):
+    if hides_original(manifest):
         raise ConfigurationError(
-            f"--target: {release} withholds the values of the records that it leaves out, and "
-            "models of the original would tell of them; leave --target out, and keep what "
-            "anonspark evaluate tells to yourself"
+            f"--target: {release} withholds the values of the records that it leaves out, or hides "
+            "values behind means, and models of the original would describe them; leave --target "
+            "out, and keep what anonspark evaluate shows to yourself"
         )
     learning = open_evaluation(engine, release, original, target, holdout).learning(_TRAINED_ON)
     if learning is None:

@@ -16,7 +16,7 @@ from anonspark.reporting.evidence import Evidence
 
 def loss(evidence: Evidence) -> Section | None:
     """Show what was lost of each quasi-identifier; None without the metrics."""
-    rows = evidence.attributes
+    rows = evidence.losses
     if not rows:
         return None
     missing = [row.get("missing_rows", 0) for row in rows]
@@ -99,7 +99,7 @@ def _extremes(names: Sequence[str], values: Sequence[float]) -> str:
 
 def rounds(evidence: Evidence) -> Section | None:
     """Show how many records each round finished, and at what loss; None without the metrics."""
-    rows = evidence.rounds
+    rows = [row for row in evidence.rounds if row["gcp_total"] is not None]
     if not rows:
         return None
     rules = evidence.rules

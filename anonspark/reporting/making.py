@@ -25,7 +25,7 @@ from anonspark.reporting.advice import advice
 from anonspark.reporting.class_sections import example, worst_classes
 from anonspark.reporting.class_sizes import class_sizes
 from anonspark.reporting.classes import show_classes
-from anonspark.reporting.evidence import Evidence, withholds_values
+from anonspark.reporting.evidence import Evidence, hides_original
 from anonspark.reporting.figures import measure
 from anonspark.reporting.glance import glance
 from anonspark.reporting.grades import quality
@@ -138,8 +138,8 @@ def gather_evidence(
         claim, verification, is_matched = _proof(
             engine, release, manifest, data, original, verified
         )
-        # Beside the release, the original would tell of records that it leaves out.
-        shown = None if withholds_values(manifest) else original
+        # Beside the release, the original would tell of records that it leaves out, or of bounds.
+        shown = None if hides_original(manifest) else original
         figures = measure(data, manifest, claim.hierarchies, shown)
         classes = show_classes(
             data,

@@ -30,6 +30,8 @@ def marginals(evidence: Evidence) -> Section | None:
             " Only the release is shown: beside it the original would tell of the records that "
             "found no class."
         )
+    elif evidence.manifest.style == "mean":
+        text += " Only the release is shown: the original would show what means hide."
     elif any(marginal.before is None for marginal in marginals):
         text += " Without the original only the release is shown (option --original)."
     return Section(

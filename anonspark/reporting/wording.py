@@ -41,7 +41,10 @@ def utility_sentences(
             else "Of what the quasi-identifiers tell of the target nothing is left: who believes "
             "the release is misled (association)."
         )
-    if len(attributes) > 1:
+    hidden = [row for row in attributes if row["ncp"] is None]
+    if hidden:
+        sentences.append("How much was lost is not shown, because means hide bounds.")
+    elif len(attributes) > 1:
         ordered = sorted(attributes, key=lambda row: (row["ncp"], row["position"]))
         best, worst = ordered[0], ordered[-1]
         sentences.append(

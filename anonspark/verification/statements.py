@@ -449,7 +449,7 @@ class Statements:
             ("max_class_size", max(sizes)),
             ("mean_class_size", records / classes),
             ("dm", sum(size * size * one for size, one in sizes.items())),
-            ("gcp_total", math.fsum(row["size"] * row["ncp"] for row in rows)),
+            ("gcp_total", math.fsum(row["size"] * (row["ncp"] or 0.0) for row in rows)),
         ):
             if summary.get(name) is not None:
                 yield _Said(f"summary.{name}", summary[name], counted, "metrics/classes")
@@ -663,6 +663,8 @@ def _typed(rows: list[Row], table: str) -> list[Row]:
 def _sizes(engine: Engine, directory: str) -> list[Row]:
     table = engine.published(directory, "parquet")
     rows: list[Row] = table.add_up(["size"], count="classes", sums=["ncp"]).gather().to_pylist()
-    if not all(type(row["size"]) is int and isinstance(row["ncp"], float) for row in rows):
+    # Beside means there is no loss.
+    losses = float | (None if all(row["ncp"] is None for row in rows) else float)
+    if not all(type(row["size"]) is int and isinstance(row["ncp"], losses) for row in rows):
         raise ValueError("classes have no size or no loss")
     return rows

@@ -72,7 +72,6 @@ def evaluated(tmp_path: Path, target: str = "ill") -> tuple[float | None, dict[s
     [
         {"output": {"style": "interval"}},
         {"output": {"style": "bounds"}},
-        {"output": {"style": "mean"}},
         {"missing": "drop"},
         {"missing": "drop", "output": {"style": "bounds"}},
         {"model": {"name": "su-mondrian", "rho": 2}},
@@ -93,7 +92,7 @@ def test_a_run_tells_what_evaluate_finds(tmp_path: Path, sections: dict[str, Any
     assert all(before is not None and before > 0 for before, _ in own.values())
 
 
-@pytest.mark.parametrize("style", ["interval", "bounds", "mean"])
+@pytest.mark.parametrize("style", ["interval", "bounds"])
 def test_a_release_that_is_its_input_loses_nothing(tmp_path: Path, style: str) -> None:
     # Twice each, so that k = 2 generalizes nothing.
     table = pa.concat_tables([people(), people()])

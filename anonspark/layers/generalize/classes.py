@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -125,6 +126,11 @@ class Generalizer:
             if self.tell_missing:
                 columns.append(PublishedColumn(f"{name}_missing", index, "missing", pa.bool_()))
         return columns
+
+    @property
+    def has_means(self) -> bool:
+        """Whether the bounds of some quasi-identifier are hidden behind a mean."""
+        return any(column.content == "mean" for column in self.columns())
 
     def generalize(self, codes: Codes, starts: Codes) -> tuple[list[pa.Array], ClassFigures]:
         """Generalize classes.
@@ -348,26 +354,38 @@ def _mean(
         else np.ones(len(codes), bool)
     )
     counts = np.maximum(np.add.reduceat(present.astype(np.int64), starts[:-1]), 1)
-    if quasi_identifier.kind in ("date", "timestamp"):
-        # Whole days or microseconds from the class's first one: exact, rounded down.
-        offsets = np.where(present, codes - extent.lowest[owner], 0)
-        # Quotients and remainders apart, so that no sum overflows.
-        quotients, remainders = np.divmod(offsets, counts[owner])
-        means = extent.lowest + np.add.reduceat(quotients, starts[:-1])
-        means += np.add.reduceat(remainders, starts[:-1]) // counts
-        return _decode(quasi_identifier, means, extent.all_missing)
-    values = _as_floats(quasi_identifier, codes)
-    # Divided first, so that the sum of huge values stays finite.
-    shares = np.where(present, values / counts[owner], 0.0)
-    means = np.add.reduceat(shares, starts[:-1])
-    # Rounding must not carry the mean out of the class.
-    lowest = _as_floats(quasi_identifier, extent.lowest)
-    highest = _as_floats(quasi_identifier, extent.highest)
-    return pa.array(np.clip(means, lowest, highest), mean_type, mask=extent.all_missing)
-
-
-def _as_floats(quasi_identifier: QuasiIdentifier, codes: Codes) -> Figures:
     if quasi_identifier.kind == "float":
-        values = quasi_identifier.decode(codes).fill_null(0)
-        return values.to_numpy().astype(np.float64)  # type: ignore[no-any-return]
-    return codes / 10.0**quasi_identifier.scale
+        values = quasi_identifier.decode(codes).fill_null(0).to_numpy().astype(np.float64)
+        means = np.array(_exact_means(values, present, starts, counts))
+        return pa.array(means, mean_type, mask=extent.all_missing)
+    # Quotients and remainders apart, so that no sum overflows.
+    quotients, remainders = np.divmod(np.where(present, codes, 0), counts[owner])
+    more, rest = np.divmod(np.add.reduceat(remainders, starts[:-1]), counts)
+    whole = np.add.reduceat(quotients, starts[:-1]) + more
+    if quasi_identifier.kind in ("date", "timestamp"):
+        # Exact, rounded down to a day or a microsecond.
+        return _decode(quasi_identifier, whole, extent.all_missing)
+    # Beyond 2^53 a fraction is nothing.
+    parts = np.where(np.abs(whole) < 2**53, rest / counts, 0.0)
+    means = (whole + parts) / 10.0**quasi_identifier.scale
+    return pa.array(means, mean_type, mask=extent.all_missing)
+
+
+def _exact_means(
+    values: Figures, present: npt.NDArray[np.bool_], starts: Codes, counts: Codes
+) -> list[float]:
+    """Return means that depend on the exact sums of values alone, as rounding on the way would not.
+
+    A mean whose last digits depended on single values would give them away.
+    """
+    means = []
+    for start, stop, count in zip(starts[:-1], starts[1:], counts.tolist(), strict=True):
+        # So small that the sum of huge values stays finite; a power of two changes no digit.
+        own = values[start:stop][present[start:stop]]
+        scale = 2.0**-64 if np.abs(own).max(initial=0.0) > 2.0**900 else 1.0
+        shares = (own * scale).tolist()
+        mean = math.fsum(shares) / count
+        # What the first division rounded away.
+        mean += math.fsum([*shares, *[-mean] * len(shares)]) / count
+        means.append(mean / scale)
+    return means

@@ -129,7 +129,8 @@ class _DescribeClasses:
                 pa.array(names.view(np.int64)),
                 *(batch.column(name) for name in (ROUND, SIZE)),
                 *bounds,
-                pa.array(penalty),
+                # With the sizes and means it would give back the bounds.
+                pa.nulls(batch.num_rows, pa.float64()) if self.hidden else pa.array(penalty),
                 pa.array((names % np.uint64(self.tasks)).astype(np.int32)),
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
