@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,19 @@ from anonspark.engine.protocol import Engine, Table
 from anonspark.errors import ConfigurationError, EnvironmentProblem
 from anonspark.reading.attributes import ReadAttribute, read_attributes
 from anonspark.reading.conditions import tests_of
-from anonspark.reading.counting import Count, count_regions
+from anonspark.reading.counting import Count, CountedRegions, count_regions
 from anonspark.reading.frames import as_pandas
 from anonspark.reading.hierarchies import ARGUMENT, GivenHierarchy, read_given
-from anonspark.reading.questions import Question, Token, asking_error, parse_question
+from anonspark.reading.questions import Condition, Question, Token, asking_error, parse_question
 from anonspark.reading.typed import with_typed_columns
-from anonspark.reading.understanding import attribute_of, formula_of
+from anonspark.reading.understanding import attribute_of, equated, formula_of
 from anonspark.release.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+_LOGGER = logging.getLogger("anonspark")
 
 OpenEngine = Callable[[], AbstractContextManager[Engine]]
 """Opens the engine for one question."""
@@ -47,6 +50,8 @@ class Answer:
     left_out : int or None
         Records that were left out of the release and are not counted; None where their number is
         not told.
+    warnings : tuple of str
+        Values that no record can have.
     """
 
     question: str
@@ -54,6 +59,7 @@ class Answer:
     by: str | None
     groups: dict[Any, Count] | None
     left_out: int | None
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -63,7 +69,7 @@ class Answer:
             told["groups"] = [
                 {"value": value, **count.as_dict()} for value, count in self.groups.items()
             ]
-        return {**told, "left_out": self.left_out}
+        return {**told, "left_out": self.left_out, "warnings": list(self.warnings)}
 
 
 class PublishedRelease:
@@ -231,6 +237,9 @@ class PublishedRelease:
                 _require_groups(group, asked.by)
                 names.append(group.name)
             found = count_regions(data, [attributes[name] for name in dict.fromkeys(names)])
+        warnings = tuple(_unheard_of(asked.condition, found))
+        for one in warnings:
+            _LOGGER.warning("%s", one)
         judged = found.judge(formula)
         groups = None if group is None else found.groups(formula, judged, group)
         return Answer(
@@ -239,6 +248,7 @@ class PublishedRelease:
             None if group is None else group.name,
             groups,
             self._left_out(),
+            warnings,
         )
 
     def _names(self) -> list[str]:
@@ -279,6 +289,19 @@ class PublishedRelease:
 
     def _reading(self, engine: Engine) -> AbstractContextManager[None]:
         return engine.reading((f"{self.path}/data",), key="")
+
+
+def _unheard_of(condition: Condition, found: CountedRegions) -> Iterator[str]:
+    """Warn of literals that no record of a release can have."""
+    for column, literal in equated(condition):
+        regions = found.regions.get(column.text)
+        if regions is None or not len(regions.numbers):
+            continue
+        if not regions.may_have(regions.attribute.compared("=", literal)).any():
+            yield (
+                f"query: no record can have the value that {column.text!r} is compared with at "
+                f"character {literal.place}. Check its spelling, also small and capital letters"
+            )
 
 
 def open_published(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from anonspark.errors import ConfigurationError
 from anonspark.reading.attributes import ReadAttribute
@@ -50,6 +50,20 @@ def formula_of(condition: Condition, attributes: Mapping[str, ReadAttribute]) ->
                 "the file of the hierarchy, or ask with one in (...)"
             )
     return formula
+
+
+def equated(condition: Condition) -> Iterator[tuple[Token, Token]]:
+    """Yield each column that is compared for equality, and the literal."""
+    match condition:
+        case Not():
+            yield from equated(condition.part)
+        case All() | AnyOf():
+            for part in condition.parts:
+                yield from equated(part)
+        case Comparison() if condition.operator in ("=", "!="):
+            yield condition.column, condition.value
+        case Among():
+            yield from ((condition.column, one) for one in condition.values)
 
 
 def attribute_of(column: Token, attributes: Mapping[str, ReadAttribute]) -> ReadAttribute:
