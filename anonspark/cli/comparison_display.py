@@ -49,8 +49,8 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
     for note in comparison.notes:
         console.print(note, markup=False, highlight=False)
     console.print(
-        f"{comparison.ran} settings tried, {comparison.reused} were there; figures and report at "
-        f"{comparison.path}",
+        f"{_number(comparison.ran, 'run')}, {comparison.reused or 'none'} reused. Figures and "
+        f"report: {comparison.path}",
         markup=False,
         highlight=False,
     )
@@ -59,7 +59,11 @@ def show_comparison(console: Console, grid: Grid, comparison: Comparison) -> Non
         text = f"{sentence[0].upper()}{sentence[1:]}"
         console.print(text, style="bold", markup=False, highlight=False)
         options = comparison.advice.command_line or "nothing to set"
-        console.print(f"To have it: {options}", markup=False, highlight=False)
+        console.print(f"To use it: {options}", markup=False, highlight=False)
+
+
+def _number(some: int, name: str) -> str:
+    return f"{some:,} {name}{'s' * (some != 1)}"
 
 
 def _label(comparison: Comparison, row: Mapping[str, Any]) -> str:

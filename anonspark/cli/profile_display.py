@@ -52,7 +52,7 @@ def show_profile(console: Console, profile: Profile) -> None:
             [" + ".join(one.columns), share_text(one.minimal_unique, profile.sample_rows)]
             for one in causing
         ]
-        title = "What makes records unique, and would not with a column less"
+        title = "Smallest identifying combinations"
         console.print(_table(title, ["columns", "records"], rows))
     for text in dependency_texts(profile):
         say(text)

@@ -55,7 +55,7 @@ class Rival:
     def describe(self) -> str:
         """Say it in a line."""
         return (
-            f"{self.model} would lose about {self.share:.2f} of that (gcp, tried on {self.rows:,} "
+            f"{self.model} would lose about {1 - self.share:.0%} less (gcp, tried on {self.rows:,} "
             f"records): --set {shlex.quote(self.override)}"
         )
 

@@ -52,11 +52,11 @@ def unique_text(profile: Profile) -> list[str]:
     """Say how many records are unique in some set of columns."""
     said = (
         "one of these columns",
-        "at most two of them together",
-        "at most three of them together",
+        "at most two columns together",
+        "at most three columns together",
     )
     return [
-        f"{share_text(number, profile.sample_rows)} of the records are unique by {which}"
+        f"{share_text(number, profile.sample_rows)} of the records are identified by {which}"
         for number, which in zip(profile.uniqueness.unique_by_size, said, strict=False)
     ]
 

@@ -103,9 +103,7 @@ def _rest(draft: Draft, path: str, seed_file: str) -> list[str]:
             f"  unit: {_scalar(draft.unit)}  # it repeats: k counts people, not their records"
         )
     if draft.criteria:
-        lines.append(
-            "  l_diversity:  # different values in every class, so that none is told of all"
-        )
+        lines.append("  l_diversity:  # every class must hold several values")
         lines += [
             f"    - {_flow({'attribute': one.attribute, 'l': one.l})}  # {one.reason}"
             for one in draft.criteria

@@ -33,9 +33,9 @@ def advice(evidence: Evidence) -> Section | None:
         text = "Nothing has to be done. How other settings would do, anonspark compare tells."
         return Section("advice", "What to do next", [Text(text)])
     blocks: list[Any] = [
-        Text("Lines are added to the command that made the release, one of them or all. How many "
-             "classes would not keep a stricter promise was measured in this release; a new run "
-             "puts their records together with others, which costs usefulness."),
+        Text("Add one or more of these options to the command anonspark run. How many classes "
+             "would break a stricter promise was measured in this release. A new run puts their "
+             "records together with others, which costs usefulness."),
         Items(items),
     ]  # fmt: skip
     table = _table(evidence)

@@ -19,8 +19,8 @@ GLOSSARY = Glossary(
     ),
     Term(
         "sensitive attribute",
-        "A column that nobody is to learn of a person, such as a diagnosis. It is published as it "
-        "is; classes hide whose it is.",
+        "A column whose value must stay private, such as a diagnosis. It is published as it is. "
+        "Classes hide whose record it is. Only a criterion such as l-diversity hides the value.",
         ("sensitive attributes",),
     ),
     Term(

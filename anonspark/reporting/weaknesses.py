@@ -19,7 +19,7 @@ _TOO_MANY_VALUES = (
 
 
 # What is measured of every sensitive attribute counts records.
-_MORE = "Of the people whom they are about a larger share, even all, may have one with that value."
+_MORE = "Counted by person, the share may be higher, up to 100 %."
 
 
 def weaknesses(evidence: Evidence) -> Section:
@@ -96,14 +96,14 @@ def _inferred(evidence: Evidence) -> Iterator[Item]:
         ]
         if evidence.people:
             yield Item(
-                f"{name}: one class is {round_percent(float(share))} one {name}, by records",
+                f"{name}: {round_percent(float(share))} of one class's records share one value",
                 f"So many of its records have the same value of {name}. {_MORE} No class has "
                 f"records of one value only{''.join(told)}.",
                 "mixed",
             )
             continue
         yield Item(
-            f"{name}: one class is {round_percent(float(share))} one {name}",
+            f"{name}: {round_percent(float(share))} of one class share one value",
             f"A guess of the {name} of anybody in that class is right with this probability"
             f"{', though every requirement is met' if evidence.holds else ''}. "
             f"No class has one value only{''.join(told)}.",

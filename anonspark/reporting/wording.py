@@ -60,9 +60,8 @@ def utility_sentences(
         largest, name = max(distances)
         middle = float(np.median([one for one, _ in distances]))
         sentences.append(
-            f"Counted by single attributes, {percent(largest)} of the records lie in another bin "
-            f"than in the original, or in none, at worst ({name}), and {percent(middle)} at the "
-            "median attribute."
+            f"{name} changed most: {percent(largest)} of the records moved to another bin of its "
+            f"chart, or out of it (median column: {percent(middle)})."
         )
     change = _largest_change(figures.associations)
     if change is not None:

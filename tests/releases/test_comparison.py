@@ -96,7 +96,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
     path = grid_file(tmp_path)
     done = command(capsys, "compare", path)
     assert done.code == 0, done.err
-    assert "4 settings tried, 0 were there" in done.out
+    assert "4 runs, none reused" in done.out
     assert "setting 2 of 4: smondrian, k = 10 ..." in done.err
     all_of_them = ["smondrian 5", "smondrian 10", "su-mondrian 5", "su-mondrian 10"]
     assert calls == ["prepare", *all_of_them]
@@ -143,7 +143,7 @@ def test_cells_equal_single_runs_and_only_what_is_missing_is_run(
     # Again: the input is looked at, nothing is run.
     calls.clear()
     again = command(capsys, "compare", path)
-    assert "0 settings tried, 4 were there" in again.out
+    assert "0 runs, 4 reused" in again.out
     assert calls == ["prepare"]
     assert pq.read_table(output / "metrics").to_pylist() == table
 

@@ -121,7 +121,7 @@ def test_a_cell_has_the_figures_of_evaluate(
     path = grid_file(tmp_path)
     done = command(capsys, "compare", path)
     assert done.code == 0, done.err
-    assert "2 settings tried, 0 were there" in done.out
+    assert "2 runs, none reused" in done.out
     assert "model loss" in done.out
     # The original's models once, and those of each release.
     assert trainings == [ROWS] * 3
@@ -178,13 +178,13 @@ def test_a_second_call_runs_nothing_and_another_hold_out_everything(
     figures = pq.read_table(tmp_path / "grid" / "metrics").to_pylist()
     trainings.clear()
     again = command(capsys, "compare", path)
-    assert "0 settings tried, 2 were there" in again.out
+    assert "0 runs, 2 reused" in again.out
     assert trainings == []
     assert pq.read_table(tmp_path / "grid" / "metrics").to_pylist() == figures
     # The order of the held-out records does not matter, a value of one does.
     table = people(2)
     write_table(tmp_path / "holdout.parquet", table.take(np.arange(ROWS)[::-1]))
-    assert "0 settings tried, 2 were there" in command(capsys, "compare", path).out
+    assert "0 runs, 2 reused" in command(capsys, "compare", path).out
     changed = table.set_column(2, "visits", pa.array([7, *table["visits"].to_pylist()[1:]]))
     write_table(tmp_path / "other.parquet", changed)
     other = grid_file(tmp_path, "other.parquet")
@@ -198,7 +198,7 @@ def test_a_second_call_runs_nothing_and_another_hold_out_everything(
         assert command(capsys, "compare", grid_file(tmp_path, **keys)).code == 2
     assert trainings == []
     elsewhere = grid_file(tmp_path, "other.parquet", output=str(tmp_path / "elsewhere"))
-    assert "2 settings tried, 0 were there" in command(capsys, "compare", elsewhere).out
+    assert "2 runs, none reused" in command(capsys, "compare", elsewhere).out
     assert trainings == [ROWS] * 3
 
 

@@ -106,7 +106,7 @@ def test_five_tiles_answer_first(adult: Path) -> None:
     before = plain(page[: page.index("<nav")])
     for text in ("Verdict holds", "100 % → 10 %", "Records lost 0"):
         assert text in before
-    assert "89.5 % one occupation" in before
+    assert "89.5 % share one value" in before
     assert "Of what the attributes tell of the target, 1.6 % is lost" in before
 
 
@@ -122,7 +122,7 @@ def test_what_verify_measures_of_classes_is_on_the_page(adult: Path) -> None:
     classes = list(classes_of(adult / "release"))
     shares = [max(map(one.count, one)) / len(one) for one in classes]
     assert f"{max(shares):.1%}" == "89.5%"
-    assert "one class is 89.5 % one occupation" in page
+    assert "occupation: 89.5 % of one class share one value" in page
     assert "No class has one value only" in page
     some = [one for one, share in zip(classes, shares, strict=True) if share > 0.5]
     counted = f"in {len(some):,} classes with {sum(map(len, some)):,} records"

@@ -61,10 +61,10 @@ def test_models_at_three_k(
     shown = command(capsys, "compare", configuration, "--quiet")
     assert shown.code == 0, shown.err
     *_, there, sentence, remedy = shown.out.splitlines()
-    assert there.startswith("0 settings tried, 12 were there")
+    assert there.startswith("0 runs, 12 reused. ")
     assert sentence.lower() == advice["sentence"].lower()
     done = f"--set {advice['set'][0]}" if advice["set"] else "nothing to set"
-    assert remedy == f"To have it: {done}"
+    assert remedy == f"To use it: {done}"
 
     # And the winner is made by what it says.
     arguments = [word for one in advice["set"] for word in ("--set", one)]

@@ -34,7 +34,7 @@ def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
         found.append(
             ReleaseWarning(
                 "guessable_seed",
-                f"execution.seed {what}: with it guesses can be tested about who was put where. "
+                f"execution.seed {what}: an attacker can test guesses about who is in which class. "
                 "For real data draw one at random from the whole range, and keep it secret in a "
                 "file that execution.seed_file names",
                 advice=f"; for instance {proposed}, which was drawn now and is in this log alone",
@@ -45,7 +45,7 @@ def seed_warnings(configuration: Configuration) -> list[ReleaseWarning]:
             ReleaseWarning(
                 "seed_file_readable",
                 "execution.seed_file: others than its owner may read the file, and so test guesses "
-                "about who was put where; take the right from them (chmod 600)",
+                "about who is in which class. Take the right from them (chmod 600)",
             )
         )
     return found
