@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from anonspark.api.choosing import functions_for_table
+from anonspark.api.diversity import PROPOSED, with_diversity
 from anonspark.api.given import as_place, roles_of, wanted_configuration
 from anonspark.api.release import Release
 from anonspark.api.tables import Frame
@@ -23,6 +24,7 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
     sensitive: Sequence[str] = (),
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
     model: str | Mapping[str, Any] | None = None,
     seed: int | None = None,
     staging: str | PathLike[str] | None = None,
@@ -49,6 +51,11 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         Columns that name a person; they are looked at for warnings, and never published.
     insensitive : sequence of str
         Other columns that are published as they are. Columns without a role are left out.
+    l : int or None
+        Without a configuration: how many different values of every sensitive column each class has
+        at least (l-diversity). If you leave it out, each column gets what ``anonspark init`` would
+        propose: 2, or 3 of a column with ten values or more. None asks for none, and the release
+        then warns of the classes that show one value for sure.
     model : str, mapping or None
         Name of a model, or the section ``model``; None for that of the configuration's default.
     seed : int or None
@@ -84,8 +91,9 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
 
     Notes
     -----
-    The same work as a run of the command line. A DataFrame of Spark is computed once, and once more
-    if it has identifiers, of which then only they and the quasi-identifiers are asked for. It is
+    The same work as a run of the command line. A DataFrame of Spark is computed once, once more
+    if it has identifiers, of which then only they and the quasi-identifiers are asked for, and once
+    more for each sensitive column whose ``l`` is proposed. It is
     computed with the settings that its session has, and everything else is done with those of
     `anonspark.engine.spark.settings.SQL_SETTINGS`, which are put back afterwards: where the
     session's own mean something else, as another time zone does, the table's attributes are
@@ -118,8 +126,12 @@ def anonymize(  # noqa: PLR0913 - keywords instead of a file
         identifiers=identifiers,
         insensitive=insensitive,
     )
-    wanted = wanted_configuration(config, roles, k, model, seed)
-    release: Release[Frame] = functions_for_table(table).anonymize(
+    asked = None if l == PROPOSED else l
+    wanted = wanted_configuration(config, roles, k, model, seed, l=asked)
+    functions = functions_for_table(table)
+    if config is None and not isinstance(wanted, Configuration):
+        wanted = with_diversity(wanted, l, table, functions)
+    release: Release[Frame] = functions.anonymize(
         table, wanted, as_place("staging", staging), progress_for(progress)
     )
     return release

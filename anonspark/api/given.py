@@ -200,6 +200,7 @@ def wanted_configuration(
     k: int | None,
     model: str | Mapping[str, Any] | None,
     seed: int | None = None,
+    **others: object,
 ) -> Mapping[str, Any] | Configuration:
     """Return what keywords ask for, or the configuration that is given instead of them.
 
@@ -213,6 +214,8 @@ def wanted_configuration(
         Name, or the section ``model``.
     seed : int or None
         Key of all that is drawn; a secret. None draws one.
+    **others : object
+        Other keywords that a configuration says, too; None is not given.
 
     Raises
     ------
@@ -221,7 +224,7 @@ def wanted_configuration(
     """
     if config is not None:
         require_configuration(config)
-        require_alone(roles, "a configuration", k=k, model=model, seed=seed)
+        require_alone(roles, "a configuration", k=k, model=model, seed=seed, **others)
         return config
     missing = []
     if k is None:

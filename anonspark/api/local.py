@@ -158,7 +158,7 @@ def _open(
     engine: LocalEngine, path: str, temporary: str | None, like: Frame, made: Released
 ) -> Release[Frame]:
     manifest = read_manifest(engine.files, path)
-    figures = Figures(made.summary, made.attributes, made.privacy, made.risk)
+    figures = Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)
     source = _Source(engine, path, manifest, temporary, like)
     return Release(path, manifest.document, figures, source)
 

@@ -7,11 +7,12 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from anonspark.api.choosing import as_text, functions_for, functions_for_table, place_of
+from anonspark.api.diversity import PROPOSED, with_diversity
 from anonspark.api.given import (
     as_integer,
     as_place,
@@ -124,6 +125,7 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
     sensitive: Sequence[str] = (),
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
+    l: int | Literal["proposed"] | None = PROPOSED,  # noqa: E741 - its name in the literature
     rank_by: str = "gcp",
     staging: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -144,6 +146,8 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         The models to try; None for the default one.
     quasi_identifiers, sensitive, identifiers, insensitive : sequence of str
         Columns of each role, as of :func:`anonspark.anonymize`.
+    l : int or None
+        Different sensitive values of every class, as of :func:`anonspark.anonymize`.
     rank_by : str
         The figure that settings are ranked by.
     staging : str, path or None
@@ -183,9 +187,13 @@ def compare(  # noqa: PLR0913 - keywords instead of a file
         insensitive=insensitive,
     )
     place_given = as_place("staging", staging)
-    document = _document(config, roles, k, model, rank_by)
+    asked = None if l == PROPOSED else l
+    document = _document(config, roles, k, model, rank_by, l=asked)
     told = progress_for(progress)
     functions = functions_for_table(table)
+    if config is None:
+        base = with_diversity(document["base"], l, table, functions)
+        document = {**document, "base": base}
     with functions.working(table) as (engine, (given,)):
         place, temporary = functions.working_place(engine, place_given)
         output = f"{place.rstrip('/')}/{uuid.uuid4().hex[:12]}"
@@ -214,6 +222,7 @@ def _document(
     k: Sequence[int] | int | None,
     model: Sequence[str] | str | None,
     rank_by: str,
+    **others: object,
 ) -> dict[str, Any]:
     """Return the grid that keywords ask for, or what is given instead of them.
 
@@ -224,7 +233,7 @@ def _document(
     """
     if config is not None:
         require_mapping("config", config)
-        require_alone(roles, "a grid or a configuration", k=k, model=model)
+        require_alone(roles, "a grid or a configuration", k=k, model=model, **others)
         if not {"base", "axes"} & set(config):
             return given_input(config)
         base = config.get("base", {})

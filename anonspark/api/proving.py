@@ -97,7 +97,7 @@ def verify(
         if config is not None:
             given = dict.fromkeys(told, "sensitive") | dict.fromkeys(named, "quasi_identifier")
             require_alone(given, "a configuration", k=k)
-        roles = Roles(named, told, 2 if k is None else whole_number("k", k, 1))
+        roles = Roles(named, told, 2 if k is None else whole_number("k", k, 2))
     if config is not None:
         require_configuration(config)
     original, population = as_text(original), as_text(population)
@@ -209,7 +209,7 @@ def verify_together(
         )
     said: Statement | None = "same people" if same_people else "inside" if inside else None
     if joint_k is not None:
-        joint_k = whole_number("joint_k", joint_k, 1)
+        joint_k = whole_number("joint_k", joint_k, 2)
     paths, original = list(map(place_of, releases)), as_text(original)
     table = None if isinstance(original, str) else original
     with (

@@ -13,7 +13,7 @@ from anonspark.api.pictures import loss_chart, risk_chart, sizes_chart
 from anonspark.api.results import Verification
 from anonspark.api.shown import Page, Picture, Shown
 from anonspark.api.tables import Frame, as_polars
-from anonspark.core.utility_score import describe_utility
+from anonspark.core.utility_score import describe_utility, unpublished_text
 from anonspark.errors import ConfigurationError
 from anonspark.page.card import Card
 from anonspark.reading.frames import as_pandas
@@ -34,6 +34,7 @@ class Figures:
     attributes: Sequence[Row]
     privacy: Sequence[Row]
     risk: Sequence[Row]
+    unpublished: Sequence[str] = ()
 
 
 class Source(Protocol[Frame]):
@@ -94,6 +95,8 @@ class Release(Shown, Generic[Frame]):
         The published records.
     classes, rounds, summary, attributes, privacy, risk : DataFrame
         The metrics tables.
+    unpublished : tuple of str
+        Columns of the table that are not published.
 
     Examples
     --------
@@ -117,6 +120,7 @@ class Release(Shown, Generic[Frame]):
         self.path = path
         self.manifest = manifest
         self.figures = figures
+        self.unpublished = tuple(figures.unpublished)
         self._source = source
         self._closed = False
         self._sizes: Mapping[int, int] | None = None
@@ -265,10 +269,11 @@ class Release(Shown, Generic[Frame]):
         k, smallest = self._k, summary.get("published_min_class_size")
         counted = "people" if summary.get("smallest_units") is not None else "records"
         least = summary.get("smallest_units") if counted == "people" else smallest
-        one = {"people": "person", "records": "record"}[counted]
-        verdict = f"every class has at least {k:,} {one if k == 1 else counted}"
+        verdict = f"every class has at least {k:,} {counted}"
         if least is not None:
-            verdict += f"; the smallest has {least:,}"
+            verdict += f", the smallest has {least:,}"
+        if k == 1:
+            verdict = "no protection, because k = 1 lets every record be a class of its own"
         figures = [("records published", _number(summary.get("rows_published")))]
         if summary.get("rows_dropped_missing"):
             dropped = _number(summary["rows_dropped_missing"])
@@ -301,8 +306,10 @@ class Release(Shown, Generic[Frame]):
         ]
         scored = summary.get("utility_score") is not None
         remarks = [f"Usefulness: {describe_utility(summary)}."] if scored else []
+        if self.unpublished:
+            remarks.append(f"Columns: {unpublished_text(self.unpublished)}.")
         return Card(
-            "Release", verdict, True, figures, remarks=remarks, notes=notes, charts=self._charts
+            "Release", verdict, k > 1, figures, remarks=remarks, notes=notes, charts=self._charts
         )
 
     def _charts(self) -> list[Any]:

@@ -18,6 +18,7 @@ from anonspark.comparison.report import charts as comparison_charts
 from anonspark.comparison.report import comparison_report
 from anonspark.core.figure_text import figure_rows, figure_text
 from anonspark.core.figures import SUMMARY
+from anonspark.core.utility_score import columns_text
 from anonspark.holders import union
 from anonspark.page.blocks import Chart, Table
 from anonspark.page.card import Card
@@ -95,6 +96,8 @@ class Verification(Shown, result.Verification):
         failed = len(self.failures)
         if self.holds:
             verdict = f"everything that was promised holds, with k = {self.k:,}"
+            if self.k == 1:
+                verdict = "no protection, because k = 1 lets every record be a class of its own"
         else:
             verdict = self.failures[0] if failed == 1 else f"{failed:,} things do not hold"
         figures = [
@@ -105,14 +108,17 @@ class Verification(Shown, result.Verification):
             ("records", f"{published.rows:,}"),
             ("records alone in their class", f"{published.sizes.get(1, 0):,}"),
         ]
+        columns = columns_text(vars(self))
+        if columns:
+            figures.append(("columns", columns))
         if self.units is not None:
-            figures.append(("fewest people of a class", f"{self.units.fewest:,}"))
+            figures.append(("fewest people in a class", f"{self.units.fewest:,}"))
         figures += [
             (f"{one.criterion.attribute}: {one.criterion.describe()}", f"{one.measured:,.4g}")
             for one in self.criteria[:4]
         ]
         figures += [
-            (f"{one.attribute}: classes with one value alone", f"{one.homogeneous_classes:,}")
+            (f"{one.attribute}: homogeneous classes", f"{one.homogeneous_classes:,}")
             for one in self.sensitive[:4]
             if one.homogeneous_classes is not None
         ]
@@ -122,11 +128,11 @@ class Verification(Shown, result.Verification):
         ]
         if self.truthfulness is not None:
             told = "yes" if self.truthfulness.holds else "no"
-            figures.append(("every original lies in what is published of it", told))
+            figures.append(("every published range contains the original value", told))
         return Card(
             "Verification",
             verdict,
-            self.holds,
+            self.holds and self.k > 1,
             figures,
             notes=[*(self.failures if failed > 1 else []), *self.warnings],
             charts=lambda: _drawn(sizes_chart(published.sizes, self.k), risk_chart(self.risk)),

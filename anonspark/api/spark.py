@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from anonspark.api.distribution import COALITIONS, Distribution, given_plan, new_directory
 from anonspark.api.given import given_configuration, given_input
@@ -215,7 +215,16 @@ def _given(
             selected.write.parquet(f"{path}/records")
 
         def read() -> DataFrame:
-            return spark.read.schema(schema).parquet(f"{path}/records").toDF(*names)
+            records = spark.read.schema(schema).parquet(f"{path}/records").toDF(*names)
+            # Those that nobody asks for are named, so that they are counted, and not computed.
+            nothing = functions.lit(None).cast("string")
+            asked = tuple(f"{name.lower()}." for name in names)
+            others = [
+                nothing.alias(one)
+                for one in dict.fromkeys(table.columns)
+                if not any(name.startswith(f"{one.lower()}.") for name in asked)
+            ]
+            return records.select("*", *others)
 
         yield read
     finally:
@@ -351,7 +360,7 @@ def _open(
     spark: SparkSession, path: str, temporary: str | None, made: Released
 ) -> Release[DataFrame]:
     manifest = read_manifest(FileSystem(spark), path)
-    figures = Figures(made.summary, made.attributes, made.privacy, made.risk)
+    figures = Figures(made.summary, made.attributes, made.privacy, made.risk, made.unpublished)
     source = _Source(spark, path, manifest, temporary)
     return Release(path, manifest.document, figures, source)
 

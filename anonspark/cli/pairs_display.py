@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from anonspark.cli.display import titled_table
-from anonspark.cli.verification_display import show_verification
+from anonspark.cli.verification_display import show_result, show_verification
 from anonspark.verification.release_pairs import JointVerification
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def show_proof(console: Console, found: Verification | JointVerification) -> Non
         show_verification(console, release)
     for pair in found.pairs:
         _show_pair(console, pair)
-    if found.holds:
-        console.print("[green]All criteria hold, of each release and of every two together.[/]")
-    else:
-        console.print(f"[red]{len(found.failures)} of the checks failed.[/]")
+    show_result(console, "All criteria hold, of each release and of every two together", found)
 
 
 def _show_pair(console: Console, pair: PairVerification) -> None:

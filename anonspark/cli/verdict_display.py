@@ -9,7 +9,7 @@ from rich.console import Console
 
 from anonspark.cli.display import as_compared, told
 from anonspark.core.figures import SUMMARY
-from anonspark.core.utility_score import describe_utility
+from anonspark.core.utility_score import describe_utility, unpublished_text
 
 if TYPE_CHECKING:
     from anonspark.pipeline.released import Release
@@ -38,7 +38,7 @@ def show_verdict(console: Console, release: Release) -> None:
         told_of = f"Nothing was left to do, for release {summary['run_id']} of {began} is complete"
     console.print(
         f"{told_of}: {_alike(summary)}",
-        style="bold green",
+        style=f"bold {_colour(release)}",
         markup=False,
         highlight=False,
     )
@@ -50,6 +50,7 @@ def show_verdict(console: Console, release: Release) -> None:
         *_criteria(release.privacy),
         ("utility", describe_utility(summary)),
         ("lost most", _lost_most(release.attributes)),
+        ("columns", unpublished_text(release.unpublished) if release.unpublished else ""),
     ]
     for name, text in lines:
         if text:
@@ -60,6 +61,13 @@ def show_verdict(console: Console, release: Release) -> None:
         number = len(release.warnings)
         count = "1 warning" if number == 1 else f"{number} warnings"
         say(console, "see", f"{count} in the log and in the manifest", style="yellow")
+
+
+def _colour(release: Release) -> str:
+    """Return the colour of the verdict: what is warned of weakens it."""
+    if release.summary["k"] == 1:
+        return "red"
+    return "yellow" if release.warnings else "green"
 
 
 def say(console: Console, name: str, text: str, *, style: str | None = None) -> None:
@@ -82,22 +90,24 @@ def _alike(summary: Mapping[str, Any]) -> str:
     """Say what was promised and holds."""
     k = f"k = {summary['k']:,}"
     units = summary.get("smallest_units")
+    if summary["k"] == 1:
+        return f"no protection, because {k} lets every record be a class of its own"
     if units is not None:
-        return f"each class is about {units:,} people at least ({k})"
-    smallest = summary["published_min_class_size"]
-    return f"each record is like {smallest - 1:,} others at least ({k})"
+        return f"every class covers at least {units:,} people ({k})"
+    others = summary["published_min_class_size"] - 1
+    return f"every record matches at least {others:,} other{'s' * (others != 1)} ({k})"
 
 
 def _records(summary: Mapping[str, Any]) -> str:
     parts = [f"{summary['rows_published']:,} published"]
     for name, words in (
-        ("rows_dropped_missing", "dropped, for a quasi-identifier is missing"),
-        ("rows_left_out", "left out, for no class was found"),
+        ("rows_dropped_missing", "dropped (missing quasi-identifier)"),
+        ("rows_left_out", "left out (no class)"),
     ):
         number = told(_FIGURES[name], summary)
         if number:
             parts.append(f"{number:,} {words}" if isinstance(number, int) else f"{number} {words}")
-    return "; ".join(parts)
+    return ", ".join(parts)
 
 
 def _classes(summary: Mapping[str, Any]) -> str:
@@ -108,12 +118,12 @@ def _classes(summary: Mapping[str, Any]) -> str:
 
 
 def _risk(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say how likely who knows that somebody is in the release finds the record."""
+    """Return the risk from an attacker who knows that a person is in the release."""
     for row in rows:
         if row.get("round") is None and row["attacker"] == "prosecutor":
             return (
-                f"a record is found with a chance of {row['highest']:.1%} at most, of "
-                f"{row['average']:.1%} on average"
+                f"re-identification risk {row['highest']:.1%} at most, {row['average']:.1%} on "
+                "average"
             )
     return ""
 

@@ -11,8 +11,10 @@ from rich.console import Console
 from anonspark.cli.display import titled_table
 from anonspark.core.criterion import CRITERIA
 from anonspark.core.figures import RISK, shown
+from anonspark.core.utility_score import columns_text
 
 if TYPE_CHECKING:
+    from anonspark.verification.release_pairs import JointVerification
     from anonspark.verification.result import Verification
 
 
@@ -29,6 +31,9 @@ def show_verification(console: Console, verification: Verification) -> None:
         ("columns that form classes", ", ".join(verification.quasi_identifier_columns)),
         ("fingerprint", published.fingerprint),
     ]
+    told_columns = columns_text(vars(verification))
+    if told_columns:
+        lines.insert(-1, ("columns, as the run counted", told_columns))
     if verification.units is not None:
         units = verification.units
         told = " (as the run counted)" if units.not_published else ""
@@ -63,10 +68,29 @@ def show_verification(console: Console, verification: Verification) -> None:
             f"k = 1 hides nobody: {singled_out:,} published records are singled out.",
             highlight=False,
         )
-    if verification.holds:
-        console.print("[green]All criteria hold.[/]")
+    show_result(console, "All criteria hold", verification)
+
+
+def show_result(console: Console, holds: str, found: Verification | JointVerification) -> None:
+    """Show whether everything holds, in the colour of what weakens it.
+
+    Parameters
+    ----------
+    console : Console
+    holds : str
+        What is said where it does.
+    found : Verification or JointVerification
+    """
+    warnings = len(found.warnings)
+    if not found.holds:
+        console.print(f"[red]{len(found.failures):,} of the checks failed.[/]")
+    elif getattr(found, "k", None) == 1:
+        console.print(f"[red]{holds}, but k = 1 protects nobody.[/]")
+    elif warnings:
+        count = "1 warning" if warnings == 1 else f"{warnings:,} warnings"
+        console.print(f"[yellow]{holds}, with {count} (see the log).[/]")
     else:
-        console.print(f"[red]{len(verification.failures)} of the checks failed.[/]")
+        console.print(f"[green]{holds}.[/]")
 
 
 def _called_high(row: Mapping[str, object]) -> str:

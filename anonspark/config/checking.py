@@ -28,8 +28,8 @@ _STAND_INS: dict[Location, Any] = {
     ("attributes", "*", "hierarchy", "intervals"): [1],
     ("attributes", "*", "hierarchy", "prefix"): [1],
     ("attributes", "*", "hierarchy", "calendar"): ["year"],
-    ("privacy",): {"k": 1},
-    ("privacy", "k"): 1,
+    ("privacy",): {"k": 2},
+    ("privacy", "k"): 2,
     ("output",): {"path": "-"},
     ("output", "path"): "-",
 }

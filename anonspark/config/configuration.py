@@ -70,6 +70,8 @@ def _without_later_defaults(document: dict[str, Any]) -> dict[str, Any]:
             del privacy[key]
     if privacy.get("unit") == []:
         del privacy["unit"]
+    if privacy.get("allow_k_1") is False:
+        del privacy["allow_k_1"]
     evaluate = document.get("evaluate", {})
     if "association" in evaluate and evaluate["association"] is None:
         del evaluate["association"]

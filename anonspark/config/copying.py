@@ -39,7 +39,7 @@ def copy_document(value: Any, location: Location, problems: list[str]) -> Any:
             f"{key_path(location) or 'configuration'}: found {found(value)}; expected at most "
             "1,000 digits; correct it"
         )
-        return 1
+        return 2
     if not isinstance(value, Mapping):
         return value
     copied: dict[str, Any] = {}

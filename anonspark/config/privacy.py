@@ -262,6 +262,8 @@ class PrivacyOptions(_WithOneBound):
     alpha_k_anonymity : list
         Like all criteria with one bound made of :data:`anonspark.core.criterion.CRITERIA`.
     delta_presence : DeltaPresence or None
+    allow_k_1 : bool
+        Whether k may be 1, which protects nobody.
     """
 
     unit: Annotated[list[str], BeforeValidator(_name_or_names)] = Field(
@@ -279,6 +281,23 @@ class PrivacyOptions(_WithOneBound):
             "before publishing, not aimed at."
         ),
     )
+    allow_k_1: bool = Field(
+        default=False,
+        description=(
+            "Whether k may be 1, which protects nobody: only to compare with a release without "
+            "protection."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _check_k(self) -> Self:
+        if self.k == 1 and not self.allow_k_1:
+            text = (
+                "found 1, which protects nobody: every record may be a class of its own; expected "
+                "at least 2; raise it, or set privacy.allow_k_1 to true if you only compare"
+            )
+            raise impossible([Finding(("k",), text)])
+        return self
 
     @property
     def criteria(self) -> tuple[Criterion, ...]:

@@ -294,6 +294,22 @@ class Criterion:
         """Whether people of several values count in equal parts in what it is compared with."""
         return self.kind in ("equal distance", "ordered distance")
 
+    @property
+    def demands_nothing(self) -> bool:
+        """Return whether every class satisfies it, whatever values the class holds."""
+        match self.type.bound:
+            case "at least":
+                return self.bound <= 1
+            case "below":
+                return self.bound <= 1 < self.c
+            case "at most":
+                return self.bound >= 1 and self.kind != "beta"
+
+    @property
+    def forbids_one_value(self) -> bool:
+        """Return whether no class with one value only satisfies it, whatever the data are."""
+        return not self.is_distance and not self.demands_nothing
+
     def asks_for_distinct(self, attribute: str) -> bool:
         """Whether it asks for different values of an attribute."""
         return self.kind == "distinct" and self.attribute == attribute
@@ -310,3 +326,30 @@ class Criterion:
     def describe(self) -> str:
         """Return the criterion in words, for messages."""
         return self.type.words.format(bound=self.bound, c=self.c, kind=self.kind)
+
+
+MOST_VALUES = 50_000
+"""More different values are no sensitive attribute that classes can be judged by."""
+
+# From so many values on, more than two of them can be asked for.
+_MANY_VALUES = 10
+
+
+def proposed_l(values: int, largest: float) -> int | None:
+    """Return how many different values of a sensitive attribute to ask for in every class.
+
+    Parameters
+    ----------
+    values : int
+        Different values of the table, without missing ones.
+    largest : float
+        Share of the records with the most frequent value, or without a value.
+
+    Returns
+    -------
+    int or None
+        As many as there are enough of. None where there is one value only, or too many of them.
+    """
+    if not 2 <= values <= MOST_VALUES:
+        return None
+    return 3 if values >= _MANY_VALUES and largest <= 1 / 2 else 2

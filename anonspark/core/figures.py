@@ -133,6 +133,8 @@ SUMMARY = (
     _configured("k", "int"),
     _configured("rho", "int"),
     Figure("rounds", "int", "rounds"),
+    Figure("columns_in", "int", "columns of the input", is_result=False),
+    Figure("columns_published", "int", "columns published", is_result=False),
     Figure("rows_in", "long", "records of the input", help="Rows of the input."),
     Figure(
         "rows_dropped_missing",

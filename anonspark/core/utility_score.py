@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Smallest score of each word.
 _WORDS = ((99.0, "excellent"), (95.0, "very good"), (85.0, "good"), (70.0, "fair"), (0.0, "poor"))
+
+# Columns that a message names.
+_MOST_NAMES = 8
 
 
 def utility_score(loss: float) -> float:
@@ -27,6 +30,22 @@ def utility_word(score: float) -> str:
     return next(word for least, word in _WORDS if score >= least)
 
 
+def columns_text(summary: Mapping[str, Any]) -> str:
+    """Return how many columns of the input are published, empty where nobody knows."""
+    published, columns = (summary.get(name) for name in ("columns_published", "columns_in"))
+    if published is None:
+        return ""
+    of = "" if columns is None else f" of {columns:,}"
+    return f"{published:,}{of} column{'s' * ((columns or published) != 1)} published"
+
+
+def unpublished_text(columns: Sequence[str]) -> str:
+    """Return how many columns are not published, and the first of them."""
+    named = ", ".join(columns[:_MOST_NAMES])
+    more = f" and {len(columns) - _MOST_NAMES:,} more" if len(columns) > _MOST_NAMES else ""
+    return f"{len(columns):,} not published: {named}{more}"
+
+
 def describe_utility(summary: Mapping[str, Any]) -> str:
     """Return the score in words.
 
@@ -34,20 +53,23 @@ def describe_utility(summary: Mapping[str, Any]) -> str:
     ----------
     summary : mapping
         Of the table ``summary``: ``utility_score``, ``rows_suppressed``, ``rows_published``,
-        ``rows_left_out`` and ``k``.
+        ``rows_left_out``, ``columns_in``, ``columns_published`` and ``k``.
     """
     if summary["utility_score"] is None:
         return "not shown, because the bounds of means would follow from it"
     score = float(summary["utility_score"])
-    word = utility_word(score)
+    # What protects nobody has no praise.
+    word = "not judged" if summary["k"] == 1 else utility_word(score)
     suppressed = summary["rows_suppressed"]
     lost = ""
     if suppressed is None:
-        lost = f"; fewer than {summary['k']:,} records were left out"
+        lost = f", and fewer than {summary['k']:,} records were left out"
     elif suppressed:
         rows = int(summary["rows_published"]) + int(summary["rows_left_out"])
-        lost = f"; {suppressed / max(rows, 1):.2%} of the records are lost altogether"
+        lost = f", and {suppressed / max(rows, 1):.2%} of the records are lost altogether"
+    columns = columns_text(summary)
     return (
-        f"{word} ({score:.1f} of 100): on average a published value narrows its attribute down to "
-        f"{(100.0 - score) / 100.0:.2%} of the range of values{lost}"
+        f"{word} ({score:.1f} of 100 for the detail kept in the published columns"
+        f"{f', {columns}' if columns else ''}): published values span "
+        f"{(100.0 - score) / 100.0:.2%} of their column's range on average{lost}"
     )

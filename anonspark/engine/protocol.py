@@ -320,6 +320,11 @@ class Input(Protocol):
         ...
 
     @property
+    def names(self) -> Sequence[str] | None:
+        """The columns of the table, asked for or not; None where a plan decides on them."""
+        ...
+
+    @property
     def kept(self) -> Table:
         """The records that stay under the policy for missing values, as they are staged; lazy.
 

@@ -107,6 +107,12 @@ def whole_structs(schema: pa.Schema) -> list[str]:
     ]
 
 
+def whole_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns of :func:`with_struct_fields` that are no fields of structs."""
+    fields = {one.name for field in schema for one in fields_of(field.name, field.type)}
+    return [name for name in schema.names if name not in fields]
+
+
 def with_field(column: pa.Field, field: StructField) -> pa.Field:
     """Return a column of structs with a field that it lacks, or that is there already."""
     return column.with_type(_with_path(column.type, field.path, field.type))

@@ -58,10 +58,22 @@ class Card:
     charts: Callable[[], Sequence[Chart]] = tuple
     remarks: Sequence[str] = ()
 
+    @property
+    def tone(self) -> str:
+        """Return how the verdict is coloured: what is warned of weakens one that is good."""
+        if self.holds is None:
+            return ""
+        return "bad" if not self.holds else "mixed" if self.notes else "good"
+
+    @property
+    def sign(self) -> str:
+        """Return what stands before the verdict for who sees no colours."""
+        return {"": "", "bad": "✗", "mixed": "!", "good": "✓"}[self.tone]
+
 
 def card_text(card: Card) -> str:
     """Return a card as plain text of at most ``MOST_LINES`` lines, without credentials."""
-    sign = "" if card.holds is None else "✓ " if card.holds else "✗ "
+    sign = f"{card.sign} " if card.sign else ""
     lines = _wrapped(f"{card.title}: {sign}{card.verdict}", "", 3)
     if card.figures:
         lines += _aligned([[f"  {words}", figure] for words, figure in card.figures])
@@ -75,7 +87,7 @@ def card_text(card: Card) -> str:
     for remark in card.remarks:
         lines += _wrapped(remark, "  ", 2)
     for note in card.notes[:_MOST_NOTES]:
-        lines += _wrapped(note, "  ! ", 2)
+        lines += _wrapped(note, "  ! ", 3)
     if len(card.notes) > _MOST_NOTES:
         lines.append(f"  ! ... and {len(card.notes) - _MOST_NOTES:,} more")
     if len(lines) > MOST_LINES:
@@ -148,6 +160,7 @@ _LIGHT = {
     "first": "#1f6fb4",
     "second": "#b85c00",
     "good": "#11693a",
+    "mixed": "#8a5300",
     "bad": "#b3261e",
     "link": "#0b5cad",
 }
@@ -160,6 +173,7 @@ _DARK = {
     "first": "#62aef0",
     "second": "#f0a04b",
     "good": "#6fd69b",
+    "mixed": "#f2bd6b",
     "bad": "#ff8a80",
     "link": "#8cc4ff",
 }

@@ -146,6 +146,10 @@ def make_figures(
         "run_id": run_id,
         "started": started,
     }
+    published = len(configuration.quasi_identifiers) + len(configuration.published_as_is)
+    unpublished = snapshot.unpublished
+    summary["columns_in"] = None if unpublished is None else published + len(unpublished)
+    summary["columns_published"] = published
     if request is not None:
         summary |= request.figures(configuration.privacy.k)
     if snapshot.units is not None and measured.units is not None:

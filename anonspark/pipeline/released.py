@@ -45,6 +45,8 @@ class Release(Redacted):
         What the run proved of its files before it published them; None where an earlier run did.
     rival : Rival or None
         A model that would have lost much less, where a look at a sample found one.
+    unpublished : tuple of str
+        Columns of the input that are not published, where this call read it.
     earlier : bool
         Whether an earlier call published it, so that nothing was left to do.
     """
@@ -59,6 +61,7 @@ class Release(Redacted):
     warnings: list[ReleaseWarning]
     verified: Verification | None = None
     rival: Rival | None = None
+    unpublished: tuple[str, ...] = ()
     earlier: bool = False
 
 

@@ -388,5 +388,6 @@ def _anonymize(
         warnings,
         verified_by_run(configuration, form.columns, measured, figures),
         rival,
+        snapshot.unpublished or (),
     )
     return StagedRelease(context, staging, release, basis.rounds, form, snapshot.hierarchies)

@@ -9,12 +9,16 @@ from anonspark.pipeline.preparing import Prepared
 from anonspark.pipeline.tasks import sensitive_values
 from anonspark.pipeline.warnings.dropped_records import dropped_record_warnings
 from anonspark.pipeline.warnings.identifiers import withheld_warnings
+from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import (
     count_published_values,
     published_value_warnings,
 )
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning, tell_warnings
-from anonspark.pipeline.warnings.sensitive_values import warn_of_sensitive_values
+from anonspark.pipeline.warnings.sensitive_values import (
+    unprotected_release_warnings,
+    warn_of_sensitive_values,
+)
 from anonspark.verification.classes import PublishedClasses
 
 
@@ -55,10 +59,12 @@ def warn_of_staged(
             earlier = withheld_warnings(prepared.identifiers)
         sizes = count_published_values(table, configuration, published.rows)
         dropped = prepared.snapshot.rows_dropped
-        found = dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
+        found = no_protection_warnings(configuration)
+        found += dropped_record_warnings(dropped, published.rows, configuration.privacy.k)
         found += published_value_warnings(sizes, configuration)
         found += warn_of_sensitive_values(
             table, columns, configuration, sensitive_values(basis.criteria), sizes
         )
+        found += unprotected_release_warnings(table, columns, configuration, published)
         tell_warnings(found)
     return earlier + found

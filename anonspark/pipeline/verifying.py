@@ -150,6 +150,8 @@ def verified_by_run(
         ],
         units=None if units is None else MeasuredUnits(tuple(privacy.unit), units),
         presence=measured.presence,
+        columns_published=figures.summary["columns_published"],
+        columns_in=figures.summary["columns_in"],
         failures=broken_promises(measured.published, k=privacy.k, measured=measured.criteria),
     )
 

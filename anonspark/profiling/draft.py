@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
+from anonspark.core.criterion import proposed_l
 from anonspark.core.recognition.values import DISEASE
 from anonspark.profiling.long_tails import tail_hierarchy
 from anonspark.profiling.profile import MISSING_MARKERS, ColumnProfile, Profile
@@ -17,7 +18,6 @@ Role = Literal["identifier", "quasi_identifier", "sensitive", "insensitive"]
 
 _LONGEST_SET = 50
 _MOST_CLASSES = 100
-_MOST_CRITERION_VALUES = 50_000
 _MAY_MISS = 0.01
 _TYPES = {
     "whole number": "number",
@@ -274,12 +274,11 @@ def _quoted(text: str) -> str:
 def _criterion(one: ColumnProfile, rows: int) -> Criterion | None:
     """Ask for different values in each class, as many as there are enough of."""
     values = one.counts.distinct
-    if not 2 <= values <= _MOST_CRITERION_VALUES:
+    largest = max(one.counts.largest, one.counts.missing) / max(rows, 1)
+    least = proposed_l(values, largest)
+    if least is None:
         return None
-    largest = max(one.counts.largest, one.counts.missing)
-    many = 10
-    least = 3 if values >= many and 2 * largest <= rows else 2
-    return Criterion(one.name, least, f"{values:,} values, the largest {largest / rows:.0%}")
+    return Criterion(one.name, least, f"{values:,} values, the largest {largest:.0%}")
 
 
 def _target(sensitive: list[ColumnProfile], quasi: list[ColumnProfile]) -> str | None:

@@ -126,6 +126,11 @@ class FrozenInput:
         return [plan.column for plan in self.plans]
 
     @property
+    def names(self) -> None:
+        """Return nothing: the private copy has the columns that some recipient asked for."""
+        return
+
+    @property
     def kept(self) -> Table:
         """The records that stay, as they are staged; lazy."""
         return self._read(self._reader())

@@ -298,7 +298,7 @@ class _Reading:
         recipients = [one for name in names if (one := self._recipient(name, base)) is not None]
         if self.problems or not recipients:
             return None
-        demand = self._demand(recipients)
+        demand = self._demand(base, recipients)
         self._check_watched(recipients)
         source = self._source(base, recipients)
         partition = self._partition(base, recipients, demand)
@@ -601,7 +601,7 @@ class _Reading:
             ]
             return None
 
-    def _demand(self, recipients: Sequence[Recipient]) -> Demand:
+    def _demand(self, base: Configuration, recipients: Sequence[Recipient]) -> Demand:
         collusion = self.file.collusion
         smallest = min(one.configuration.privacy.k for one in recipients)
         k = smallest if collusion.k is None else collusion.k
@@ -610,6 +610,12 @@ class _Reading:
             self.problems.append(
                 f"collusion.k: found {k}, but recipients.{name}.privacy.k is {smallest}; expected "
                 "at most the smallest k of the recipients; lower it, or raise theirs"
+            )
+        if k == 1 and collusion.k is not None and not base.privacy.allow_k_1:
+            self.problems.append(
+                "collusion.k: found 1, which protects nobody from recipients who put together what "
+                "they have; expected at least 2; raise it, or set privacy.allow_k_1 of the base to "
+                "true if you only compare"
             )
         diversity = {one.attribute: one.l for one in collusion.l_diversity}
         return Demand(k, diversity)
@@ -620,7 +626,7 @@ class _Reading:
         wanted |= {one.attribute for one in self.file.collusion.l_diversity}
         document = self._restricted(sorted(wanted), base)
         document["gates"] = {}
-        document["privacy"] = {"k": 1}
+        document["privacy"] = {"k": 1, "allow_k_1": True}
         if base.privacy.unit:
             document["privacy"]["unit"] = list(base.privacy.unit)
         return self._parsed("base", document)
@@ -636,6 +642,8 @@ class _Reading:
         document["missing"] = "category"
         diversity = [{"attribute": name, "l": number} for name, number in demand.diversity.items()]
         document["privacy"] = {"k": demand.k, "l_diversity": diversity}
+        if demand.k == 1:
+            document["privacy"]["allow_k_1"] = True
         if base.privacy.unit:
             document["privacy"]["unit"] = list(base.privacy.unit)
         return self._parsed("base", document)

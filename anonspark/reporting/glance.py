@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from anonspark.core.utility_score import utility_word
+from anonspark.core.utility_score import columns_text, utility_word
 from anonspark.page.blocks import Section, Tile, Tiles
 from anonspark.reporting.disclosure import round_percent
 from anonspark.reporting.evidence import Evidence
@@ -42,6 +42,9 @@ def _verdict(evidence: Evidence) -> Tile:
         return Tile(
             "Verdict", "does not hold", f"{promise}: not kept. The release must not be used.", "bad"
         )
+    if evidence.k == 1:
+        text = f"{promise} lets every record be a class of its own: nobody is protected."
+        return Tile("Verdict", "no protection", text, "bad")
     found = sum(1 for one in weakness_items(evidence) if one.tone)
     if not found:
         return Tile("Verdict", "holds", f"{promise}: every requirement is met.", "good")
@@ -71,7 +74,7 @@ def _risk(evidence: Evidence) -> Tile:
         # It breaks at the arrow alone.
         value.replace(" %", "\N{NO-BREAK SPACE}%"),
         f"{text}.",
-        "mixed" if high else "good",
+        "bad" if evidence.k == 1 else "mixed" if high else "good",
     )
 
 
@@ -120,16 +123,22 @@ def _of_figures(evidence: Evidence) -> Tile:
     if score is None:
         text = "Means hide what is lost." if evidence.attributes else "It came without its metrics."
         return Tile("Usefulness", "not known", text)
-    word = utility_word(float(score))
+    word = "not judged" if evidence.k == 1 else utility_word(float(score))
     lost = round_percent(1 - float(score) / 100)
+    columns = columns_text(evidence.counts)
     text = (
-        f"{float(score):.1f} of 100: a published value leaves {lost} of the range open on average."
+        f"{float(score):.1f} of 100 for the detail kept in the published columns"
+        f"{f', {columns}' if columns else ''}. Published values span {lost} of their column's "
+        "range on average."
     )
     kept = evidence.counts.get("association_loss")
     if kept is not None:
         lost = round_percent(max(0.0, float(kept)))
         text += f" Of what the attributes tell of the target, {lost} is lost."
-    return Tile("Usefulness", word, text, "good" if float(score) >= 85 else "mixed")
+    published, columns_in = (evidence.counts.get(f"columns_{of}") for of in ("published", "in"))
+    most_left_out = 2 * (published or 0) < (columns_in or 0)
+    is_good = float(score) >= 85 and evidence.k > 1 and not most_left_out
+    return Tile("Usefulness", word, text, "good" if is_good else "mixed")
 
 
 def _weakest(evidence: Evidence) -> Tile:
@@ -158,20 +167,20 @@ def _weakest(evidence: Evidence) -> Tile:
             f"All records of a class have the same value of {attribute}: whoever knows that "
             "somebody is in it learns that for sure."
         )
-        return Tile("Weakest class", f"100 % one {attribute}", text, "bad")
+        return Tile("Weakest class", "100 % share one value", text, "bad")
     if evidence.people:
         # What is measured of every sensitive attribute counts records.
         which = "So many records of one class" if share >= 0.75 else "In no class more records"
         return Tile(
             "Weakest class",
-            f"{round_percent(share)} one {attribute}",
-            f"{which} have the same value of {attribute}. Of the people whom they are about a "
-            "larger share, even all, may have a record with it.",
+            f"{round_percent(share)} share one value",
+            f"{which} have the same value of {attribute}. Counted by person, the share may be "
+            "higher, up to 100 %.",
             "mixed" if share >= 0.5 else "good",
         )
     return Tile(
         "Weakest class",
-        f"{round_percent(share)} one {attribute}",
+        f"{round_percent(share)} share one value",
         f"So many records of one class have the same value of {attribute}: whoever knows that "
         "somebody is in it learns that almost surely."
         if share >= 0.75

@@ -251,7 +251,7 @@ def parse_selection(
             listed.append(f"--set {shown_override(override)}: {problem}")
     own = {name: document.pop(name) for name in (SELECTION,) if name in document}
     if document.get("coding") is None:
-        document.setdefault("privacy", {"k": 1})
+        document.setdefault("privacy", {"k": 2})
     output = document.get("output")
     document["output"] = {"path": _NOWHERE, **(output if isinstance(output, dict) else {})}
     file = None

@@ -186,7 +186,7 @@ def audit_table(
     if not published.rows:
         raise DataError(f"{where}: holds no records; there is nothing to verify")
     tell(f"measuring sensitive values of {published.rows:,} records")
-    sensitive = measure_sensitive(data, claim, trials)
+    sensitive = measure_sensitive(data, claim, published.rows, trials)
     of_people = measure_criteria_of_people(data, claim, published)
     if of_people is not None:
         sensitive = replace(sensitive, criteria=of_people)
@@ -229,6 +229,7 @@ def audit_table(
         counts = by_population.counts
     truthfulness = by_original.truthfulness if by_original is not None else None
     failures += broken_attacks(truthfulness, linkage)
+    columns = (None, None) if claim.statements is None else claim.statements.columns
     return Verification(
         release=name,
         k=claim.privacy.k,
@@ -248,6 +249,8 @@ def audit_table(
         failures=failures,
         warnings=warnings,
         tried=sensitive.tried,
+        columns_published=columns[0],
+        columns_in=columns[1],
     )
 
 
@@ -274,7 +277,7 @@ def complete_verification(
     bytes, and classes are not counted again.
     """
     tell(f"measuring sensitive values of {verified.published.rows:,} records")
-    sensitive = measure_sensitive(data, claim, trials)
+    sensitive = measure_sensitive(data, claim, verified.published.rows, trials)
     units = verified.units
     if units is not None:
         units = measure_units(data, replace(claim, units=units.classes))

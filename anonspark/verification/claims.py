@@ -382,8 +382,10 @@ def claim_of_roles(roles: Roles, found: Sequence[str]) -> Claim:
         raise ConfigurationError(
             "quasi-identifiers: none is named; name the columns that people could be recognized by"
         )
-    if roles.k < 1:
-        raise ConfigurationError(f"k: found {roles.k}; expected a number of records, at least 1")
+    if roles.k < 2:
+        raise ConfigurationError(
+            f"k: found {roles.k}, which every table keeps; expected a number of records, at least 2"
+        )
     others = set(roles.sensitive)
     lacking = [name for name in roles.sensitive if name not in found]
     if lacking:

@@ -203,9 +203,9 @@ def audit_releases(
     classes and payload.
     """
     attack = attack or Attack()
-    if attack.joint_k is not None and attack.joint_k < 1:
+    if attack.joint_k is not None and attack.joint_k < 2:
         raise ConfigurationError(
-            f"--joint-k: found {attack.joint_k}; expected a number of people, at least 1"
+            f"--joint-k: found {attack.joint_k}; expected a number of people, at least 2"
         )
     _require_two(paths)
     tell("reading the files")

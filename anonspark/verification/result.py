@@ -56,6 +56,9 @@ class Verification(Redacted):
         What holds, but may mean less than it seems to.
     tried : list of MeasuredCriterion
         Criteria that nobody required, and how many classes violate them.
+    columns_published, columns_in : int or None
+        Columns that are published, and those of the input, as the run counted them. None without
+        a manifest that says it.
     """
 
     release: str
@@ -74,6 +77,8 @@ class Verification(Redacted):
     failures: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tried: list[MeasuredCriterion] = field(default_factory=list)
+    columns_published: int | None = None
+    columns_in: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -116,6 +121,8 @@ class Verification(Redacted):
             "warnings": list(map(redact, self.warnings)),
             "k": self.k,
             "quasi_identifier_columns": self.quasi_identifier_columns,
+            "columns_published": self.columns_published,
+            "columns_in": self.columns_in,
             **published,
             "sizes": [list(pair) for pair in sorted(self.published.sizes.items())],
             "unique_records": self.published.sizes.get(1, 0),

@@ -10,14 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonspark.core.criterion import MOST_VALUES
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, is_text, type_name
 from anonspark.errors import DataError
 from anonspark.verification.left_out import told_values
 from anonspark.verification.sensitive_values import SensitiveValues
-
-MOST_VALUES = 50_000
-"""More different values are no sensitive attribute that classes can be judged by."""
 
 
 class _Tree(Protocol):

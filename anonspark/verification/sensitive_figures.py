@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anonspark.core.columns import UNIT
-from anonspark.core.criterion import CRITERIA, Criterion, CriterionKind
+from anonspark.core.criterion import CRITERIA, MOST_VALUES, Criterion, CriterionKind
 from anonspark.core.hierarchies.hierarchy import Hierarchy
 from anonspark.engine.protocol import Table
 from anonspark.engine.raw_columns import is_plain, type_name
@@ -23,6 +23,7 @@ from anonspark.verification.criteria import (
     measure_criteria,
     satisfies,
 )
+from anonspark.verification.homogeneity import homogeneity_of
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
@@ -33,7 +34,7 @@ from anonspark.verification.people import (
     measure_people,
     shares_of_people,
 )
-from anonspark.verification.sensitive import MOST_VALUES, describe_values, describe_values_by
+from anonspark.verification.sensitive import describe_values, describe_values_by
 from anonspark.verification.sensitive_values import SensitiveValues
 from anonspark.verification.units import people_of_records
 
@@ -176,7 +177,9 @@ def _as_said(criterion: Criterion, figure: float) -> MeasuredCriterion:
     return MeasuredCriterion(criterion, figure, violating, 0)
 
 
-def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -> MeasuredSensitive:
+def measure_sensitive(
+    data: Table, claim: Claim, rows: int, trials: Trials | None = None
+) -> MeasuredSensitive:
     """Measure the criteria that are required, and all figures of every sensitive attribute.
 
     Parameters
@@ -184,6 +187,8 @@ def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -
     data : Table
         Published records.
     claim : Claim
+    rows : int
+        Their number.
     trials : callable or None
         Is asked for every sensitive attribute; what it names is measured in the same pass.
 
@@ -215,15 +220,21 @@ def measure_sensitive(data: Table, claim: Claim, trials: Trials | None = None) -
     figures = []
     warnings = [f"attributes.{name}: {told}" for name, told in passed_over.items()]
     for name, values in described.items():
+        merged = None
         if values is None:
             figures.append(SensitiveFigures(name, None))
-            continue
-        own = [measured[one] for one in by_kind[name].values()]
-        merged = _measure_merged(data, claim, values)
-        figures.append(_figures_of(values, own, measured[by_kind[name]["distinct"]], merged))
-        told = None if merged is None else describe_merged(merged)
-        if told is not None:
-            warnings.append(f"attributes.{name}: {told[1]}")
+        else:
+            own = [measured[one] for one in by_kind[name].values()]
+            merged = _measure_merged(data, claim, values)
+            figures.append(_figures_of(values, own, measured[by_kind[name]["distinct"]], merged))
+        homogeneity = homogeneity_of(values, rows, figures[-1].homogeneous_records)
+        k, is_only = claim.privacy.k, len(claim.sensitive) == 1
+        for told in (
+            None if merged is None else describe_merged(merged),
+            homogeneity.warning(name, required, k, is_only=is_only),
+        ):
+            if told is not None and name not in passed_over:
+                warnings.append(f"attributes.{name}: {told[1]}")
     return MeasuredSensitive(
         [measured[one] for one in required], figures, warnings, [measured[one] for one in tried]
     )

@@ -141,6 +141,12 @@ class Statements:
         return dict(said) if said else None
 
     @property
+    def columns(self) -> tuple[int | None, int | None]:
+        """Columns that are published, and those of the input, as the run counted them."""
+        summary = self.manifest.get("summary") or {}
+        return summary.get("columns_published"), summary.get("columns_in")
+
+    @property
     def criteria_of_people(self) -> list[float] | None:
         """Figures of the criteria, in which the run counted people; None where it did not."""
         said = self.manifest["published"].get("criteria_of_people")
@@ -347,6 +353,10 @@ class Statements:
                 yield _Said(
                     f"summary.{name}", figure, figure if within else "0 to 1", "its meaning"
                 )
+        published = sum(one["role"] != "identifier" for one in configured["attributes"].values())
+        if "parts" not in self.manifest:
+            columns = summary.get("columns_published", published)
+            yield _Said("summary.columns_published", columns, published, "configuration.attributes")
         rows_in, *parts = (summary.get(name) for name in _COUNTS)
         counts = [part for part in parts if part is not None]
         if rows_in is not None and len(counts) == len(parts):

@@ -254,6 +254,7 @@ def cases(
         "missing": option("missing", ["category", "category", "drop", "drop", "error"]),
         "privacy": {
             "k": option("k", [1, 2, 2, 3, 3, 5, 5, 8]),
+            "allow_k_1": True,
             **(draw(st.sampled_from(BEYOND_K), label="beyond k") if criteria else {}),
         },
         "model": model,

@@ -486,7 +486,9 @@ def test_k_1_promises_nobody_to_be_hidden(
     ages = pa.array(range(40))
     path = write_table(tmp_path / "input.parquet", {"age": ages, "sickness": ["flu"] * 40})
     configured = configuration_file(
-        tmp_path, attributes={"age": "quasi_identifier", "sickness": "sensitive"}, privacy={"k": 1}
+        tmp_path,
+        attributes={"age": "quasi_identifier", "sickness": "sensitive"},
+        privacy={"k": 1, "allow_k_1": True},
     )
     outcome = command(capsys, "run", configured)
     assert outcome.code == 0, outcome.err

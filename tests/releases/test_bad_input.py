@@ -495,7 +495,7 @@ def test_criterion_that_the_whole_input_violates(
     refused(
         path,
         4,
-        f"violates {told} on attribute 'disease', which has 1 different values",
+        f"violates {told} on attribute 'disease', which has 1 value",
         "nothing was published",
     )
 

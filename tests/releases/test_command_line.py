@@ -75,7 +75,8 @@ def test_run_quietly_with_json(
     assert outcome.code == 0, outcome.err
     # What is not asked for are the stages.
     lines = outcome.err.splitlines()
-    assert [line.partition(": ")[2].partition(" ")[0] for line in lines] == ["execution.seed"]
+    told = [line.partition(": ")[2].partition(" ")[0] for line in lines]
+    assert told == ["execution.seed", "attributes.disease:"]
     told = json.loads(outcome.out)
     assert told["path"] == str(tmp_path / "release")
     written = summary(tmp_path / "release")

@@ -160,6 +160,7 @@ def test_nothing_about_other_recipients_is_published(tmp_path: Path) -> None:
 
 def test_independent_releases_are_those_of_separate_runs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, strategy="independent", collusion={"k": 1})
+    plan["base"]["privacy"]["allow_k_1"] = True
     plan["base"]["model"] = {"name": "su-mondrian", "rho": 2}
     given = carry_out(plan)
     table = people()
@@ -200,6 +201,7 @@ def test_the_order_of_rows_changes_nothing(tmp_path: Path, strategy: str) -> Non
         plan = plan_of(
             folder, people().take(pa.array(order)), strategy=strategy, collusion={"k": 1}
         )
+        plan["base"]["privacy"]["allow_k_1"] = True
         plan["base"]["execution"]["task_rows"] = [1_000_000, 100][number]
         given = carry_out(plan)
         found.append({n: one.summary["output_fingerprint"] for n, one in given.releases.items()})
@@ -418,6 +420,7 @@ def test_the_other_strategy_is_measured(
 ) -> None:
     plan = plan_of(tmp_path, strategy=strategy, evaluate={"compare_strategies": True})
     plan["collusion"] = {"k": 5 if strategy == "nested" else 1}
+    plan["base"]["privacy"]["allow_k_1"] = True
     plan["base"]["model"] = {"name": "smondrian"}
     with_ledger(plan, tmp_path)
     path = tmp_path / "plan.yaml"

@@ -152,7 +152,9 @@ def test_rules_where_everything_is_one_class(engine: LocalEngine, tmp_path: Path
 
 def test_rules_where_nothing_is_generalized(engine: LocalEngine, tmp_path: Path) -> None:
     write_table(tmp_path / "input.parquet", numbered())
-    configuration = load_configuration(rule_configuration(tmp_path, privacy={"k": 1}))
+    configuration = load_configuration(
+        rule_configuration(tmp_path, privacy={"k": 1, "allow_k_1": True})
+    )
     run(engine, configuration)
     table = published(tmp_path / "release").sort_by("row")
     assert table["age"].to_pylist()[:4] == ["20", "25", "30", "35"]

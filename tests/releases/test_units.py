@@ -370,7 +370,7 @@ def test_criteria_count_people(tmp_path: Path, model: str, criterion: str) -> No
     require_people(release, sick(), COUNTING_PEOPLE[criterion])
     verified = verify_release(LocalEngine(), str(release))
     assert verified.failures == []
-    assert not verified.warnings
+    assert all("no criterion forbids" in one for one in verified.warnings)
     stated = {
         (row["attribute"], row["criterion"]): row["measured"]
         for row in metrics(release, "privacy")
@@ -806,7 +806,7 @@ def test_pseudonyms_keep_records_of_a_person_together(folder: Path, model: str) 
     original = str(folder / "input.parquet")
     verified = audit_release(LocalEngine(), str(release), original=original)
     assert verified.failures == []
-    assert verified.warnings == []
+    assert all("no criterion forbids" in one for one in verified.warnings)
     assert verified.units is not None
     assert verified.units.not_published == ()
     assert verified.units.fewest >= K
@@ -860,7 +860,7 @@ def test_criteria_of_people_are_proven_by_pseudonyms(tmp_path: Path) -> None:
     release = run(path)
     verified = verify_release(LocalEngine(), str(release))
     assert verified.failures == []
-    assert verified.warnings == []
+    assert all("no criterion forbids" in one for one in verified.warnings)
     (stated,) = [row for row in metrics(release, "privacy") if row["criterion"] == "entropy"]
     assert verified.criteria[0].measured == stated["measured"]
 

@@ -134,9 +134,10 @@ def test_linkage_before_and_after(files: Path, capsys: pytest.CaptureFixture[str
     attacker = ("--population", files / "attacker.csv", "--json")
     of_raw = (*ROLES, "--quasi-identifier", "postal")
     outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "1", *attacker)
+    assert (outcome.code, "k: found 1, which every table keeps" in outcome.err) == (2, True)
+    outcome = command(capsys, "verify", files / "raw.csv", *of_raw, "--k", "2", *attacker)
     before = json.loads(outcome.out)
-    # k = 1 promises nothing that a record alone in its class would break.
-    assert outcome.code == 0, outcome.err
+    assert outcome.code == 4, outcome.err
     assert before["linkage"]["population"]["re_identified"] == 4
     assert before["unique_records"] == 6
     outcome = command(capsys, "verify", files / "anonymous.csv", *ROLES, "--k", "3", *attacker)
@@ -254,7 +255,7 @@ def verified(release: pd.DataFrame, raw: pd.DataFrame) -> Verification:
         release,
         quasi_identifiers=QUASI_IDENTIFIERS,
         sensitive=["sickness", "cost"],
-        k=1,
+        k=2,
         original=raw,
     )
 

@@ -87,6 +87,8 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("rare_values", "ward"),
         ("equal_values", "disease"),
         ("equal_values", "note"),
+        ("no_criterion", "ward"),
+        ("no_criterion", "note"),
     }
 
     outcome = command(capsys, "check", path, "--json")
@@ -153,7 +155,8 @@ def test_everything_to_warn_of(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]
     assert [warning.partition(":")[0] for warning in verified["warnings"]] == [
         "attributes.disease",
-        "attributes.note",
+        "attributes.ward",
+        *["attributes.note"] * 2,
     ]
     for warning in verified["warnings"]:
         assert warning in outcome.err

@@ -49,7 +49,7 @@ def write_release(path: Path, data: dict[str, Any], style: str = "interval", **r
     attributes |= {name: {"role": role} for name, role in roles.items()}
     manifest = {
         "configuration": {
-            "privacy": {"k": 1},
+            "privacy": {"k": 1, "allow_k_1": True},
             "missing": "category",
             "input": {"format": "parquet", "options": {}, "missing_markers": ["", "?"]},
             "attributes": attributes,

@@ -48,7 +48,7 @@ def base_of(source: Path, k: int = 1, **sections: Any) -> dict[str, Any]:
             "workclass": {"role": "insensitive"},
             "occupation": {"role": "sensitive"},
         },
-        "privacy": {"k": k},
+        "privacy": {"k": k, "allow_k_1": k == 1},
         "model": {"name": "smondrian"},
         "execution": {"seed": 7},
         **sections,

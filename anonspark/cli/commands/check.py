@@ -46,12 +46,12 @@ def check(
             }
         )
         return
-    verdict = "configuration and data are fine"
+    verdict, style = "configuration and data are fine", None
     if checked.warnings:
         number = len(checked.warnings)
-        count = f"{number} warnings" if number > 1 else "a warning"
-        verdict = f"configuration and data can be used, but see {count} in the log"
-    OUT.print(f"{config}: {verdict}")
+        count = f"{number} warnings" if number > 1 else "1 warning"
+        verdict, style = f"usable, with {count} (see the log)", "yellow"
+    OUT.print(f"{config}: {verdict}", style=style)
     OUT.print(f"{checked.rows:,} rows, {checked.rows_dropped:,} to be dropped")
     if coding is not None:
         line = f"Coding: {coding.name}, fingerprint {coding.fingerprint}"

@@ -183,7 +183,7 @@ def check(
         str | None, typer.Option(metavar="NAME,NAME", help="Recipients; all who have anything.")
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", min=1, help="Persons of every joint class.")
+        int | None, typer.Option("--k", min=2, help="Persons of every joint class.")
     ] = None,
     recipients: Annotated[
         int | None, typer.Option(min=1, help="How many recipients may collude; all by default.")

@@ -130,6 +130,7 @@ def _show_run(release: Release, *, as_json: bool, details: bool, has_report: boo
                 "attributes": release.attributes,
                 "privacy": release.privacy,
                 "seconds": release.seconds,
+                "unpublished": release.unpublished,
                 "warnings": [one.as_dict() for one in release.warnings],
             }
         )

@@ -22,6 +22,7 @@ from anonspark.engine.columns.reading import ReadRecords
 from anonspark.engine.local.identifiers import with_texts_of_identifiers
 from anonspark.engine.protocol import InputColumn, OnBatches, Staged, Table
 from anonspark.engine.raw_columns import require_distinct
+from anonspark.engine.struct_fields import whole_columns
 from anonspark.engine.tasks import Batches
 from anonspark.engine.unread import require_read
 
@@ -66,6 +67,11 @@ class LocalInput:
     def columns(self) -> Sequence[InputColumn]:
         """The quasi-identifiers, in configuration order."""
         return [plan.column for plan in self.plans]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns of the table."""
+        return whole_columns(self.table.schema)
 
     def _read(self, reading: _Collecting) -> Table:
         reader = reading.reader

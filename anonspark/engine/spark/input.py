@@ -46,6 +46,7 @@ from anonspark.engine.spark.settings import batches_of_rows, one_row_at_a_time
 from anonspark.engine.spark.table import SparkTable, write_parts
 from anonspark.engine.spark.tasks import map_batches
 from anonspark.engine.spark.whole_files import WholeFiles, find_whole_files
+from anonspark.engine.struct_fields import whole_columns
 
 _LOGGER = logging.getLogger("anonspark")
 
@@ -110,6 +111,11 @@ class SparkInput:
     def columns(self) -> list[InputColumn]:
         """The quasi-identifiers, in configuration order."""
         return [plan.column for plan in self.plans]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table."""
+        return whole_columns(arrow_schema(plain_schema(self.table.schema)))
 
     @property
     def kept(self) -> SparkTable:

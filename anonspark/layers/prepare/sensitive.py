@@ -165,10 +165,12 @@ def require_satisfiable(criteria: Criteria) -> None:
     violated = criteria.violated_by(int(counts[0].sum()), counts)
     if violated is not None:
         (own,) = (one.counts for one in criteria.sensitive if one.name == violated.attribute)
+        number = np.count_nonzero(own)
+        values = "1 value" if number == 1 else f"{number:,} different values"
         raise GuaranteeError(
             f"privacy: the whole input violates {violated.describe()} on attribute "
-            f"{violated.attribute!r}, which has {np.count_nonzero(own):,} different values; so no "
-            "classes of it can satisfy the criterion; weaken it; nothing was published"
+            f"{violated.attribute!r}, which has {values}; so no classes of it can satisfy the "
+            "criterion; lower its bound, or remove it (in Python l=None); nothing was published"
         )
 
 

@@ -69,6 +69,8 @@ class Snapshot:
         The people that records are about, where the configuration tells them apart.
     notes : Notes or None
         What was noted of the records while they were staged, if anything was.
+    unpublished : tuple of str or None
+        Columns of the input that are not published. None where a plan decides on them.
     """
 
     records: Records
@@ -84,6 +86,7 @@ class Snapshot:
     identified: Table | None = None
     units: Units | None = None
     notes: Notes | None = None
+    unpublished: tuple[str, ...] | None = None
 
     @property
     def rows_dropped(self) -> int:
@@ -250,6 +253,20 @@ def take_snapshot(
         people=records.fingerprint(RECORD_HASH, UNIT) if configuration.privacy.unit else None,
         identified=opened.identified if configuration.identifiers else None,
         notes=notes,
+        unpublished=_unpublished(opened.names, configuration),
+    )
+
+
+def _unpublished(
+    columns: Sequence[str] | None, configuration: Configuration
+) -> tuple[str, ...] | None:
+    """Return the columns of which neither the whole nor a field is published."""
+    if columns is None:
+        return None
+    published = (*configuration.quasi_identifiers, *configuration.published_as_is)
+    starts = tuple(f"{name}.".lower() for name in published)
+    return tuple(
+        name for name in columns if not any(one.startswith(f"{name}.".lower()) for one in starts)
     )
 
 

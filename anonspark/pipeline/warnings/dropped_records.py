@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
+from anonspark.core.figure_text import share_of_records
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 
 # A fifth is more than who reads that a release is useful would expect.
 _MANY = 0.2

@@ -8,10 +8,14 @@ from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
 from anonspark.engine.protocol import Table
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, read_identifiers
+from anonspark.pipeline.warnings.no_protection import no_protection_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.seeds import seed_warnings
-from anonspark.pipeline.warnings.sensitive_values import sensitive_value_warnings
+from anonspark.pipeline.warnings.sensitive_values import (
+    sensitive_value_warnings,
+    unprotected_input_warnings,
+)
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 from anonspark.verification.sensitive_values import SensitiveValues
 
@@ -58,8 +62,10 @@ def warn_of_input(
     counted = {} if configuration.privacy.unit else {name: sizes[name] for name in identifiers}
     warnings = [
         *seed_warnings(configuration),
+        *no_protection_warnings(configuration),
         *identifier_warnings(counted, configuration.privacy.k),
         *published_value_warnings({name: sizes[name] for name in columns}, configuration),
         *sensitive_value_warnings(kept, configuration, sensitive, sizes),
+        *unprotected_input_warnings(configuration, sizes),
     ]
     return warnings, sizes

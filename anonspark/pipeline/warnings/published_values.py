@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anonspark.config import Configuration
+from anonspark.core.figure_text import share_of_records
 from anonspark.engine.protocol import Table
-from anonspark.pipeline.warnings.release_warning import ReleaseWarning, share_of_records
+from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import CountedColumn, ValueSizes, count_value_sizes
 
 # From this share of the records on a column tells who is who, as an identifier would.
@@ -38,11 +39,11 @@ def published_value_warnings(
             continue
         unique = own.records_below(2)
         role = configuration.attributes[name].role
-        fewer = f"fewer than k = {k:,} records have" if k > 1 else "no other record has"
+        fewer = f"shared by fewer than k = {k:,} records" if k > 1 else "that no other record has"
         text = (
-            f"published as it is ({role}): {share_of_records(rare, own.records, k)} have a value "
+            f"published as it is ({role}): {share_of_records(rare, own.records, k)} have a rare "
+            f"value ({fewer})"
         )
-        text += f"that {fewer}"
         if unique and k > 1:
             text += f", {share_of_records(unique, own.records, k)} one that no other record has"
         text += ". Whoever knows it of a person finds the record, whatever its class. "

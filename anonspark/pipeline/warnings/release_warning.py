@@ -54,23 +54,3 @@ def tell_warnings(warnings: Iterable[ReleaseWarning]) -> None:
     """Write warnings to the log."""
     for one in warnings:
         _LOGGER.warning("%s", one.line)
-
-
-def share_of_records(some: int, records: int, k: int) -> str:
-    """Return a share of records in words that tell no count below k.
-
-    Parameters
-    ----------
-    some : int
-    records : int
-        All of them, at least 1.
-    k : int
-    """
-    if some == records:
-        return "all records"
-    if 0 < some < k:
-        return f"fewer than {k:,} records"
-    if records - some < k:
-        return f"all but fewer than {k:,} records"
-    percent = 100 * some / records
-    return f"{percent:.0f} % of the records" if percent >= 1 else f"{percent:.2g} % of the records"

@@ -8,17 +8,21 @@ from dataclasses import replace
 
 from anonspark.config import Configuration
 from anonspark.core.columns import payload_column
+from anonspark.core.criterion import MOST_VALUES, Criterion
 from anonspark.engine.protocol import Table
-from anonspark.engine.raw_columns import is_text
+from anonspark.engine.raw_columns import is_plain, is_text
 from anonspark.pipeline.warnings.release_warning import ReleaseWarning
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
+from anonspark.verification.classes import PublishedClasses
+from anonspark.verification.criteria import measure_criteria
+from anonspark.verification.homogeneity import Homogeneity, homogeneity_of
 from anonspark.verification.merged import (
     MergedFigures,
     describe_merged,
     measure_merged,
     merge_values,
 )
-from anonspark.verification.sensitive import MOST_VALUES, describe_values
+from anonspark.verification.sensitive import describe_values
 from anonspark.verification.sensitive_values import SensitiveValues
 
 
@@ -148,6 +152,83 @@ def warn_of_sensitive_values(
             code, text = told
             found.append(ReleaseWarning(code, text, name, _figures(figures)))
     return found
+
+
+def unprotected_input_warnings(
+    configuration: Configuration, sizes: Mapping[str, ValueSizes]
+) -> list[ReleaseWarning]:
+    """Warn of sensitive attributes without a criterion, before there are classes.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    sizes : mapping of str to ValueSizes
+        Of all attributes that are published as they are.
+    """
+    found = []
+    for name in configuration.sensitive:
+        own = sizes[name]
+        values = own.values if own.values <= MOST_VALUES else None
+        largest = max(own.sizes, default=0) / max(own.records, 1)
+        found += _unprotected(name, Homogeneity(own.records, values, largest), configuration)
+    return found
+
+
+def unprotected_release_warnings(
+    table: Table,
+    quasi_identifiers: Sequence[str],
+    configuration: Configuration,
+    published: PublishedClasses,
+) -> list[ReleaseWarning]:
+    """Warn of sensitive attributes whose classes may have only one value.
+
+    Parameters
+    ----------
+    table : Table
+        Published records, read from their files.
+    quasi_identifiers : sequence of str
+        Published columns that form the classes.
+    configuration : Configuration
+    published : PublishedClasses
+        Counted in them.
+
+    Notes
+    -----
+    Two small jobs for each sensitive attribute without a criterion that forbids such classes.
+    """
+    found = []
+    required = configuration.privacy.criteria
+    forbidden = {one.attribute for one in required if one.forbids_one_value}
+    orders: Mapping[str, Sequence[str]] = configuration.sensitive_orders
+    for name in configuration.sensitive:
+        if name in forbidden:
+            continue
+        values, homogeneous = None, None
+        if is_plain(table.schema.field(name).type):
+            values = describe_values(table, name, order=orders.get(name))
+        if values is not None:
+            two = [Criterion(name, "distinct", 2.0)]
+            (own,) = measure_criteria(table, quasi_identifiers, two, [values])
+            homogeneous = own.violating_records
+        homogeneity = homogeneity_of(values, published.rows, homogeneous)
+        found += _unprotected(name, homogeneity, configuration)
+    return found
+
+
+def _unprotected(
+    name: str, homogeneity: Homogeneity, configuration: Configuration
+) -> list[ReleaseWarning]:
+    told = homogeneity.warning(
+        name,
+        configuration.privacy.criteria,
+        configuration.privacy.k,
+        is_only=len(configuration.sensitive) == 1,
+    )
+    if told is None:
+        return []
+    records = homogeneity.homogeneous
+    figures = {} if records is None else {"homogeneous_records": records}
+    return [ReleaseWarning(*told, name, figures)]
 
 
 def _figures(figures: MergedFigures) -> dict[str, object]:

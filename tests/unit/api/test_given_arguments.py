@@ -92,7 +92,7 @@ def test_other_types() -> None:
     text = refused(anonspark.anonymize, PEOPLE, quasi_identifiers=["age"], model=5, **ARGUMENTS)
     assert text.startswith("model: found int; expected the name of a model")
     text = refused(anonspark.verify, PEOPLE, quasi_identifiers=["age"], k=2.5)
-    assert text == "k: found 2.5; expected a whole number of at least 1"
+    assert text == "k: found 2.5; expected a whole number of at least 2"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_releases_together() -> None:
         assert text.startswith(f"releases: found {one.path} twice")
         for wrong in (0, 2.5):
             text = refused(anonspark.verify_together, [one, other], joint_k=wrong)
-            assert text == f"joint_k: found {wrong}; expected a whole number of at least 1"
+            assert text == f"joint_k: found {wrong}; expected a whole number of at least 2"
         found = anonspark.verify_together([one, other])
         assert "say same_people=True or inside=True if" in " ".join(found.warnings)
         found = anonspark.verify_together([one, other], same_people=True, original=PEOPLE)

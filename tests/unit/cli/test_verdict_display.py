@@ -53,22 +53,22 @@ def shown(
 def test_what_was_there_already_is_told_so() -> None:
     first, *_ = shown({**SUMMARY, "started": datetime(2026, 11, 21, 2, tzinfo=UTC)}, earlier=True)
     assert first == (
-        "Nothing was left to do, for release monday of 2026-11-21 02:00 UTC is complete: each "
-        "record is like 5 others at least (k = 5)"
+        "Nothing was left to do, for release monday of 2026-11-21 02:00 UTC is complete: every "
+        "record matches at least 5 others (k = 5)"
     )
 
 
 def test_the_verdict_comes_first_and_all_is_told() -> None:
     first, *others = shown(criteria=1, warnings=2)
-    assert first == "Release monday is published: each record is like 5 others at least (k = 5)"
+    assert first == "Release monday is published: every record matches at least 5 others (k = 5)"
     text = "\n".join(others)
     for words in (
         "at         out/people",
-        "1,000 published; 12 dropped, for a quasi-identifier is missing",
+        "1,000 published, 12 dropped (missing quasi-identifier)",
         "100, of 10.0 records on average, the smallest of 6",
-        "a chance of 20.0% at most, of 12.5% on average",
+        "re-identification risk 20.0% at most, 12.5% on average",
         "criterion 0 of ill: 3 in the worst class, 2 required",
-        "very good (97.5 of 100)",
+        "very good (97.5 of 100 for the detail kept in the published columns)",
         "column-4 (30.00% of its range), column-1 (20.00% of its range), column-3 (5.00%",
         "2 warnings in the log and in the manifest",
     ):
@@ -83,12 +83,12 @@ def test_it_is_one_screen_whatever_was_required() -> None:
 
 def test_people_are_counted_where_they_count() -> None:
     first, *_ = shown({**SUMMARY, "smallest_units": 7})
-    assert first.endswith("each class is about 7 people at least (k = 5)")
+    assert first.endswith("every class covers at least 7 people (k = 5)")
 
 
 def test_a_count_of_few_records_is_not_told() -> None:
     lines = shown({**SUMMARY, "rows_left_out": None, "rows_suppressed": None})
-    assert any("fewer than 5 left out, for no class was found" in line for line in lines)
+    assert any("fewer than 5 left out (no class)" in line for line in lines)
 
 
 def test_a_pipe_has_no_width(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,8 @@ def test_defaults() -> None:
         ("attributes.b", {"role": "quasi_identifier", "type": "text", "order": ["x"]}),
         ("attributes.b", {"role": "sensitive", "type": None, "order": None}),
         ("attributes.capital gain", "insensitive"),
-        ("privacy.k", 1),
+        ("privacy", {"k": 1, "allow_k_1": True}),
+        ("privacy.allow_k_1", True),
         ("model", {"name": "mapping", "release": "out/before"}),
         ("model.lof_neighbors", None),
         ("model.lof_neighbors", 3),
@@ -315,12 +316,17 @@ privacy.k: null
     remove the key
 privacy: 7
   privacy: found the whole number 7; expected a mapping with the keys 'k', 'l_diversity',
-    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'unit', 'delta_presence'
+    't_closeness', 'alpha_k_anonymity', 'beta_likeness', 'unit', 'delta_presence',
+    'allow_k_1'
+privacy.k: 1
+  privacy.k: found 1, which protects nobody: every record may be a class of its own; expected at
+    least 2; raise it, or set privacy.allow_k_1 to true if you only compare
 privcy: {k: 5}
   privcy: unknown key; did you mean 'privacy'?
 privacy.zzzzzz: 5
   privacy.zzzzzz: unknown key; expected 'k', 'l_diversity', 't_closeness', 'alpha_k_anonymity',
-    'beta_likeness', 'unit' or 'delta_presence'; remove it
+    'beta_likeness', 'unit', 'delta_presence' or 'allow_k_1';
+    remove it
 attributes.age: quasi_identifer
   attributes.age.role: found the text 'quasi_identifer'; expected KINDS; did you mean
     'quasi_identifier'?

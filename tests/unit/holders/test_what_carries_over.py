@@ -25,6 +25,7 @@ Classes: TypeAlias = dict[str, Counter[str]]
 ABOUT = {"attribute": "illness"}
 PRIVACY = {
     "k": 1,
+    "allow_k_1": True,
     "l_diversity": [
         ABOUT | {"l": 2},
         ABOUT | {"l": 2, "kind": "entropy"},

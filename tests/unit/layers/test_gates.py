@@ -137,9 +137,11 @@ def test_the_score_in_words(loss: float, word: str) -> None:
         "rows_suppressed": 0,
     }
     told = describe_utility(summary)
-    assert told.startswith(f"{word} ({100 - 100 * loss:.1f} of 100): on average")
-    assert told.endswith(f"{loss:.2%} of the range of values")
+    assert told.startswith(f"{word} ({100 - 100 * loss:.1f} of 100 for the detail kept")
+    assert told.endswith(f"{loss:.2%} of their column's range on average")
     told = describe_utility({**summary, "rows_suppressed": 5})
-    assert told.endswith("; 5.00% of the records are lost altogether")
+    assert told.endswith(", and 5.00% of the records are lost altogether")
     told = describe_utility({**summary, "rows_suppressed": None, "rows_left_out": None})
-    assert told.endswith(" of the range of values; fewer than 7 records were left out")
+    assert told.endswith(
+        " of their column's range on average, and fewer than 7 records were left out"
+    )

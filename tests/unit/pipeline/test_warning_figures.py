@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from anonspark.config import parse_configuration
 from anonspark.core.criterion import Criterion
+from anonspark.core.figure_text import share_of_records
 from anonspark.pipeline.warnings.identifiers import identifier_warnings, withheld_warnings
 from anonspark.pipeline.warnings.published_values import published_value_warnings
-from anonspark.pipeline.warnings.release_warning import share_of_records
 from anonspark.pipeline.warnings.seeds import seed_warnings
 from anonspark.pipeline.warnings.value_sizes import ValueSizes
 from anonspark.verification.merged import (
@@ -193,7 +193,7 @@ def test_columns_that_single_out() -> None:
     assert (disease.code, disease.figures["records_below_k"]) == ("rare_values", 4)
     assert "(sensitive): fewer than 5 records" in disease.text
     assert published_value_warnings({"name": ValueSizes(100, {5: 20})}, configuration) == []
-    one = parse_configuration(DOCUMENT, ["privacy.k=1"])
+    one = parse_configuration(DOCUMENT, ["privacy.k=1", "privacy.allow_k_1=true"])
     assert published_value_warnings({"name": ValueSizes(100, {2: 50})}, one) == []
     (unique,) = published_value_warnings({"name": ValueSizes(100, {1: 1, 99: 1})}, one)
     assert "that no other record has" in unique.text

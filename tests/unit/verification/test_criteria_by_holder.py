@@ -52,11 +52,13 @@ def test_each_class_is_measured_beside_its_own_holder(
     engine = LocalEngine()
     columns = [pa.array(one, pa.string()) for one in zip(*records, strict=True)]
     table = pa.Table.from_arrays(columns, ["clinic", "town", "illness"])
-    together = measure_sensitive(engine.table(table), claim(["town", "clinic"], "clinic"))
+    together = measure_sensitive(
+        engine.table(table), claim(["town", "clinic"], "clinic"), table.num_rows
+    )
     alone = []
     for holder in {one[0] for one in records}:
         own = table.filter(pa.array([one[0] == holder for one in records]))
-        alone.append(measure_sensitive(engine.table(own), claim(["town"], None)).criteria)
+        alone.append(measure_sensitive(engine.table(own), claim(["town"], None), 8).criteria)
     for place, one in enumerate(together.criteria):
         each = [measured[place] for measured in alone]
         assert {other.criterion for other in each} == {one.criterion}

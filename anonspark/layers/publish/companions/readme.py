@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import pyarrow as pa
 
+from anonspark.core.utility_score import columns_text
 from anonspark.layers.publish.companions.dialects import DuckDB
 from anonspark.layers.publish.companions.views import VIEW
 from anonspark.layers.publish.companions.wording import about_columns, promises, title_of, type_of
@@ -218,6 +219,9 @@ def _limits(manifest: Manifest) -> str:
         "agree in one of them tells it of everybody in the class.",
         "Counts of few records have wide bounds; say them, and not the estimate alone.",
     ]
+    columns = columns_text(manifest.summary)
+    if columns:
+        lines.append(f"{columns}. The release holds nothing of the others.")
     left_out = [manifest.summary.get(name) for name in ("rows_dropped_missing", "rows_left_out")]
     if None in left_out:
         lines.append("Records may have been left out; how many is not told.")

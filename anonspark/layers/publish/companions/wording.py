@@ -40,11 +40,19 @@ def promises(manifest: Manifest) -> list[str]:
         dict(manifest.configuration["privacy"]) | {"delta_presence": None}
     )
     whom = "people" if privacy.unit else "records"
-    told = [
+    told = ["k = 1 protects nobody: every record may be a class of its own."] * (privacy.k == 1)
+    told += [
         f"Every combination of published quasi-identifiers is that of at least {privacy.k} {whom}"
         " (k-anonymity)."
     ]
-    return told + [f"{one.attribute}: {one.describe()} in every class." for one in privacy.criteria]
+    told += [f"{one.attribute}: {one.describe()} in every class." for one in privacy.criteria]
+    protected = {one.attribute for one in privacy.criteria if not one.demands_nothing}
+    return told + [
+        f"{name}: no criterion was asked for, as l-diversity. A class may show the value of "
+        "everybody in it."
+        for name, one in manifest.attributes.items()
+        if one["role"] == "sensitive" and name not in protected
+    ]
 
 
 def about_columns(manifest: Manifest, schema: pa.Schema) -> Mapping[str, AboutColumn]:

@@ -1,0 +1,75 @@
+"""How many sensitive values a program asks for in every class: by itself, or as ``init`` would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from anonspark.api.given import whole_number
+from anonspark.engine.protocol import Table
+from anonspark.engine.raw_columns import is_plain
+from anonspark.errors import ConfigurationError
+from anonspark.verification.homogeneity import homogeneity_of
+from anonspark.verification.sensitive import describe_values
+
+PROPOSED: Final = "proposed"
+"""Stands for the l that ``anonspark init`` would propose."""
+
+
+def with_diversity(
+    document: Mapping[str, Any],
+    l: int | str | None,  # noqa: E741 - its name in the literature
+    table: Any,
+    functions: Any,
+) -> dict[str, Any]:
+    """Return what keywords ask for, with l-diversity of the sensitive attributes.
+
+    Parameters
+    ----------
+    document : mapping
+        Of :func:`anonspark.api.given.wanted_configuration`, made of keywords.
+    l : int, str or None
+        For every sensitive attribute; None asks for none.
+    table : DataFrame
+        Whose values are counted where l is to be proposed.
+    functions : module
+        The functions that take the table.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no number of values, or nothing is sensitive.
+
+    Notes
+    -----
+    Where l is proposed, one job for each sensitive column.
+    """
+    names = [name for name, role in document["attributes"].items() if role == "sensitive"]
+    bounds: dict[str, int] = {}
+    if l == PROPOSED:
+        if names:
+            with functions.working(table) as (_, (given,)):
+                bounds = _proposed(given, names)
+    elif l is not None:
+        least = whole_number("l", l, 2)
+        if not names:
+            raise ConfigurationError(
+                "l: found it without a sensitive column; name one with sensitive, or leave l out"
+            )
+        bounds = dict.fromkeys(names, least)
+    if not bounds:
+        return dict(document)
+    criteria = [{"attribute": name, "l": bound} for name, bound in bounds.items()]
+    return {**document, "privacy": {**document["privacy"], "l_diversity": criteria}}
+
+
+def _proposed(table: Table, names: list[str]) -> dict[str, int]:
+    """Return the l that is proposed for each column, without those that none can be asked of."""
+    schema, bounds = table.schema, {}
+    for name in names:
+        # What cannot be anonymized is refused where all other mistakes are.
+        if schema.names.count(name) == 1 and is_plain(schema.field(name).type):
+            least = homogeneity_of(describe_values(table, name), 0, None).proposed_l
+            if least is not None:
+                bounds[name] = least
+    return bounds

@@ -1,0 +1,133 @@
+"""What classes with only one value of a sensitive attribute show, and what forbids them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from anonspark.config.problems import key_path
+from anonspark.core.criterion import MOST_VALUES, Criterion, proposed_l
+from anonspark.core.figure_text import share_of_records
+from anonspark.verification.sensitive_values import SensitiveValues
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """The values of a sensitive attribute, and the records whose classes show them for sure.
+
+    Parameters
+    ----------
+    records : int
+        Those of the table.
+    values : int or None
+        Different values, without missing ones. None where they are more than 50,000, or cannot be
+        compared.
+    largest : float
+        Share of the records with the most frequent value, or without a value.
+    homogeneous : int or None
+        Records of the classes with only one value. None where there are no classes yet.
+    """
+
+    records: int
+    values: int | None
+    largest: float = 0.0
+    homogeneous: int | None = None
+
+    @property
+    def proposed_l(self) -> int | None:
+        """Return how many values to ask for in every class, None where nothing can be asked."""
+        return None if self.values is None else proposed_l(self.values, self.largest)
+
+    def warning(
+        self, name: str, criteria: Sequence[Criterion], k: int, *, is_only: bool
+    ) -> tuple[str, str] | None:
+        """Describe an attribute whose classes may show, or do show, one value for sure.
+
+        Parameters
+        ----------
+        name : str
+        criteria : sequence of Criterion
+            All that are required.
+        k : int
+            No smaller count of records is named.
+        is_only : bool
+            Whether there is no other sensitive attribute.
+
+        Returns
+        -------
+        tuple of str or None
+            Code of the warning, and its text without any value. None where a criterion demands
+            something and no class has one value only.
+        """
+        has_criterion = any(one.attribute == name and not one.demands_nothing for one in criteria)
+        if has_criterion and not self.homogeneous:
+            return None
+        subject = "the criteria allow" if has_criterion else "no criterion forbids"
+        text = f"{subject} classes with only one value. {self._finding(k)}. "
+        return (
+            "homogeneous_classes" if has_criterion else "no_criterion",
+            text + self._remedy(name, is_only=is_only),
+        )
+
+    def _finding(self, k: int) -> str:
+        if self.values is None:
+            return (
+                f"It has more than {MOST_VALUES:,} different values, or values that cannot be "
+                "compared, so what classes show of it is not measured"
+            )
+        if self.homogeneous is None:
+            share = share_of_records(round(self.largest * self.records), self.records, k)
+            return f"{share[:1].upper()}{share[1:]} share its most frequent value"
+        if not self.homogeneous:
+            return "This release has no such class, but nothing requires that"
+        share = share_of_records(self.homogeneous, self.records, k)
+        return (
+            f"{share[:1].upper()}{share[1:]} lie in such classes, and whoever knows that a person "
+            "is in one of them learns the value"
+        )
+
+    def _remedy(self, name: str, *, is_only: bool) -> str:
+        if self.values is not None and self.values < 2:
+            return (
+                "The attribute has only one value, which no criterion can hide: leave it out if "
+                "nobody may learn it"
+            )
+        least = self.proposed_l
+        if least is None:
+            return (
+                "Make it coarser, or make columns of its single values, and require several values "
+                "in every class with privacy.l_diversity"
+            )
+        keys = ("privacy", "l_diversity") if is_only else ("privacy", "l_diversity", name)
+        option = shlex.quote(f"{key_path(keys)}={least}")
+        return (
+            f"Require at least {least} values in every class with privacy.l_diversity "
+            f"(--set {option}, in Python l={least})"
+        )
+
+
+def homogeneity_of(
+    values: SensitiveValues | None, records: int, homogeneous: int | None
+) -> Homogeneity:
+    """Return what classes show of described values.
+
+    Parameters
+    ----------
+    values : SensitiveValues or None
+        None where they are too many, or cannot be compared.
+    records : int
+    homogeneous : int or None
+    """
+    if values is None:
+        return Homogeneity(records, None)
+    # Declared orders list values that no record has.
+    present = pc.filter(values.values, values.shares > 0)
+    return Homogeneity(
+        records,
+        len(present) - present.null_count,
+        float(values.shares.max(initial=0.0)),
+        homogeneous,
+    )
