@@ -24,6 +24,7 @@ from anonspark.engine.csv_beginning import (
 )
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
+from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.reading_errors import (
     another_format,
     no_record_below_header,
@@ -127,6 +128,7 @@ def recognize(
     says_all = given.get("header") and _separator_of(given) and _encoding_of(given)
     if kind is not None and (kind.lower() != "csv" or says_all):
         return Recognized(kind)
+    require_plain_files(files, paths, kind or "", key)
     listed = listed_files(files, paths)
     if kind is None:
         kind = format_of_files([file for file, _ in listed], key) or "parquet"

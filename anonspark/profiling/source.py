@@ -11,6 +11,7 @@ from anonspark.engine.choice import Work, local_path
 from anonspark.engine.files import Files, FilesError
 from anonspark.engine.first_file import DamagedFileError, listed_files, read_beginning
 from anonspark.engine.local.files import LocalFiles
+from anonspark.engine.managed_tables import require_plain_files, table_format
 from anonspark.engine.protocol import Engine, Table
 from anonspark.engine.recognition import Recognized, format_of_files, recognize, require_csv
 from anonspark.errors import ConfigurationError, DataError
@@ -140,9 +141,10 @@ def find_source(
                 f"DATA: nothing in the name {path!r} tells the format; say it: --format"
             )
         return Source(path, found, given, is_recognized=False)
-    if data_format is None and (place / "_delta_log").is_dir():
-        return Source(path, "delta", given)
     files = LocalFiles()
+    if data_format is None and (kind := table_format(files, path)) is not None:
+        return Source(path, kind, given)
+    require_plain_files(files, [path], data_format or "", "DATA")
     listed = listed_files(files, [path])
     if not listed:
         raise DataError(f"DATA: no file is at {path}; check the path")

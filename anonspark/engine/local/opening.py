@@ -22,6 +22,7 @@ from anonspark.engine.local.input_files import DataFiles, find_files
 from anonspark.engine.local.json_files import JsonFiles
 from anonspark.engine.local.text_files import UNKNOWN_COMPRESSIONS
 from anonspark.engine.local.text_types import Found, UnknownTypeError
+from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
 from anonspark.engine.reading_errors import (
     different_headers,
@@ -117,6 +118,7 @@ def open_files(
             "execution.engine to spark, which reads others"
         )
     asked = _Asked(tuple(paths), data_format.lower(), key, section)
+    require_plain_files(files, paths, data_format, key)
     found = find_files(files, paths, key)
     if asked.data_format == "csv":
         return _open_csv(asked, found, options, texts, wanted)

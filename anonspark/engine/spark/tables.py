@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
 from anonspark.engine.file_schemas import FileSchemas, lacking_columns
+from anonspark.engine.managed_tables import require_plain_files
 from anonspark.engine.raw_columns import WantedColumns, require_distinct_header
 from anonspark.engine.reading_errors import no_record, nothing_there
 from anonspark.engine.spark.arrow import arrow_schema
@@ -90,6 +91,7 @@ def open_table(
     problems = [nothing_there(path, path_key) for path in paths if not files.matches(path)]
     if problems:
         raise DataError(*problems)
+    require_plain_files(files, paths, data_format, path_key)
     # A malformed record must not become a row of nulls unseen. Spark's own way to refuse it,
     # FAILFAST, quotes the record in logs and event logs.
     refuses = data_format in ("csv", "json") and "mode" not in {name.lower() for name in options}

@@ -1,0 +1,114 @@
+"""Folders of Delta Lake, Apache Iceberg and Apache Hudi, whose files are not all in the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from anonspark.engine.files import Files
+from anonspark.errors import ConfigurationError
+
+_NAMES = {"delta": "Delta Lake", "iceberg": "Apache Iceberg", "hudi": "Apache Hudi"}
+_FOLDERS = {"_delta_log": "delta", ".hoodie": "hudi"}
+_ICEBERG = re.compile(r"(?i)[^/]+\.metadata\.json(\.[a-z]+)?")
+# As Iceberg itself numbers them; others may describe plain files for people.
+_NUMBERED = re.compile(r"(?i)(v\d+|\d+-[^/]+)\.metadata\.json(\.[a-z]+)?")
+_BELOW = re.compile(r"((?:.*?/)?)(_delta_log|\.hoodie|metadata)/([^/]*).*")
+
+
+def require_plain_files(files: Files, paths: Sequence[str], data_format: str, key: str) -> None:
+    """Check that files which are read as plain ones are not those of a table that has a log.
+
+    Files of such a table also hold records that were deleted or replaced. Only its log shows which
+    files count.
+
+    Parameters
+    ----------
+    files : Files
+    paths : sequence of str
+        Files, directories and patterns.
+    data_format : str
+        As which they are read; with the format of such tables nothing is looked at.
+    key : str
+        What named the paths, for messages.
+
+    Raises
+    ------
+    ConfigurationError
+        If a path is such a table, lies in one, or holds one in folders that would be read.
+
+    Notes
+    -----
+    No job. Three questions to the file system for each folder of files and for those above it, and
+    a listing of each directory that is named.
+    """
+    if any(name in data_format.lower() for name in (*_NAMES, "jdbc")):
+        return
+    seen: set[str] = set()
+    for path in paths:
+        addresses = [one.rstrip("/") for one in files.matches(path)]
+        inside = files.matches(f"{path.rstrip('/')}/*") if addresses else []
+        directories = list(dict.fromkeys(one.rpartition("/")[0] for one in inside))
+        above = {one.rpartition("/")[0]: files.parent(one) for one in addresses}
+        links = [files.parent(files.resolved(one)) for one in addresses]
+        links += map(files.resolved, directories)
+        for start in dict.fromkeys((*directories, *above.values(), *links)):
+            for folder in _upwards(files, start):
+                if folder in seen:
+                    break
+                seen.add(folder)
+                if (kind := table_format(files, folder)) is not None:
+                    raise _refused(path, folder, kind, key)
+        for directory in directories:
+            for folder, kind in _tables_below(files, directory):
+                raise _refused(path, f"{directory}/{folder}", kind, key)
+
+
+def table_format(files: Files, folder: str) -> str | None:
+    """Return the format whose table a folder is; None where it is none, or no folder."""
+    folder = folder.rstrip("/")
+    for name, kind in _FOLDERS.items():
+        if files.exists(f"{folder}/{name}"):
+            return kind
+    if files.exists(f"{folder}/metadata"):
+        names = [one.rpartition("/")[2] for one in files.children(f"{folder}/metadata")]
+        described = any(map(_ICEBERG.fullmatch, names)) and files.exists(f"{folder}/data")
+        if described or any(map(_NUMBERED.fullmatch, names)):
+            return "iceberg"
+    return None
+
+
+def _upwards(files: Files, address: str) -> Iterator[str]:
+    """Yield an address and the directories above it."""
+    above = files.parent(address)
+    while above != address:
+        yield address
+        address, above = above, files.parent(above)
+    yield address
+
+
+def _tables_below(files: Files, address: str) -> Iterator[tuple[str, str]]:
+    """Yield the tables in a directory from which a reader would take files.
+
+    Readers go into folders that are named like ``column=value``, and pass over others. Where a
+    directory has no plain file of its own, other folders count, too: nothing else is there to read.
+    """
+    below = files.files_below(address)
+    has_files = any("/" not in name and name[0] not in "._" for name, _ in below)
+    for name, _ in below:
+        found = _BELOW.fullmatch(name)
+        if found is None or (found[2] == "metadata" and not _NUMBERED.fullmatch(found[3])):
+            continue
+        folder = found[1].rstrip("/")
+        if not has_files or all("=" in part for part in folder.split("/")):
+            yield folder, _FOLDERS.get(found[2], "iceberg")
+
+
+def _refused(path: str, folder: str, kind: str, key: str) -> ConfigurationError:
+    option = {"input.path": "input.format", "DATA": "--format"}.get(key, "the format")
+    return ConfigurationError(
+        f"{key}: the files of {path} are those of the {_NAMES[kind]} table at {folder}, which also "
+        "has files of records that were deleted or replaced; they are not read as plain files; "
+        f"name the table's folder, and set {option} to {kind}, which Spark reads with the package "
+        "of that format"
+    )
